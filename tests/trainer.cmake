@@ -25,7 +25,8 @@ target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT
 tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_run_test.cpp
   trainer/run/sharded_session_test.cpp)
 # A moving average of the weights, on ranks that are threads.
-tycho_test(ema_test TORCH LIBS run_fixture SOURCES trainer/optim/weight_average_test.cpp trainer/run/ema_run_test.cpp)
+tycho_test(ema_test TORCH LIBS run_fixture convert SOURCES trainer/optim/weight_average_test.cpp trainer/run/ema_run_test.cpp)
+target_compile_definitions(ema_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
   trainer/run/canonical_route_test.cpp)
 tycho_test(mesh_matrix_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_matrix_test.cpp)
@@ -42,9 +43,10 @@ tycho_test(mesh_checkpoints_test TORCH LIBS run_fixture SOURCES trainer/run/mesh
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)
 tycho_test(pipeline_run_test TORCH LIBS run_fixture SOURCES trainer/run/pipeline_run_test.cpp)
-# A short round; the script's default of 200 kills is for people.
+# Short rounds; the script's default of 200 kills is for people.
 add_test(NAME run_kill9 COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8)
-set_tests_properties(run_kill9 PROPERTIES TIMEOUT 600)
+add_test(NAME run_kill9_sharded COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/kill9/run_kill9.sh $<TARGET_FILE:tycho> 8 2)
+set_tests_properties(run_kill9 run_kill9_sharded PROPERTIES TIMEOUT 600)
 # Recipes in Lua over the engine.
 tycho_test(lua_run_test TORCH LIBS bindings_run run_fixture SOURCES bindings/run/lua_run_test.cpp)
 target_compile_definitions(lua_run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")

@@ -49,7 +49,7 @@ END
 step tycho run base.lua
 step tycho convert runs/base base-hf
 step tycho run tuned.lua
-step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=3e-3 max_duration=40ep
+step tycho run tuned.lua run_name=adapters lora.rank=16 lora.alpha=32 optimizer.lr=3e-3 max_duration=40ep ema.half_life=20ba
 
 # right MODEL [OPTION...]: how many of the 52 questions of the test it answers; a letter may be two tokens, the blank and itself.
 sed 's/, "response".*/}/' data/test.jsonl >questions.jsonl
@@ -67,11 +67,19 @@ exported=$(right runs/again)
 step tycho convert runs/adapters merged-hf --merge
 step tycho convert merged-hf runs/merged
 merged=$(right runs/merged)
-echo "finetune: of 52 questions, right before $before, after $after, from the export $exported; with adapters $adapters, without them $without, merged $merged"
+step tycho convert runs/adapters averaged-hf --merge --ema
+step tycho convert averaged-hf runs/averaged
+average=$(right runs/adapters --ema) averaged=$(right runs/averaged)
+step tycho convert runs/adapters adapters-peft
+step tycho convert runs/adapters averaged-peft --ema
+echo "finetune: of 52 questions, right before $before, after $after, from the export $exported; with adapters $adapters, without them $without, merged $merged; with their average $average, merged $averaged"
 # A guess is right twice in 52.
 ((before <= 8)) || fail "the base model knows the task already"
 ((after >= 40)) || fail "finetuning did not teach the task"
 ((adapters >= 30)) || fail "adapters did not learn the task"
 ((exported == after)) || fail "the export answers otherwise than the run"
 ((merged == adapters)) || fail "the merged model answers otherwise than the run with adapters"
+((averaged == average && average >= 30)) || fail "the merged average answers otherwise than the run's, or did not learn the task"
+! cmp -s adapters-peft/adapter_model.safetensors averaged-peft/adapter_model.safetensors || fail "the average of the adapters is what was trained"
+cmp adapters-peft/adapter_config.json averaged-peft/adapter_config.json || fail "the average has another adapter_config.json"
 ((without == before)) || fail "without its adapters the model is not the base"

@@ -105,7 +105,7 @@ void check_weights(const CheckpointReader& checkpoint, const std::vector<UnitSpe
       }
       const TensorBytes& found = checkpoint.describe(spec.name);
       if (found.shape != spec.shape || !is_float_dtype(found.dtype))
-        problems += fmt::format("\n  {}: wanted [{}], found {} [{}]", spec.name, fmt::join(spec.shape, ", "),
+        problems += fmt::format("\n  {}: wanted [{}], found {} [{}]", found.name, fmt::join(spec.shape, ", "),
                                 found.dtype, fmt::join(found.shape, ", "));
     }
   if (!problems.empty())

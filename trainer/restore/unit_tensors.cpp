@@ -133,7 +133,7 @@ std::vector<std::string> misfits(const CheckpointReader& reader, const FlatState
       lines.push_back(fmt::format("{} is missing", name));
     } else if (const auto found = reader.describe(name);
                found.shape != e.spec->whole_shape() || found.dtype != "F32") {
-      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", name,
+      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", found.name,
                                   fmt::join(e.spec->whole_shape(), ", "), found.dtype,
                                   fmt::join(found.shape, ", ")));
     }

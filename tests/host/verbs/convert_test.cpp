@@ -20,6 +20,19 @@ TEST_F(ConvertTest, GoesInAndOutAndSaysWhatItDid) {
   EXPECT_CONTAINS(here("tycho convert out again").output, "F32 in 3 files");
 }
 
+TEST_F(ConvertTest, AnAverageThatIsNotThereIsAnError) {
+  ASSERT_EQ(here("tycho convert " + kLlama + " runs/llama").code, 0);
+  const Outcome none = here("tycho convert runs/llama out --ema");
+  EXPECT_EQ(none.code, 12);
+  EXPECT_CONTAINS(none.output,
+                  " keeps no average of the weights: wanted a checkpoint of a run with ema.half_life or "
+                  "ema.decay, after ema.start; without --ema its trained weights are read");
+  const Outcome folder = here("tycho convert " + kLlama + " out --ema");
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_CONTAINS(folder.output, "[tycho convert] --ema is about a checkpoint of Tycho's");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
 TEST_F(ConvertTest, ReadsTheTokenizerThatItKeeps) {
   const std::string with = "cp -r " + kLlama + " with && ";
   const Outcome broken =

@@ -7,6 +7,8 @@
 #include "tests/trainer/aten.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/optim/optimizer.h"
+#include "trainer/optim/param_rules.h"
+#include "trainer/optim/weight_average.h"
 #include "trainer/parallel/sharded_units.h"
 #include "trainer/restore/unit_tensors.h"
 
@@ -26,10 +28,19 @@ inline OptimizerConfig numbered_optimizer() {
   return config;
 }
 
-/// Parameters become the step, moments the step and a half.
-inline void fill_with_step(const std::vector<OwnedRange>& ranges, Optimizer& optimizer, int64_t step) {
+/// One that has begun.
+inline WeightAverage numbered_average(const std::vector<OwnedRange>& ranges) {
+  WeightAverage average(ranges, param_rules(numbered_optimizer(), {}, numbered_units()), /*replaces=*/false);
+  average.set_begun(true);
+  return average;
+}
+
+/// Parameters become the step, moments the step and a half, the average of weights the step and a quarter.
+inline void fill_with_step(const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
+                           WeightAverage& average, int64_t step) {
   for (const OwnedRange& range : ranges) Tensor(range.params).fill_(step);
   for (const StateBuffer& buffer : optimizer.state()) Tensor(buffer.flat).fill_(step + 0.5);
+  for (const StateBuffer& buffer : average.state()) Tensor(buffer.flat).fill_(step + 0.25);
 }
 
 /// Expects that a checkpoint can be read and holds the numbers of its step.
@@ -38,12 +49,16 @@ inline void expect_whole(const CheckpointInfo& info) {
   reader.verify();
   LocalUnits units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain);
   const auto optimizer = make_optimizer(numbered_optimizer(), units.owned());
-  check_fit(reader, units.owned(), optimizer.get());
-  load_tensors(reader, units.owned(), optimizer.get());
-  for (const OwnedRange& range : units.owned())
-    EXPECT_TRUE(at::equal(range.params, at::full_like(range.params, static_cast<double>(info.step))));
-  for (const StateBuffer& buffer : optimizer->state())
-    EXPECT_TRUE(at::equal(buffer.flat, at::full_like(buffer.flat, static_cast<double>(info.step) + 0.5)));
+  WeightAverage average = numbered_average(units.owned());
+  check_fit(reader, units.owned(), optimizer.get(), &average);
+  load_tensors(reader, units.owned(), optimizer.get(), {}, &average);
+  const auto expect_all = [](const Tensor& numbers, double wanted) {
+    EXPECT_TRUE(at::equal(numbers, at::full_like(numbers, wanted))) << wanted;
+  };
+  const auto step = static_cast<double>(info.step);
+  for (const OwnedRange& range : units.owned()) expect_all(range.params, step);
+  for (const StateBuffer& buffer : optimizer->state()) expect_all(buffer.flat, step + 0.5);
+  for (const StateBuffer& buffer : average.state()) expect_all(buffer.flat, step + 0.25);
 }
 
 }  // namespace tycho

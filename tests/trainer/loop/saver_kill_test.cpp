@@ -44,14 +44,15 @@ void save(Communicator& world, const std::string& dir, FileOps& files, int64_t s
   ShardedUnits units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
                      {world, *alone});
   const auto optimizer = make_optimizer(numbered_optimizer(), units.owned());
+  WeightAverage average = numbered_average(units.owned());
   std::vector<int> all_ranks(static_cast<size_t>(world.size()));
   std::iota(all_ranks.begin(), all_ranks.end(), 0);
   std::optional<CheckpointStore> store;
   if (world.rank() == 0) store.emplace(files, dir, 0, 1);
   Reporter reporter;
   Saver saver(std::move(store), CheckpointConfig{.async = false}, all_ranks, files, world, reporter);
-  fill_with_step(units.owned(), *optimizer, step);
-  saver.save({.step = step}, units.owned(), *optimizer);
+  fill_with_step(units.owned(), *optimizer, average, step);
+  saver.save({.step = step}, units.owned(), *optimizer, &average);
   saver.wait(/*last=*/true);
 }
 

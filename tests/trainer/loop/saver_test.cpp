@@ -39,13 +39,14 @@ class SharedSave : public testing::Test {
         : units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
                 {world, *alone}),
           optimizer(make_optimizer(numbered_optimizer(), units.owned())),
+          average(numbered_average(units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)
                                   : std::nullopt,
                 CheckpointConfig{.async = async, .max_lost = {max_lost_s, DurationUnit::kSecond}},
                 all_ranks(world), files, world, reporter) {}
     void save(int64_t step) {
-      fill_with_step(units.owned(), *optimizer, step);
-      saver.save({.step = step}, units.owned(), *optimizer);
+      fill_with_step(units.owned(), *optimizer, average, step);
+      saver.save({.step = step}, units.owned(), *optimizer, &average);
       while (saver.take_news().empty() && !saver.must_retry() && ++boundaries < 30'000) {
         saver.poll();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -56,6 +57,7 @@ class SharedSave : public testing::Test {
     std::unique_ptr<Communicator> alone = make_world_of_one();
     ShardedUnits units;
     std::unique_ptr<Optimizer> optimizer;
+    WeightAverage average;
     Reporter reporter;
     Saver saver;
     int boundaries = 0;

@@ -2,9 +2,14 @@
 // out again.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 
+#include "tests/trainer/convert/convert_fixture.h"
+#include "tests/trainer/run/one_callback.h"
 #include "tests/trainer/run/sharded_fixture.h"
+#include "trainer/convert/hf_export.h"
+#include "trainer/convert/peft_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run/evaluate_checkpoint.h"
 
@@ -109,6 +114,27 @@ TEST_F(EmaRun, ResumesToTheBit) {
   }
 }
 
+// The signal comes while the average is in the place of the weights.
+TEST_F(EmaRun, AnEvaluationThatIsStoppedLeavesTheTrainedWeights) {
+  evaluate_every("3ba");
+  for (const TestMesh& mesh : {kOneRank, kTwo}) {
+    train_in("whole", mesh);
+    const auto whole = newest_tensors();
+    OneCallback stop({Event::kEvalStart}, [&](const EventInfo& info, CallbackPort&, Json&) {
+      if (info.metrics.step == 6) stop_ = SIGTERM;
+    });
+    callbacks_ = &stop;
+    config_.run_dir = dir_ / "stopped";
+    std::filesystem::remove_all(run_dir());
+    expect_all_well(on_mesh(mesh, [](TrainingSession& session) { EXPECT_EQ(session.fit(), SIGTERM); }));
+    EXPECT_EQ(find_checkpoint(run_dir()).step, 6);
+    callbacks_ = nullptr;
+    stop_ = 0;
+    train(mesh);
+    EXPECT_TRUE(newest_tensors() == whole) << mesh.name();
+  }
+}
+
 TEST_F(EmaRun, IsEvaluatedWhileTrainingGoesOnFromTheTrainedWeights) {
   const TestMesh replicas = {2, 1};
   struct Case {
@@ -206,6 +232,50 @@ TEST_F(EmaRun, IsOfTheAdaptersAlone) {
               1e-6);
 }
 
+// The oracle multiplies the tensors of the checkpoint.
+TEST_F(EmaRun, OfAdaptersIsExportedAloneAndMerged) {
+  config_.ema = {};
+  use_adapters({.rank = 2, .alpha = 5});
+  config_.ema.half_life = Duration::parse("5ba");
+  train_in("adapters", kTwo);
+  const auto tensors = newest_tensors(), base = tensors_of(dir_ / "base");
+  const CheckpointReader averaged(find_checkpoint(run_dir()), CheckpointWeights::kAverage),
+      trained(find_checkpoint(run_dir()));
+
+  export_adapters(real_files(), averaged, dir_ / "alone");
+  const auto alone = tensors_of_folder(dir_ / "alone");
+  const std::string prefix = "base_model.model.";
+  EXPECT_EQ(std::ssize(alone), num_averages(tensors));
+  for (const auto& [name, bytes] : alone) {
+    ASSERT_TRUE(name.starts_with(prefix)) << name;
+    const std::string param = name.substr(prefix.size());
+    EXPECT_TRUE(bytes == tensors.at("ema." + param)) << name;
+    EXPECT_TRUE(bytes != tensors.at(param)) << name;
+  }
+
+  const auto merge_of = [&](const CheckpointReader& reader, const std::string& folder) {
+    export_hf(real_files(), reader, folder, {.dtype = "fp32", .merge = true});
+    return tensors_of_folder(folder);
+  };
+  const auto merged = merge_of(averaged, dir_ / "merged"), of_trained = merge_of(trained, dir_ / "trained");
+  int num_adapted = 0;
+  for (const auto& [name, bytes] : merged) {
+    const std::string layer = "ema." + name.substr(0, name.rfind('.'));
+    const auto a = tensors.find(layer + ".lora_A.weight"), b = tensors.find(layer + ".lora_B.weight");
+    if (a == tensors.end()) {
+      EXPECT_TRUE(bytes == base.at(name)) << name;
+      continue;
+    }
+    const Tensor product =
+        at::matmul(floats(b->second).view({-1, 2}), floats(a->second).view({2, -1})).flatten();
+    const Tensor wanted = (floats(base.at(name)) + 2.5 * product).to(at::kFloat);
+    EXPECT_TRUE(at::allclose(floats(bytes), wanted.to(at::kDouble), 1e-6, 1e-9)) << name;
+    EXPECT_FALSE(at::allclose(floats(of_trained.at(name)), wanted.to(at::kDouble), 1e-6, 1e-9)) << name;
+    ++num_adapted;
+  }
+  EXPECT_EQ(2 * num_adapted, num_averages(tensors));
+}
+
 TEST_F(EmaRun, LeavesFrozenWeightsOut) {
   config_.param_groups = {{.match = "embed", .freeze = true}};
   evaluate_every("20ba");
@@ -232,6 +302,41 @@ TEST_F(EmaRun, ThatIsNotThereCannotBeRead) {
               std::string::npos)
         << error.what();
   }
+}
+
+TEST_F(EmaRun, OfAnotherShapeIsNamedByWhoeverReadsIt) {
+  evaluate_every("4ba");
+  config_.max_duration = {4, DurationUnit::kBatch};
+  train(kOneRank);
+  const std::string norm = "model.norm.weight";
+  const CheckpointInfo whole = find_checkpoint(run_dir());
+  const auto tensors = tensors_of(whole.path);
+  std::vector<TensorBytes> changed;
+  for (const std::string& name : CheckpointReader(whole).names()) {
+    TensorBytes tensor = CheckpointReader(whole).describe(name);
+    tensor.data = tensors.at(name).data();
+    if (name == "ema." + norm) tensor.shape = {2, 16};
+    changed.push_back(tensor);
+  }
+  const std::string path = CheckpointStore(real_files(), dir_ / "changed", 0, 1)
+                               .save({.step = 4,
+                                      .train_state = whole.manifest.at("train_state"),
+                                      .recipe = whole.manifest.at("recipe")},
+                                     changed)
+                               .path;
+  const std::string misfit = "ema.model.norm.weight: wanted F32 [32], found F32 [2, 16]";
+  expect_contains(message_of(ExitCode::kUnusable, [&] { loss_of(path, CheckpointWeights::kAverage); }),
+                  misfit);
+  EXPECT_TRUE(std::isfinite(loss_of(path, CheckpointWeights::kTrained)));
+  const CheckpointReader averaged(find_checkpoint(path), CheckpointWeights::kAverage);
+  expect_contains(message_of(ExitCode::kUnusable,
+                             [&] { export_hf(real_files(), averaged, dir_ / "out", {.dtype = "fp32"}); }),
+                  "ema.model.norm.weight: wanted [32], found F32 [2, 16]");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "out"));
+  config_.resume = path;
+  config_.run_dir = dir_ / "resumed";
+  expect_contains(message_of(ExitCode::kUnusable, [&] { run(); }),
+                  "does not fit the recipe's ema:\n  " + misfit + "\nUse the recipe");
 }
 
 TEST_F(EmaRun, OfOtherParametersDoesNotFit) {

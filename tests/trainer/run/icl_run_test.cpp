@@ -1,6 +1,10 @@
 // In-context evaluation during training: when it happens, what it reports, on one rank and on several.
+#include <filesystem>
+#include <fstream>
+
 #include "tests/trainer/icl/icl_golden.h"
 #include "tests/trainer/run/sharded_fixture.h"
+#include "trainer/checkpoint/safetensors.h"
 #include "trainer/config/config_io.h"
 #include "trainer/convert/hf_import.h"
 
@@ -34,6 +38,30 @@ class IclRunTest : public ShardedRun {
     for (const Json& event : lines("events.jsonl"))
       if (event.at("kind") == "icl") found.push_back(event);
     return found;
+  }
+  /// What every item was answered with at a step, log-likelihoods included.
+  std::vector<Json> answers(int64_t step) const {
+    std::vector<Json> found;
+    for (Json& line : lines("icl_outputs.jsonl"))
+      if (line.at("step") == step) {
+        for (const char* key : {"step", "tok", "attempt", "time"}) line.erase(key);
+        found.push_back(line);
+      }
+    return found;
+  }
+  /// A Hugging Face folder like that of the goldens, with other weights: those whose names begin so.
+  std::string folder_with(const std::map<std::string, std::string>& tensors, const std::string& prefix) {
+    const std::string folder = dir_ / "other-weights", path = folder + "/model.safetensors";
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(kIclGoldens + "/model", folder);
+    const SafetensorsHeader header = read_safetensors_header(path);
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    for (const SafetensorsEntry& entry : header.entries) {
+      const std::string& bytes = tensors.at(prefix + entry.name);
+      EXPECT_EQ(std::ssize(bytes), entry.end - entry.begin) << entry.name;
+      file.seekp(header.data_start + entry.begin).write(bytes.data(), std::ssize(bytes));
+    }
+    return folder;
   }
 };
 
@@ -95,6 +123,48 @@ TEST_F(IclRunTest, SeveralRanksMeasureWhatOneDoes) {
     train_in("several", mesh);
     ASSERT_EQ(evaluations().size(), 2u);
     EXPECT_EQ(evaluations()[0].at("facts").at("metrics"), wanted.at("metrics"));
+  }
+}
+
+// The oracle is a model that has the average, as the checkpoint keeps it, for its only weights.
+TEST_F(IclRunTest, AsksTheAverageWhileTrainingGoesOnFromTheTrainedWeights) {
+  config_.icl.every = Duration{2, DurationUnit::kBatch};
+  config_.icl.outputs = true;
+  config_.ckpt.every = {2, DurationUnit::kBatch};
+  for (const TestMesh& mesh : {kOneRank, kTwo}) {
+    SCOPED_TRACE(mesh.name());
+    config_.ema.half_life = Duration::parse("4ba");
+    train_in("asked", mesh);
+    const auto final_tensors = newest_tensors();
+    std::map<int64_t, std::vector<Json>> given;
+    std::map<int64_t, std::map<std::string, std::string>> tensors;
+    for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
+      given[info.step] = answers(info.step), tensors[info.step] = tensors_of(info.path);
+    for (const Json& event : evaluations())
+      EXPECT_EQ(event.at("facts").value("weights", ""), event.at("step") == 0 ? "" : "ema");
+
+    TrainConfig without = config_;
+    without.icl = {};
+    std::swap(config_, without);
+    train_in("not-asked", mesh);
+    EXPECT_TRUE(newest_tensors() == final_tensors) << "asking changed the training";
+    std::swap(config_, without);
+
+    const TrainConfig asked = config_;
+    config_.ema = {};
+    config_.max_duration = {2, DurationUnit::kBatch};
+    ASSERT_EQ(given.size(), 2U);
+    for (const auto& [step, of_average] : given) {
+      ASSERT_EQ(of_average.size(), 24U + 30 + 9 + 14);
+      const auto answered_with = [&](const std::string& prefix) {
+        llama().weights = folder_with(tensors.at(step), prefix);
+        train_in("oracle", mesh);
+        return answers(0);
+      };
+      EXPECT_EQ(of_average, answered_with("ema.")) << "step " << step;
+      EXPECT_NE(of_average, answered_with("")) << "step " << step;
+    }
+    config_ = asked;
   }
 }
 

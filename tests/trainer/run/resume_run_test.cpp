@@ -5,8 +5,8 @@
 #include <csignal>
 #include <filesystem>
 
+#include "tests/trainer/run/one_callback.h"
 #include "tests/trainer/run/run_fixture.h"
-#include "trainer/callbacks/callback.h"
 
 namespace tycho {
 namespace {
@@ -14,34 +14,11 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Sends a run SIGTERM after a step, as a scheduler would.
-class StopAt final : public CallbackSource {
- public:
-  StopAt(int64_t step, std::atomic<int>& stop) : step_(step), stop_(stop) {}
-  std::vector<Callback> callbacks() override {
-    std::vector<Callback> list(1);
-    list[0].name = "stop";
-    list[0].code = std::make_unique<Code>(step_, stop_);
-    return list;
-  }
-  std::unique_ptr<ScheduleCode> schedule() override { return nullptr; }
-  void set_session(TrainingSession*) override {}
-  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
-
- private:
-  struct Code final : CallbackCode {
-    Code(int64_t step, std::atomic<int>& stop) : step_(step), stop_(stop) {}
-    bool handles(Event event) const override { return event == Event::kBatchEnd; }
-    void run(const EventInfo& info, CallbackPort&) override {
-      if (info.metrics.step == step_) stop_ = SIGTERM;
-    }
-    Json state() const override { return {}; }
-    void set_state(const Json&) override {}
-    int64_t step_;
-    std::atomic<int>& stop_;
-  };
-  int64_t step_;
-  std::atomic<int>& stop_;
-};
+OneCallback stop_at(int64_t step, std::atomic<int>& stop) {
+  return {{Event::kBatchEnd}, [step, &stop](const EventInfo& info, CallbackPort&, Json&) {
+            if (info.metrics.step == step) stop = SIGTERM;
+          }};
+}
 
 class ResumeTest : public RunTest, public testing::WithParamInterface<Precision> {};
 
@@ -54,11 +31,11 @@ TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
   fs::remove_all(run_dir());
 
   // Signals arrive at steps that no checkpoint interval names.
-  for (const int64_t stop_at : {3, 7}) {
-    StopAt stop(stop_at, stop_);
+  for (const int64_t step : {3, 7}) {
+    OneCallback stop = stop_at(step, stop_);
     callbacks_ = &stop;
     EXPECT_EQ(run(), 143);
-    EXPECT_EQ(losses().rbegin()->first, stop_at);
+    EXPECT_EQ(losses().rbegin()->first, step);
     callbacks_ = nullptr;
     stop_ = 0;
   }

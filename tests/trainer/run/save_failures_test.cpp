@@ -13,7 +13,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/trainer/callbacks/fake_callback.h"
+#include "tests/trainer/run/one_callback.h"
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/run/open_session.h"
@@ -23,23 +23,6 @@ namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// One callback in C++.
-class OneCallback final : public CallbackSource {
- public:
-  explicit OneCallback(FakeCode::Body body) : body_(std::move(body)) {}
-  std::vector<Callback> callbacks() override {
-    std::vector<Callback> all;
-    all.push_back(fake_callback("x", {Event::kBatchEnd, Event::kCkptSaved}, body_, {}, Json::object()));
-    return all;
-  }
-  std::unique_ptr<ScheduleCode> schedule() override { return nullptr; }
-  void set_session(TrainingSession*) override {}
-  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
-
- private:
-  FakeCode::Body body_;
-};
 
 /// What a person at the screen is told.
 class Screen final : public Reporter {
@@ -95,9 +78,10 @@ class SaveFailuresTest : public RunTest {
   }
   void at_steps(std::map<int64_t, std::function<void()>> actions) {
     source_ = std::make_unique<OneCallback>(
+        std::set{Event::kBatchEnd},
         [actions = std::move(actions)](const EventInfo& info, CallbackPort&, Json&) {
           const auto action = actions.find(info.metrics.step);
-          if (info.event == Event::kBatchEnd && action != actions.end()) action->second();
+          if (action != actions.end()) action->second();
         });
     callbacks_ = source_.get();
   }
@@ -263,15 +247,16 @@ TEST_F(SaveFailuresTest, ASaveThatAPersonAsksForFailsAtOnce) {
 TEST_F(SaveFailuresTest, ANamedCheckpointThatFailedGetsItsNameLater) {
   config_.ckpt.every = {100, DurationUnit::kBatch};
   std::vector<std::string> tags;
-  source_ = std::make_unique<OneCallback>([&](const EventInfo& info, CallbackPort& port, Json&) {
-    if (info.event == Event::kCkptSaved) return tags.push_back(info.facts.at("tag"));
-    if (info.metrics.step == 3) {
-      fs::create_directories(run_dir() + "/checkpoints");
-      break_disk();
-      port.commands.push_back(make_command("save", Json::array({"mine"}), nullptr, ""));
-    }
-    if (info.metrics.step == 4) repair_disk();
-  });
+  source_ = std::make_unique<OneCallback>(
+      std::set{Event::kBatchEnd, Event::kCkptSaved}, [&](const EventInfo& info, CallbackPort& port, Json&) {
+        if (info.event == Event::kCkptSaved) return tags.push_back(info.facts.at("tag"));
+        if (info.metrics.step == 3) {
+          fs::create_directories(run_dir() + "/checkpoints");
+          break_disk();
+          port.commands.push_back(make_command("save", Json::array({"mine"}), nullptr, ""));
+        }
+        if (info.metrics.step == 4) repair_disk();
+      });
   callbacks_ = source_.get();
   EXPECT_EQ(run(), 0);
   // A retry before the last step is followed by that step's own checkpoint.
