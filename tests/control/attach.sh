@@ -81,9 +81,10 @@ start
 wait_for test -S run/control.sock
 expect "stopped after" "$(timeout 200 "$tycho" attach run -e 'while true do end' || true)"
 before=$("$tycho" attach run -e ctx.step)
-expect "$((before + 1))" "$(while [[ $("$tycho" attach run -e ctx.step) == "$before" ]]; do sleep 0.1; done; echo $((before + 1)))"
+wait_for eval "[[ \$(\"$tycho\" attach run -e ctx.step) -gt $before ]]"
 timeout 200 "$tycho" attach run -e 'while true do pcall(function() while true do end end) end' >line.log 2>&1 & line=$!
-sleep 1
+stands() { local newest; newest=$(cat run/checkpoints/latest); sleep 2; [[ $(cat run/checkpoints/latest) == "$newest" ]]; }
+wait_for stands
 kill -TERM "$pid"
 status=0
 wait "$pid" || status=$?
@@ -95,13 +96,12 @@ expect "interrupted at ctl:1" "$(cat line.log)"
 cat >endless.lua <<'LUA'
 local r = require("tiny"):extend "endless"
 r.callbacks.endless = require("tycho").observe {
-  fit_start = function(ctx) if ctx.step > 0 then while true do end end end, time_limit = "1h" }
+  fit_start = function(ctx) if ctx.step > 0 then print "it loops" while true do end end end, time_limit = "1h" }
 return r
 LUA
 cp "$root/tests/kill9/tiny.lua" tiny.lua
 "$tycho" run endless.lua run_dir=run threads=1 max_duration=1000000ba log.every=1000ba >run.log 2>&1 & pid=$!
-wait_for grep -q resumed run.log
-sleep 1
+wait_for grep -q "it loops" run.log
 kill -INT "$pid"
 status=0
 wait "$pid" || status=$?

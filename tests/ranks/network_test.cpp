@@ -116,7 +116,7 @@ TEST_F(NetworkTest, ACutLinkIsNoticedOnBothSidesAndTheSameCommandResumes) {
   here("ip -n " + machine("a") + " link set slow0 up");
   const Outcome resumed =
       here(start("run_dir=run") +
-           "for i in $(seq 600); do grep -q 'resumed from step' rank_0.log && break; sleep "
+           "for i in $(seq 2400); do grep -q 'resumed from step' rank_0.log && break; sleep "
            "0.05; done; kill -TERM $rank_1; " +
            kCodes);
   EXPECT_CONTAINS(resumed.output, "codes 143 143 143") << logs();

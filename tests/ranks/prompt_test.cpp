@@ -147,7 +147,7 @@ TEST_F(PromptRanksTest, ARankEndsWhenRankZeroIsGone) {
         here("rm -f pipe; mkfifo pipe; " +
              by_hand("x.lua < pipe", "x.lua < /dev/null",
                      "exec 9>pipe; echo 'print(\"ready\")' >&9; "
-                     "for i in $(seq 600); do grep -q ready rank_0.log && break; sleep 0.05; done; echo '" +
+                     "for i in $(seq 2400); do grep -q ready rank_0.log && break; sleep 0.05; done; echo '" +
                          std::string(entry) + "' >&9; sleep 1; kill -9 $rank_0",
                      "repl"));
     EXPECT_CONTAINS(outcome.output, "codes 137 143") << text("rank_1.log");
@@ -186,7 +186,7 @@ TEST_F(PromptRanksTest, AScriptEndsWhenARankIsGone) {
       here("mkfifo pipe; " +
            by_hand("x.lua < pipe", "x.lua < /dev/null",
                    "exec 9>pipe; echo 'print(\"ready\")' >&9; "
-                   "for i in $(seq 600); do grep -q ready rank_0.log && break; sleep 0.05; done; "
+                   "for i in $(seq 2400); do grep -q ready rank_0.log && break; sleep 0.05; done; "
                    "kill -9 $rank_1; sleep 0.2; echo 'print(\"not reached\")' >&9",
                    "repl"));
   EXPECT_CONTAINS(outcome.output, "codes 143 137") << text("rank_0.log");

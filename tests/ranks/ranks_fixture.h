@@ -91,7 +91,7 @@ class RanksTest : public ShellTest {
   }
   /// Waits, in a shell, until the run has made a step.
   static std::string until_it_trains(const std::string& run) {
-    return "for i in $(seq 600); do test -s " + run + "/metrics.jsonl && break; sleep 0.05; done; ";
+    return "for i in $(seq 2400); do test -s " + run + "/metrics.jsonl && break; sleep 0.05; done; ";
   }
 
   /// Of metrics.jsonl: one number of each step.

@@ -136,7 +136,7 @@ TEST_F(RanksTest, ASignalEndsTheWaitForRanksThatDoNotCome) {
                     "TYCHO_TOKEN=0123456789abcdef TYCHO_RANK=0 TYCHO_LOCAL_RANK=0 " TYCHO_PROGRAM
                     " run x.lua run_dir=alone",
                     "rank_0") +
-      "for i in $(seq 600); do grep -q 'waiting for' rank_0.log && break; sleep 0.05; done; kill -TERM "
+      "for i in $(seq 2400); do grep -q 'waiting for' rank_0.log && break; sleep 0.05; done; kill -TERM "
       "$rank_0; "
       "wait $rank_0; echo code $?; cat rank_0.log");
   EXPECT_CONTAINS(ended.output, "code 143");
@@ -154,7 +154,7 @@ TEST_F(RanksTest, ATokenThatDiffersKeepsARankOut) {
       in_background("env $common TYCHO_PORT=$port TYCHO_TOKEN=fedcba9876543210 TYCHO_RANK=1 "
                     "TYCHO_LOCAL_RANK=1 " TYCHO_PROGRAM " run x.lua run_dir=two",
                     "rank_1") +
-      "for i in $(seq 600); do grep -q 'did not know the token' rank_0.log && grep -q 'tokens differ' "
+      "for i in $(seq 2400); do grep -q 'did not know the token' rank_0.log && grep -q 'tokens differ' "
       "rank_1.log "
       "&& break; sleep 0.05; done; kill -TERM $rank_0 $rank_1; wait; cat rank_0.log rank_1.log");
   EXPECT_CONTAINS(ended.output, "clients did not know the token");

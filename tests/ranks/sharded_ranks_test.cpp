@@ -130,7 +130,7 @@ TEST_F(ShardedRanksTest, KilledAnywhereTheyLoseNothingThatWasCommitted) {
     // With --force: on a slow machine three kills in a row may come before anything newer is saved.
     const std::string arguments = "x.lua run_dir=run --force parallel.dp_shard=2";
     // Not while ranks join, where the other would wait for long.
-    const std::string until_it_goes_on = "n=" + lines + "; for i in $(seq 250); do test " + lines +
+    const std::string until_it_goes_on = "n=" + lines + "; for i in $(seq 6000); do test " + lines +
                                          " -gt $n && break; sleep 0.02; done; sleep 0.0" +
                                          std::to_string(2 * attempt) + "; ";
     here(by_hand(arguments, arguments, until_it_goes_on + "kill -9 $rank_" + std::to_string(attempt % 2)));

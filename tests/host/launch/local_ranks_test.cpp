@@ -77,7 +77,7 @@ class LocalRanksTest : public ::testing::Test {
     return found;
   }
   static bool wait_for(const std::function<bool()>& holds) {
-    for (int i = 0; i < 4000; ++i) {
+    for (int i = 0; i < 12000; ++i) {
       if (holds()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -261,7 +261,7 @@ std::string report(const std::string& phase, int seconds) {
 TEST_F(LocalRanksTest, ARankThatIsSavingIsNotKilledForIt) {
   const std::string save = "trap '' TERM; [ $TYCHO_RANK = 1 ] && exit 143; ";
   const pid_t launcher =
-      start(2, save + kSayPid + report("saving a checkpoint", 3) + "echo whole > saved; exit 143", 0.3);
+      start(2, save + kSayPid + report("saving a checkpoint", 4) + "echo whole > saved; exit 143", 1.5);
   ASSERT_TRUE(wait_for([&] { return !read("pid-0").empty(); }));
   kill(launcher, SIGTERM);
   EXPECT_EQ(finish(launcher), 143);
@@ -284,11 +284,11 @@ TEST_F(LocalRanksTest, ARankThatIsInACallbackOrSilentIsKilled) {
 
 TEST_F(LocalRanksTest, AStepMayEndAsLateAsTheLongestBefore) {
   const std::string steps =
-      "for step in 1 2 3; do i=0; while [ $i -lt 15 ]; do echo \"$step training\" > "
-      "/proc/$$/fd/$TYCHO_REPORT_FD; sleep 0.1; i=$((i + 1)); done; echo $step > step; done; ";
+      "for step in 1 2 3; do echo \"$step training\" > /proc/$$/fd/$TYCHO_REPORT_FD; "
+      "(trap '' TERM; exec sleep 2.5); echo $step > step; done; ";
   const pid_t launcher = start(1, "trap 'told=1' TERM; " + kSayPid + steps + "[ \"$told\" ] && exit 143", 1);
   ASSERT_TRUE(wait_for([&] { return read("step") == "2\n"; }));
-  kill(launcher, SIGTERM);  // at the beginning of the third, which takes 1.5 s
+  kill(launcher, SIGTERM);  // at the beginning of the third, which takes 2.5 s
   EXPECT_EQ(finish(launcher), 143);
   EXPECT_EQ(read("step"), "3\n");
 }

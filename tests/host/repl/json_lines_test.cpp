@@ -117,8 +117,10 @@ TEST_F(JsonLinesTest, CompletesAndRunsCommandsAndTheShell) {
 
 TEST_F(JsonLinesTest, AnInterruptEndsTheEntryThatRuns) {
   const std::vector<Json> got = answers(
-      "echo '{\"interrupt\": true}'; echo '{\"id\": 1, \"entry\": \"print(1) while true do end\"}'; sleep 1; "
-      "echo '{\"interrupt\": true}'; echo '{\"id\": 2, \"entry\": \"2\"}'");
+      "echo '{\"interrupt\": true}'; echo '{\"id\": 1, \"entry\": \"print(1) while true do end\"}'; "
+      "for i in $(seq 1200); do grep -qs output said && break; sleep 0.05; done; "
+      "echo '{\"interrupt\": true}'; echo '{\"id\": 2, \"entry\": \"2\"}'",
+      "x.lua >said; code=$?; cat said; exit $code");
   ASSERT_EQ(got.size(), 6U);
   EXPECT_EQ(got[1], (Json{{"id", 1}, {"output", "1\n"}}));
   EXPECT_EQ(got[2].at("error"), (Json{{"message", "interrupted at stdin:1"}, {"exit", 130}}));

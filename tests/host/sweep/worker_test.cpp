@@ -132,7 +132,7 @@ TEST_F(SweepTest, RulesStopTrialsEarly) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3, 0.5 }\ns.search = t.search.grid()\n"
               "s.stop.bad = function(m) return m.step > 3 and m.train.loss > 6 end\n"),
         "s.lua");
-  const Outcome swept = here("TYCHO_STEP_MS=60 ./bin/tycho sweep s.lua --workers 2");
+  const Outcome swept = here("TYCHO_STEP_MS=200 ./bin/tycho sweep s.lua --workers 2");
   ASSERT_EQ(swept.code, 0) << swept.output;
   const Json trials = table().at("trials");
   EXPECT_EQ(trials[0].at("state"), "finished") << trials.dump();
@@ -142,7 +142,7 @@ TEST_F(SweepTest, RulesStopTrialsEarly) {
 
 TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToContinue) {
   write(sweep(kChoices), "s.lua");
-  setenv("TYCHO_STEP_MS", "40", 1);
+  setenv("TYCHO_STEP_MS", "250", 1);  // of 20 steps: the signal comes long before the last
   const pid_t worker = start({"sweep", "s.lua", "--workers", "2"});
   ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -52,7 +52,7 @@ TEST_F(PlanProbeTest, GivesBothAsJson) {
 TEST_F(PlanProbeTest, ASignalEndsItAndNothingIsLeft) {
   for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
     const Outcome outcome =
-        plan(std::string("plan x.lua --probe seed=99 >log & pid=$!; for i in $(seq 600); do "
+        plan(std::string("plan x.lua --probe seed=99 >log & pid=$!; for i in $(seq 2400); do "
                          "grep -q waiting log && break; sleep 0.05; done; kill -") +
                  signal + " $pid; wait $pid; exit $?",
              "set -m; export TMPDIR=$PWD/tmp;");

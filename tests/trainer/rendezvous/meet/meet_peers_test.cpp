@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <latch>
 #include <thread>
 
 #include "tests/trainer/rendezvous/rank_threads.h"
@@ -208,12 +209,12 @@ TEST(MeetPeers, ASuspectThatSaysNothingIsNamedWithWhatWasNoticed) {
 
 TEST(MeetPeers, RanksThatDoNotComeAreNamedToThoseWhoDid) {
   MeetOptions options;
-  options.join_s = 0.5;
+  options.join_s = 2;
   const std::vector<Ended> ended = at_places(4, [&](const RankPlace& place) {
     if (place.rank == 0 || place.rank == 2) meet_peers(place, options);
   });
-  EXPECT_EQ(ended[0].what, "[parallel] 2 of 4 ranks did not arrive within 0.5 s: 1, 3");
-  EXPECT_TRUE(says(ended[2], "2 of 4 ranks did not arrive within 0.5 s: 1, 3")) << ended[2].what;
+  EXPECT_EQ(ended[0].what, "[parallel] 2 of 4 ranks did not arrive within 2 s: 1, 3");
+  EXPECT_TRUE(says(ended[2], "2 of 4 ranks did not arrive within 2 s: 1, 3")) << ended[2].what;
   EXPECT_EQ(ended[0].code, ExitCode::kTopology);
   EXPECT_EQ(ended[2].code, ExitCode::kTopology);
 }
@@ -234,7 +235,7 @@ TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
     std::atomic<int> stop = 0;
     const std::vector<Ended> ended = at_places(3, [&](const RankPlace& place) {
       if (place.rank == 2) {
-        std::this_thread::sleep_for(300ms);
+        std::this_thread::sleep_for(1500ms);  // the others have found each other
         stop = SIGUSR1;
         return;
       }
@@ -264,15 +265,26 @@ TEST(MeetPeers, AStopEndsTheSearchForRankZero) {
   EXPECT_EQ(ended[1].code, ExitCode::kTerminated);
 }
 
+/// Counts a latch down when its scope ends, by an error too.
+struct CountDown {
+  explicit CountDown(std::latch& latch) : latch_(latch) {}
+  ~CountDown() { latch_.count_down(); }
+  std::latch& latch_;
+};
+
 TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
+  std::latch turned_away(1);
   const std::vector<Ended> ended = at_places(4, [&](const RankPlace& place) {
     RankPlace mine = place;
+    mine.num_ranks = mine.num_local_ranks = 3;
     if (place.rank == 3) {
       mine.rank = mine.local_rank = 1;
-      std::this_thread::sleep_for(300ms);
+      std::this_thread::sleep_for(1500ms);  // rank 1 is there
+      const CountDown at_end(turned_away);
+      meet_peers(mine);
+      return;
     }
-    mine.num_ranks = mine.num_local_ranks = 3;
-    if (place.rank == 2) std::this_thread::sleep_for(700ms);
+    if (place.rank == 2) turned_away.wait();
     const auto peers = meet_peers(mine);
     peers->connect("all", {0, 1, 2});
   });
@@ -294,16 +306,19 @@ TEST(MeetPeers, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
 }
 
 TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
+  std::latch turned_away(1);
   const std::vector<Ended> ended = at_places(3, [&](const RankPlace& place) {
     RankPlace mine = place;
     mine.num_ranks = mine.num_local_ranks = 2;
+    mine.job = "slurm-7.0-1";
     if (place.rank == 2) {
       mine.rank = mine.local_rank = 1;
       mine.job = "slurm-7.0-0";
-    } else {
-      mine.job = "slurm-7.0-1";
-      if (place.rank == 1) std::this_thread::sleep_for(300ms);
+      const CountDown at_end(turned_away);
+      meet_peers(mine);
+      return;
     }
+    if (place.rank == 1) turned_away.wait();
     meet_peers(mine);
   });
   EXPECT_TRUE(

@@ -50,7 +50,7 @@ class RankProcess {
   int pid() const { return pid_; }
 
   /// Reads until it has said `part`, or for `limit`.
-  bool says(const std::string& part, std::chrono::milliseconds limit = 10s) {
+  bool says(const std::string& part, std::chrono::milliseconds limit = 60s) {
     const auto until = Clock::now() + limit;
     while (text_.find(part) == std::string::npos) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
@@ -64,7 +64,7 @@ class RankProcess {
     return true;
   }
   /// Its exit code, or minus the signal that killed it; 1000 when it has not ended in time.
-  int end(std::chrono::milliseconds limit = 10s) {
+  int end(std::chrono::milliseconds limit = 60s) {
     for (const auto until = Clock::now() + limit; Clock::now() < until; std::this_thread::sleep_for(5ms)) {
       int status = 0;
       if (waitpid(pid_, &status, WNOHANG) != pid_) continue;
@@ -120,11 +120,33 @@ struct World {
   std::vector<std::unique_ptr<RankProcess>> ranks;
 };
 
+/// What ranks that are processes wait for, until the parent opens it for each of them.
+class Gate {
+ public:
+  Gate() {
+    if (pipe(ends_) != 0) throw std::runtime_error("no pipe");
+  }
+  ~Gate() { close(ends_[0]), close(ends_[1]); }
+  void open(size_t num_ranks) const {
+    const std::string bytes(num_ranks, 'x');
+    EXPECT_EQ(write(ends_[1], bytes.data(), num_ranks), static_cast<ssize_t>(num_ranks));
+  }
+  void wait() const {
+    char byte = 0;
+    EXPECT_EQ(read(ends_[0], &byte, 1), 1);
+  }
+
+ private:
+  int ends_[2];
+};
+
 TEST(Monitor, ARankThatIsKilledIsNamedByAllOthersWithWhatItDid) {
+  MeetOptions options;
+  options.beat_s = 0.1;
   for (const int victim : {0, 1}) {
-    World run(3, [](const RankPlace& place) { return train(place, {}); });
+    World run(3, [&](const RankPlace& place) { return train(place, options); });
     run.expect_met();
-    std::this_thread::sleep_for(1100ms);  // a beat
+    std::this_thread::sleep_for(1100ms);  // some beats
     const auto killed = Clock::now();
     run[victim].send(SIGKILL);
     for (int r = 0; r < 3; ++r) {
@@ -208,11 +230,12 @@ TEST(Monitor, RankZeroThatDiesWhileOthersAreMissingIsNamedAtOnce) {
 TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
   MeetOptions options = quick();
   options.end_s = 0.5;
+  const Gate others_have_met;
   World run(3, [&](const RankPlace& place) {
     const auto peers = meet_peers(place, options);
     std::fputs("met\n", stderr);
     if (place.rank == 1) {
-      std::this_thread::sleep_for(500ms);  // the others have met, too
+      others_have_met.wait();
       const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
       peers->leave(error);
       throw error;
@@ -221,6 +244,8 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
     std::this_thread::sleep_for(1h);
     return 0;
   });
+  run.expect_met();
+  others_have_met.open(1);
   for (const int r : {0, 2}) {
     EXPECT_EQ(run[r].end(), static_cast<int>(ExitCode::kUnusable));
     EXPECT_SAYS(
@@ -232,52 +257,65 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
   }
 }
 
+struct EndedRank {
+  int code;
+  std::string text;
+};
+
 /// What rank 0 of two says and ends with, when rank 1 has failed and rank 0 does `work` then.
-World after_a_failure(const MeetOptions& options, const std::function<void()>& work) {
-  return World(2, [&](const RankPlace& place) -> int {
+EndedRank after_a_failure(const MeetOptions& options, const std::function<void()>& work) {
+  const Gate both_connected;
+  World run(2, [&](const RankPlace& place) -> int {
     const auto peers = meet_peers(place, options);
     peers->connect("both", {0, 1});
+    std::fputs("met\n", stderr);
     const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
     if (place.rank == 1) {
-      std::this_thread::sleep_for(500ms);  // until rank 0, too, has connected
+      both_connected.wait();
       throw peers->leave(error);
     }
     work();
     throw peers->why_broken("", {});
   });
+  run.expect_met();
+  both_connected.open(1);
+  const int code = run[0].end();
+  return {code, run[0].text()};
 }
 
 TEST(Monitor, AMainThreadThatSavesHasTheTimeToSave) {
   MeetOptions options = quick();
   options.end_s = 0.5;
   options.save_s = 60;
-  World run = after_a_failure(options, [] {
+  const EndedRank zero = after_a_failure(options, [] {
     const InPhase phase("saving a checkpoint");
     std::this_thread::sleep_for(2s);
     std::fputs("saved\n", stderr);
   });
-  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
-  EXPECT_SAYS(run[0], "saved\n[parallel] rank 1 ended the run: ");
+  EXPECT_EQ(zero.code, static_cast<int>(ExitCode::kUnusable));
+  EXPECT_NE(zero.text.find("saved\n[parallel] rank 1 ended the run: "), std::string::npos) << zero.text;
 }
 
 TEST(Monitor, AMainThreadThatNeverFinishesItsSaveIsEnded) {
   MeetOptions options = quick();
   options.end_s = 0.2;
   options.save_s = 1;
-  World run = after_a_failure(options, [] {
+  const EndedRank zero = after_a_failure(options, [] {
     const InPhase phase("saving a checkpoint");
     std::this_thread::sleep_for(1h);
   });
-  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
-  EXPECT_SAYS(run[0],
-              "[ranks] rank 0 did not finish its save within 1 s after the run broke (saving a checkpoint");
+  EXPECT_EQ(zero.code, static_cast<int>(ExitCode::kUnusable));
+  EXPECT_NE(zero.text.find(
+                "[ranks] rank 0 did not finish its save within 1 s after the run broke (saving a checkpoint"),
+            std::string::npos)
+      << zero.text;
 }
 
 TEST(Monitor, AMainThreadThatIsStuckAfterItsSaveIsEnded) {
   MeetOptions options = quick();
   options.end_s = 0.4;
   options.save_s = 60;
-  World run = after_a_failure(options, [] {
+  const EndedRank zero = after_a_failure(options, [] {
     {
       const InPhase phase("saving a checkpoint");
       std::this_thread::sleep_for(1s);
@@ -285,23 +323,29 @@ TEST(Monitor, AMainThreadThatIsStuckAfterItsSaveIsEnded) {
     const InPhase phase("in callback forever");
     std::this_thread::sleep_for(1h);
   });
-  EXPECT_EQ(run[0].end(), static_cast<int>(ExitCode::kUnusable));
-  EXPECT_SAYS(run[0], "[ranks] rank 0 did not end within 0.4 s after its save (in callback forever");
+  EXPECT_EQ(zero.code, static_cast<int>(ExitCode::kUnusable));
+  EXPECT_NE(zero.text.find("[ranks] rank 0 did not end within 0.4 s after its save (in callback forever"),
+            std::string::npos)
+      << zero.text;
 }
 
 TEST(Monitor, AProcessWithAPromptIsNotEnded) {
   MeetOptions options = quick();
   options.end_s = 0.3;
+  const Gate both_have_met;
   World run(2, [&](const RankPlace& place) {
     const auto peers = meet_peers(place, options);
-    std::fputs("met\n", stderr);
-    if (place.rank == 1) return 0;
     process_progress().set_prompt();
+    std::fputs("met\n", stderr);
+    both_have_met.wait();
+    if (place.rank == 1) return 0;
     peers->leave(Error("an entry failed"));
     std::this_thread::sleep_for(2s);
     std::fputs("still here\n", stderr);
     return 0;
   });
+  run.expect_met();
+  both_have_met.open(2);
   EXPECT_EQ(run[0].end(), 0);
   EXPECT_SAYS(run[0], "still here");
 }
