@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <initializer_list>
+#include <optional>
 
 #include "host/data/input_options.h"
 #include "host/text_table.h"
@@ -48,24 +50,33 @@ ConvertOptions to_options(const Arguments& arguments) {
   return options;
 }
 
-/// A line that is written over again.
-void show_progress(const ConvertProgress& progress) {
-  using Clock = std::chrono::steady_clock;
-  static const auto start = Clock::now();
-  static const ConvertProgress first = progress;
-  const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const auto bytes = static_cast<double>(progress.bytes_done - first.bytes_done);
-  std::string rate;
-  if (seconds > 1 && bytes > 0) {
-    const double left_s = static_cast<double>(progress.bytes_total - progress.bytes_done) * seconds / bytes;
-    rate = fmt::format("  {} tokens/s  eta={}",
-                       human_count(static_cast<double>(progress.tokens - first.tokens) / seconds),
-                       clock_text(left_s));
+using ShowProgress = std::function<void(const ConvertProgress&)>;
+
+/// A line that is written over again. Speed and time left are those since it was first shown.
+class ProgressLine {
+ public:
+  void show(const ConvertProgress& progress) {
+    const auto now = Clock::now();
+    if (!start_) start_ = now, first_ = progress;
+    const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
+    const double seconds = std::chrono::duration<double>(now - *start_).count();
+    const auto bytes = static_cast<double>(progress.bytes_done - first_.bytes_done);
+    std::string rate;
+    if (seconds > 1 && bytes > 0) {
+      const double left_s = static_cast<double>(progress.bytes_total - progress.bytes_done) * seconds / bytes;
+      rate = fmt::format("  {} tokens/s  eta={}",
+                         human_count(static_cast<double>(progress.tokens - first_.tokens) / seconds),
+                         clock_text(left_s));
+    }
+    fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples{} ", share, human_count(progress.tokens),
+               progress.samples, rate);
   }
-  fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples{} ", share, human_count(progress.tokens),
-             progress.samples, rate);
-}
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> start_;
+  ConvertProgress first_;
+};
 
 Json split_json(const ConvertedSplit& split) {
   return {{"dir", split.dir},
@@ -78,14 +89,14 @@ Json split_json(const ConvertedSplit& split) {
           {"shards", split.shards}};
 }
 
-ConvertResult convert_documents(const Arguments& arguments, bool live) {
+ConvertResult convert_documents(const Arguments& arguments, const ShowProgress& progress) {
   refuse_options(arguments, {"template", "template-date"}, "needs --chat and --tokenizer");
   ConvertOptions options = to_options(arguments);
-  if (live) options.progress = show_progress;
+  options.progress = progress;
   return convert_text(options);
 }
 
-ConvertResult convert_conversations(const Arguments& arguments, bool live) {
+ConvertResult convert_conversations(const Arguments& arguments, const ShowProgress& progress) {
   refuse_options(arguments,
                  {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
                   "no-added-tokens", "keep-newlines", "no-wrap", "max-documents"},
@@ -107,7 +118,7 @@ ConvertResult convert_conversations(const Arguments& arguments, bool live) {
   options.chat_template = arguments.text("template");
   options.template_date = arguments.text("template-date");
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
-  if (live) options.progress = show_progress;
+  options.progress = progress;
   return convert_chat(options);
 }
 
@@ -115,8 +126,11 @@ ConvertResult convert_conversations(const Arguments& arguments, bool live) {
 
 int convert_data(const Arguments& arguments) {
   const bool live = isatty(STDERR_FILENO) != 0;
-  const ConvertResult result =
-      arguments.has("chat") ? convert_conversations(arguments, live) : convert_documents(arguments, live);
+  ProgressLine line;
+  ShowProgress progress;
+  if (live) progress = [&line](const ConvertProgress& now) { line.show(now); };
+  const ConvertResult result = arguments.has("chat") ? convert_conversations(arguments, progress)
+                                                     : convert_documents(arguments, progress);
   if (live) fmt::print(stderr, "\r{:60}\r", "");
   for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);

@@ -14,10 +14,11 @@ namespace {
 
 static_assert(sizeof(ncclUniqueId) == NcclTable::kIdBytes);
 
-void check(ncclResult_t status, const char* what) {
+/// `advice`: what to do besides.
+void check(ncclResult_t status, const char* what, const char* advice = "") {
   if (status != ncclSuccess)
-    fail(ExitCode::kTopology, "[nccl] {}: {} ({}); NCCL_DEBUG=INFO prints more", what,
-         ncclGetErrorString(status), ncclGetLastError(nullptr));
+    fail(ExitCode::kTopology, "[nccl] {}: {} ({}); {}NCCL_DEBUG=INFO prints more", what,
+         ncclGetErrorString(status), ncclGetLastError(nullptr), advice);
 }
 
 ncclComm_t comm_of(NcclTable::Group group) { return static_cast<ncclComm_t>(group); }
@@ -66,14 +67,14 @@ thread_local bool is_together = false;
 
 /// A group that does not block may still be busy when a collective returns: it is enqueued when that has
 /// passed. One of several that start together is enqueued with them.
-void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what) {
+void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what, const char* advice = "") {
   if (is_together && status == ncclInProgress) return;
   while (status == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &status);
     if (asked != ncclSuccess) status = asked;
   }
-  check(status, what);
+  check(status, what, advice);
 }
 
 void all_reduce(NcclTable::Group group, void* data, int64_t count, NcclTable::Number number, Stream stream) {
@@ -132,7 +133,7 @@ void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
   void* registration = nullptr;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
   check_enqueued(group, ncclCommRegister(comm_of(group), data, static_cast<size_t>(num_bytes), &registration),
-                 "a buffer could not be registered: set parallel.register_buffers = false");
+                 "a buffer could not be registered", "set parallel.register_buffers = false to do without; ");
 #endif
   return registration;
 }
