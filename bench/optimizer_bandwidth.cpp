@@ -1,5 +1,5 @@
-// How near an AdamW step comes to the memory: its bytes per second over those of a copy, alternating in one
-// process.
+// How near an AdamW step, and the update of a moving average of the weights (ema), come to the memory: their
+// bytes per second over those of a copy, alternating in one process.
 //   bench_optimizer_bandwidth [--bf16] [MILLIONS_OF_PARAMETERS] [ROUNDS]
 #include <ATen/ops/ones.h>
 #include <c10/core/InferenceMode.h>
@@ -11,6 +11,7 @@
 #include "bench/timing.h"
 #include "trainer/device/device.h"
 #include "trainer/kernels/optimizer/adamw_step.h"
+#include "trainer/kernels/optimizer/muon_step.h"
 #include "trainer/units/arena.h"
 
 namespace {
@@ -45,17 +46,30 @@ int main(int argc, char** argv) {
   const double step_bytes = static_cast<double>(numel) * (bf16 ? 30 : 28);
   Tensor from = buffer(numel, at::kFloat, 1), to = buffer(numel, at::kFloat, 2);
   const double copy_bytes = static_cast<double>(numel) * 8;
+  // As WeightAverage::update. Read: average and weights. Written: the average.
+  const WeightTensors average = {.params = buffer(numel, at::kFloat, 0.5)};
+  const Tensor& averaged = bf16 ? weights.master : weights.params;
+  const double average_bytes = static_cast<double>(numel) * 12;
 
-  std::vector<double> step_gb_s, copy_gb_s;
+  std::vector<double> step_gb_s, average_gb_s, copy_gb_s;
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
     const AdamWScalars scalars = {1e-4, 0.9, 0.95, 1e-8, 1e-6, 0.5, 0.5};
     const double step_s = seconds([&] { adamw_step(scalars, scale_1, weights, grads, m, v); });
+    const double average_s = seconds([&] { add_update(-0.01, 0.01, average, averaged); });
     const double copy_s = seconds([&] { to.copy_(from); });
-    if (round >= 0)
-      step_gb_s.push_back(step_bytes / step_s / 1e9), copy_gb_s.push_back(copy_bytes / copy_s / 1e9);
+    if (round < 0) continue;
+    step_gb_s.push_back(step_bytes / step_s / 1e9);
+    average_gb_s.push_back(average_bytes / average_s / 1e9);
+    copy_gb_s.push_back(copy_bytes / copy_s / 1e9);
   }
   fmt::print("AdamW, {} million parameters, {}, {} threads\n", numel / 1000000,
              bf16 ? "bf16 with fp32 master weights" : "fp32", threads);
-  fmt::print("step  {:6.2f} GB/s  ({:.1f} ms)\ncopy  {:6.2f} GB/s\nstep / copy  {:.2f}\n", median(step_gb_s),
-             step_bytes / median(step_gb_s) / 1e6, median(copy_gb_s), median(step_gb_s) / median(copy_gb_s));
+  const double copy = median(copy_gb_s);
+  const auto print = [&](const char* what, const std::vector<double>& gb_s, double bytes) {
+    fmt::print("{:<16} {:6.2f} GB/s  ({:.1f} ms)  {:.2f} of a copy's\n", what, median(gb_s),
+               bytes / median(gb_s) / 1e6, median(gb_s) / copy);
+  };
+  print("step", step_gb_s, step_bytes);
+  print("average moves", average_gb_s, average_bytes);
+  fmt::print("{:<16} {:6.2f} GB/s\n", "copy", copy);
 }

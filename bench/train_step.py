@@ -114,10 +114,10 @@ def start_tycho(args, model, precision, data, run_dir, weights, more_pins):
     return start, command
 
 
-def run_tycho(args, model, precision, data, work, weights=""):
+def run_tycho(args, model, precision, data, work, weights="", more_pins=None):
     """One process, which begins with those weights or with first values of its own."""
     run_dir = tempfile.mkdtemp(dir=work)
-    start, command = start_tycho(args, model, precision, data, run_dir, weights, {})
+    start, command = start_tycho(args, model, precision, data, run_dir, weights, more_pins or {})
     with open(os.path.join(run_dir, "metrics.jsonl")) as file:
         records = [json.loads(line) for line in file]
     shutil.rmtree(run_dir)
