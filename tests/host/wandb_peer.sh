@@ -26,7 +26,7 @@ r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_wi
 r.seq_len, r.global_batch, r.max_duration = 16, "2sp", "400ba"
 r.train_data = t.data.mds { local_dir = "data" }
 r.optimizer = t.optim.adamw { lr = 1e-3 }
-r.ckpt = { every = "50ba" }
+r.ckpt, r.log.loss_by_position = { every = "50ba" }, "40ba"
 r.log.sinks = { t.log.jsonl {}, t.log.wandb { project = "words", group = "g", tags = { "a", "small" } } }
 r.icl = { outputs = true, tasks = { { label = "words", path = "words.jsonl", type = "language_modeling" } } }
 return r

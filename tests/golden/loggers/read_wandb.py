@@ -34,13 +34,17 @@ assert len(missing) < num_attempts and not set(steps) - set(losses), f"missing {
 for row in rows:
     assert row["loss"] in losses[row["_step"]], f"step {row['_step']}: {row['loss']} for {losses[row['_step']]}"
 assert run["summary"]["loss"] == losses[max(losses)][-1], run["summary"]
-answers = [json.loads(line) for line in open(run_dir / "icl_outputs.jsonl")]
-table = run["summary"]["icl/words/0-shot"]
-assert table["_type"] == "table-file" and [table] == [row["icl/words/0-shot"] for row in rows if "icl/words/0-shot" in row], table
-file = json.loads(run["files"][table["path"]])
-assert len(file["data"]) == table["nrows"] == len(answers) == 2 and len(file["columns"]) == table["ncols"], file
-for cells, answer in zip(file["data"], answers):
-    assert dict(zip(file["columns"], cells)) == {column: answer.get(column) for column in file["columns"]}, cells
+for name, source, num_rows, least_tables in [("icl/words/0-shot", "icl_outputs", 2, 1), ("loss_by_position", "loss_by_position", 16, 2)]:
+    lines = [json.loads(line) for line in open(run_dir / f"{source}.jsonl")]
+    tables = {row["_step"]: row[name] for row in rows if name in row}
+    assert len(tables) >= least_tables and run["summary"][name] == tables[lines[-1]["step"]] == tables[max(tables)], tables
+    for step, table in tables.items():
+        wanted = [line for line in lines if line["step"] == step][-num_rows:]  # of several attempts the newest
+        file = json.loads(run["files"][table["path"]])
+        assert table["_type"] == "table-file" and len(file["columns"]) == table["ncols"], table
+        assert len(file["data"]) == table["nrows"] == len(wanted) == num_rows, file
+        for cells, line in zip(file["data"], wanted):
+            assert dict(zip(file["columns"], cells)) == {column: line.get(column) for column in file["columns"]}, cells
 recipe = json.loads((run_dir / "recipe.json").read_text())
 config = {key: entry["value"] for key, entry in run["config"].items() if key not in ("_wandb", "wandb_version")}
 assert filled(config) == filled(recipe), "the configuration is not the recipe"
