@@ -61,9 +61,9 @@ Tensor Evaluator::sums(int64_t begin) {
       static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, shape_.batch)));
   std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
   const Batch batch = data_->read_batch(samples, shape_.batch);
-  const Tensor& losses_N =
-      model_.losses(numbers_on(device_, batch.tokens), numbers_on(device_, batch.targets),
-                    numbers_on(at::kCPU, batch.documents));
+  const auto on_device = [&](const auto& numbers) { return numbers_on(device_, numbers); };
+  const Tensor& losses_N = model_.losses(batch.tokens.visit(on_device), batch.targets.visit(on_device),
+                                         numbers_on(at::kCPU, batch.documents));
   // Once for each sequence: ranks along cp and stages read the same ones.
   const bool counts = model_.part().is_last() && model_.context().shape().rank == 0;
   const int64_t counted = counts ? batch.valid_tokens : 0;

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/cross_entropy.h"
 
 namespace tycho {
 
@@ -26,6 +27,15 @@ Tensor numbers_on(const at::Device& device, const std::vector<int32_t>& values) 
   return copied_to(device,
                    at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
                                  at::TensorOptions().dtype(at::kInt)));
+}
+
+Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_halves) {
+  if (low_halves.empty()) return {};
+  const Tensor low = copied_to(device, at::from_blob(const_cast<uint16_t*>(low_halves.data()),
+                                                     {static_cast<int64_t>(low_halves.size())},
+                                                     at::TensorOptions().dtype(at::kUInt16)));
+  // The distance from the least number has the bits that are missing: zeros.
+  return low.to(at::kInt).sub_(kIgnoredTarget).bitwise_and_(0xffff).add_(kIgnoredTarget);
 }
 
 void copy_to_host(const Tensor& from, Tensor& to) {

@@ -44,8 +44,9 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
   const auto& device = context_.device;
   units_->begin_step();
   const Tensor weight_1 = at::full({1}, weight, at::TensorOptions().dtype(at::kFloat).device(device));
-  const MicroBatch all = {.tokens_N = numbers_on(device, batch.tokens),
-                          .targets_N = numbers_on(device, batch.targets),
+  const auto on_device = [&](const auto& numbers) { return numbers_on(device, numbers); };
+  const MicroBatch all = {.tokens_N = batch.tokens.visit(on_device),
+                          .targets_N = batch.targets.visit(on_device),
                           .documents_N = numbers_on(at::kCPU, batch.documents)};
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
   loss_by_position_.reset();  // of a step that failed

@@ -40,7 +40,7 @@ GrowingTexts::GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder,
 void GrowingTexts::pass() {
   if (begun_ < texts_.size() && !free_rows_.empty()) return begin_text();
   if (!growing_.empty()) return grow();
-  decoder_->begin_row(0, numbers_on(decoder_->device(), {0}));
+  decoder_->begin_row(0, numbers_on(decoder_->device(), std::vector<int32_t>{0}));
 }
 
 void GrowingTexts::begin_text() {

@@ -76,12 +76,13 @@ std::vector<PeekedSequence> peek_sequences(DataLoader& loader, int64_t n) {
   std::vector<PeekedSequence> sequences;
   while (static_cast<int64_t>(sequences.size()) < n) {
     const Batch batch = loader.next();
+    const std::vector<int32_t> tokens = batch.tokens.widened(), targets = batch.targets.widened();
     for (int64_t b = 0; b < batch.num_sequences && static_cast<int64_t>(sequences.size()) < n; ++b) {
       const auto row = [&](const std::vector<int32_t>& all) {
         const auto begin = all.begin() + b * batch.seq_len;
         return std::vector<int32_t>(begin, begin + batch.seq_len);
       };
-      sequences.push_back({row(batch.tokens), row(batch.targets)});
+      sequences.push_back({row(tokens), row(targets)});
     }
   }
   return sequences;

@@ -6,6 +6,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/kernels/kernel_test.h"
+#include "trainer/kernels/cross_entropy.h"
 
 namespace tycho {
 namespace {
@@ -15,7 +16,20 @@ TEST(HostCopies, OnACpuNumbersAreAViewAndNoneAreNone) {
   const Tensor numbers = numbers_on(at::kCPU, values);
   EXPECT_EQ(numbers.const_data_ptr<int32_t>(), values.data());
   EXPECT_EQ(numbers.sizes(), at::IntArrayRef({3}));
-  EXPECT_FALSE(numbers_on(at::kCPU, {}).defined());
+  EXPECT_FALSE(numbers_on(at::kCPU, std::vector<int32_t>()).defined());
+}
+
+TEST(HostCopies, LowHalvesBecomeTheNumbersThatTheyAreOf) {
+  std::vector<uint16_t> low_halves;
+  std::vector<int32_t> wanted;
+  for (int32_t number = kIgnoredTarget; number < kIgnoredTarget + 65536; ++number) {
+    wanted.push_back(number);
+    low_halves.push_back(static_cast<uint16_t>(number));
+  }
+  const Tensor numbers = numbers_on(at::kCPU, low_halves);
+  low_halves.clear();
+  EXPECT_TRUE(at::equal(numbers, numbers_on(at::kCPU, wanted)));
+  EXPECT_FALSE(numbers_on(at::kCPU, std::vector<uint16_t>()).defined());
 }
 
 TEST(HostCopies, ACopyConvertsAndRefusesOtherShapes) {

@@ -145,11 +145,7 @@ Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequen
 Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences) const {
   TYCHO_CHECK(std::cmp_less_equal(rows.size(), num_sequences),
               "[data] {} samples do not fit into a batch of {}", rows.size(), num_sequences);
-  Batch batch;
-  batch.num_sequences = num_sequences;
-  batch.seq_len = seq_len_;
-  batch.tokens.assign(static_cast<size_t>(num_sequences * seq_len_), filler_);
-  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  Batch batch = empty_batch(num_sequences, seq_len_, vocab_size_, filler_);
   // Behind an example the filler is seen by none of its tokens; before it, only documents keep it away.
   if (config_.pack || config_.padding_side == PaddingSide::kLeft)
     batch.documents.assign(batch.tokens.size(), 0);
@@ -169,11 +165,11 @@ void ChatDataset::fill_row(std::span<const uint32_t> examples, size_t row, Batch
     const auto size = static_cast<size_t>(lengths_[example]);
     const int32_t* tokens = tokens_.data() + begins_[example];
     const uint8_t* learnt = learnt_.data() + begins_[example];
+    batch.tokens.put(at, std::span(tokens, size));
     for (size_t t = 0; t < size; ++t, ++at) {
-      batch.tokens[at] = tokens[t];
       if (!batch.documents.empty()) batch.documents[at] = document;
       if (t + 1 == size || learnt[t + 1] == 0) continue;
-      batch.targets[at] = tokens[t + 1];
+      batch.targets.set(at, tokens[t + 1]);
       ++batch.valid_tokens;
     }
     ++document;

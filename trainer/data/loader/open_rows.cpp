@@ -31,7 +31,8 @@ std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape
   for (const MdsConfig& stream : data.each_stream())
     streams.push_back(
         std::make_unique<TokenDataset>(stream, shape.seq_len, shape.vocab_size, source_of(stream)));
-  return streams.size() == 1 ? std::move(streams[0]) : make_streams_reader(std::move(streams));
+  return streams.size() == 1 ? std::move(streams[0])
+                             : make_streams_reader(std::move(streams), shape.vocab_size);
 }
 
 std::unique_ptr<RowReader> open_chat(const ChatConfig& data, const RowShape& shape, const OrderShape& order) {

@@ -9,15 +9,10 @@
 namespace tycho {
 namespace {
 
-void copy_row(const std::vector<int32_t>& from, size_t row, std::vector<int32_t>& to, size_t place,
-              size_t size) {
-  std::copy_n(from.begin() + static_cast<int64_t>(row * size), size,
-              to.begin() + static_cast<int64_t>(place * size));
-}
-
 class StreamsReader final : public RowReader {
  public:
-  explicit StreamsReader(std::vector<std::unique_ptr<RowReader>> streams) : streams_(std::move(streams)) {
+  StreamsReader(std::vector<std::unique_ptr<RowReader>> streams, int64_t vocab_size)
+      : streams_(std::move(streams)), vocab_size_(vocab_size) {
     int64_t end = 0;
     for (const auto& stream : streams_) ends_.push_back(end += stream->num_samples());
     TYCHO_CHECK(end < int64_t{1} << 32,
@@ -83,32 +78,31 @@ class StreamsReader final : public RowReader {
     }
   }
 
-  static void add(const Batch& part, std::span<const uint32_t> places, int64_t num_sequences, Batch& batch) {
+  void add(const Batch& part, std::span<const uint32_t> places, int64_t num_sequences, Batch& batch) const {
     const auto size = static_cast<size_t>(part.seq_len);
-    const size_t all = static_cast<size_t>(num_sequences) * size;
-    if (batch.seq_len == 0) {
-      batch.num_sequences = num_sequences;
-      batch.seq_len = part.seq_len;
-      batch.tokens.assign(all, 0);
-      batch.targets.assign(all, kNoTarget);
-    }
-    if (!part.documents.empty()) batch.documents.resize(all);
+    if (batch.seq_len == 0) batch = empty_batch(num_sequences, part.seq_len, vocab_size_);
+    if (!part.documents.empty()) batch.documents.resize(batch.tokens.size());
     for (size_t row = 0; row < places.size(); ++row) {
-      copy_row(part.tokens, row, batch.tokens, places[row], size);
-      copy_row(part.targets, row, batch.targets, places[row], size);
-      if (!part.documents.empty()) copy_row(part.documents, row, batch.documents, places[row], size);
+      const size_t from = row * size, to = places[row] * size;
+      batch.tokens.put(to, part.tokens, from, size);
+      batch.targets.put(to, part.targets, from, size);
+      if (!part.documents.empty())
+        std::copy_n(part.documents.begin() + static_cast<std::ptrdiff_t>(from), size,
+                    batch.documents.begin() + static_cast<std::ptrdiff_t>(to));
     }
     batch.valid_tokens += part.valid_tokens;
   }
 
   std::vector<std::unique_ptr<RowReader>> streams_;
+  int64_t vocab_size_;
   std::vector<int64_t> ends_;  // of each stream, in the numbering of all
 };
 
 }  // namespace
 
-std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams) {
-  return std::make_unique<StreamsReader>(std::move(streams));
+std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams,
+                                               int64_t vocab_size) {
+  return std::make_unique<StreamsReader>(std::move(streams), vocab_size);
 }
 
 }  // namespace tycho

@@ -10,8 +10,10 @@
 
 namespace tycho {
 
-/// The samples of the second stream follow those of the first, and so on. Fewer than 2^32 in all. Where only
-/// some streams tell documents apart, the rows of the others are one document.
-std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams);
+/// The samples of the second stream follow those of the first, and so on. Fewer than 2^32 in all. They
+/// were opened for a vocabulary of vocab_size. Where only some tell documents apart, the rows of the others
+/// are one document.
+std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams,
+                                               int64_t vocab_size);
 
 }  // namespace tycho

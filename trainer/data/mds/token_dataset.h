@@ -27,8 +27,6 @@ class TokenDataset final : public RowReader {
   std::vector<std::vector<uint32_t>> shard_sizes() const override {
     return {tycho::shard_sizes(reader_.index())};
   }
-  /// Copies the first seq_len tokens of a sample.
-  void read(int64_t sample, std::span<int32_t> tokens);
   void prefetch(std::span<const uint32_t> samples) override { reader_.prefetch(samples); }
   bool prefetches() const override { return reader_.prefetches(); }
   void cancel() override { reader_.cancel(); }
@@ -36,8 +34,17 @@ class TokenDataset final : public RowReader {
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
 
  private:
-  template <class T>
-  void copy_tokens(int64_t sample, const char* elements, std::span<int32_t> tokens) const;
+  /// The first seq_len tokens of a sample.
+  template <class Id>
+  void read(int64_t sample, std::span<Id> tokens);
+  template <class Stored, class Id>
+  void copy_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const;
+  /// Rows of these samples with their targets, and which documents they are of.
+  template <class Id>
+  void fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
+            Batch& batch);
+  template <class Stored>
+  [[noreturn]] void fail_at_outsider(int64_t sample, const char* elements) const;
 
   MdsReader reader_;
   size_t column_;

@@ -83,7 +83,9 @@ std::string key_of(const TextConfig& config, const RowShape& shape) {
 }  // namespace
 
 TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
-    : seq_len_(shape.seq_len), separates_documents_(config.separate_documents) {
+    : seq_len_(shape.seq_len),
+      vocab_size_(shape.vocab_size),
+      separates_documents_(config.separate_documents) {
   const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(config, shape);
   begin_ = added_token(*tokenizer, tokenizer->text_begin(), config.bos_token_id, tokenizer->info().bos);
   end_ = added_token(*tokenizer, tokenizer->text_end(), config.eos_token_id, find_eos_token(*tokenizer));
@@ -146,23 +148,19 @@ void TextDataset::end_document() {
 
 Batch TextDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
   const auto size = static_cast<size_t>(seq_len_);
-  Batch batch;
-  batch.num_sequences = num_sequences;
-  batch.seq_len = seq_len_;
-  batch.tokens.assign(static_cast<size_t>(num_sequences) * size, 0);
-  batch.targets.assign(batch.tokens.size(), kNoTarget);
+  Batch batch = empty_batch(num_sequences, seq_len_, vocab_size_);
   if (separates_documents_) batch.documents.resize(batch.tokens.size());
   for (size_t b = 0; b < rows.size(); ++b) {
     const int64_t begin = static_cast<int64_t>(rows[b]) * seq_len_;
-    const auto at = static_cast<int64_t>(b * size);
-    std::copy_n(tokens_.begin() + begin, size, batch.tokens.begin() + at);
-    std::copy_n(targets_.begin() + begin, size, batch.targets.begin() + at);
+    const size_t at = b * size;
+    batch.tokens.put(at, std::span(tokens_).subspan(static_cast<size_t>(begin), size));
+    batch.targets.put(at, std::span(targets_).subspan(static_cast<size_t>(begin), size));
     if (!separates_documents_) continue;
     auto end = std::upper_bound(document_ends_.begin(), document_ends_.end(), begin);
     int32_t document = 0;
-    for (int64_t t = 0; t < seq_len_; ++t) {
-      for (; end != document_ends_.end() && *end <= begin + t; ++end) ++document;
-      batch.documents[static_cast<size_t>(at + t)] = document;
+    for (size_t t = 0; t < size; ++t) {
+      for (; end != document_ends_.end() && *end <= begin + static_cast<int64_t>(t); ++end) ++document;
+      batch.documents[at + t] = document;
     }
   }
   batch.valid_tokens = static_cast<int64_t>(rows.size()) * seq_len_;

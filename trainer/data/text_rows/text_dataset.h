@@ -32,7 +32,7 @@ class TextDataset {
   void add_token(int32_t token);
   void end_document();
 
-  int64_t seq_len_;
+  int64_t seq_len_, vocab_size_;
   bool separates_documents_;
   std::optional<int32_t> begin_, end_;  // around every document, where the tokenizer adds none
   std::optional<int32_t> last_;         // of the document that is being read

@@ -73,16 +73,12 @@ class TokenFilesReader final : public RowReader {
 
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
     const auto size = static_cast<size_t>(shape_.seq_len);
-    Batch batch;
-    batch.num_sequences = num_sequences;
-    batch.seq_len = shape_.seq_len;
-    batch.tokens.assign(static_cast<size_t>(num_sequences) * size, 0);
-    batch.targets.assign(batch.tokens.size(), kNoTarget);
+    Batch batch = empty_batch(num_sequences, shape_.seq_len, shape_.vocab_size);
     if (config_.eos_token_id) batch.documents.resize(batch.tokens.size());
     for (size_t row = 0; row < samples.size(); ++row) {
       read_row(samples[row]);
-      std::copy_n(row_.begin(), size, batch.tokens.begin() + static_cast<int64_t>(row * size));
-      std::copy_n(row_.begin() + 1, size, batch.targets.begin() + static_cast<int64_t>(row * size));
+      batch.tokens.put(row * size, std::span(row_).first(size));
+      batch.targets.put(row * size, std::span(row_).last(size));
       int32_t document = 0;
       for (size_t t = 0; config_.eos_token_id && t < size; ++t) {
         batch.documents[row * size + t] = document;

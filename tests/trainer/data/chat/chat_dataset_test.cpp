@@ -61,13 +61,13 @@ TEST_F(ChatDatasetTest, PacksARowAsLlmFoundryDoes) {
     ASSERT_EQ(data.num_rows(), 1);
     const Batch batch = data.read_batch(std::vector<uint32_t>{0}, 1);
     const Json& packed = wanted.at("packed");
-    EXPECT_EQ(batch.tokens, packed.at("input_ids").get<std::vector<int32_t>>());
+    EXPECT_EQ(batch.tokens.widened(), packed.at("input_ids").get<std::vector<int32_t>>());
     // Labels there stand at the token itself; the model shifts them. Filler is -1 there, the last document
     // here.
     auto targets = packed.at("labels").get<std::vector<int32_t>>();
     std::rotate(targets.begin(), targets.begin() + 1, targets.end());
     targets.back() = kNoTarget;
-    EXPECT_EQ(batch.targets, targets);
+    EXPECT_EQ(batch.targets.widened(), targets);
     auto documents = packed.at("sequence_id").get<std::vector<int32_t>>();
     const int32_t last = *std::max_element(documents.begin(), documents.end());
     std::replace(documents.begin(), documents.end(), -1, last + 1);
@@ -117,7 +117,7 @@ TEST_F(ChatDatasetTest, FilledUpOnTheLeftRowsEndWhereTheyEndOnTheRight) {
     ASSERT_EQ(left.num_rows(), right.num_rows());
     int64_t full = 0;
     for (uint32_t row = 0; row < left.num_rows(); ++row) {
-      Batch wanted = right.read_batch(std::vector<uint32_t>{row}, 1);
+      const Batch wanted = right.read_batch(std::vector<uint32_t>{row}, 1);
       const Batch given = left.read_batch(std::vector<uint32_t>{row}, 1);
       if (given.documents == wanted.documents) {
         ++full;
@@ -127,10 +127,11 @@ TEST_F(ChatDatasetTest, FilledUpOnTheLeftRowsEndWhereTheyEndOnTheRight) {
       int64_t padding = 0;
       while (given.documents[static_cast<size_t>(padding)] == 0) ++padding;
       ASSERT_TRUE(padding > 0 && padding < 64);
-      std::rotate(wanted.tokens.begin(), wanted.tokens.end() - padding, wanted.tokens.end());
-      std::rotate(wanted.targets.begin(), wanted.targets.end() - padding, wanted.targets.end());
-      EXPECT_EQ(given.tokens, wanted.tokens);
-      EXPECT_EQ(given.targets, wanted.targets);
+      for (const auto ids : {&Batch::tokens, &Batch::targets}) {
+        std::vector<int32_t> moved = (wanted.*ids).widened();
+        std::rotate(moved.begin(), moved.end() - padding, moved.end());
+        EXPECT_EQ((given.*ids).widened(), moved);
+      }
       EXPECT_EQ(given.valid_tokens, wanted.valid_tokens);
       EXPECT_TRUE(std::is_sorted(given.documents.begin(), given.documents.end()));
       for (size_t t = 0; pack && t + static_cast<size_t>(padding) < 64; ++t)
@@ -147,8 +148,7 @@ TEST_F(ChatDatasetTest, RowsWithoutASampleHaveNoTarget) {
     config_.pack = pack;
     const Batch batch = open().read_batch(std::vector<uint32_t>{0}, 3);
     EXPECT_EQ(batch.tokens.size(), 3u * 64);
-    EXPECT_TRUE(std::all_of(batch.targets.begin() + 64, batch.targets.end(),
-                            [](int32_t target) { return target == kNoTarget; }));
+    for (size_t t = 64; t < 3 * 64; ++t) EXPECT_EQ(batch.targets[t], kNoTarget);
     EXPECT_EQ(batch.documents.size(), pack ? 3u * 64 : 0u);
   }
 }
@@ -193,8 +193,7 @@ TEST_F(ChatDatasetTest, ReadsAFolderSortedByPath) {
   ASSERT_EQ(data.num_rows(), 2);
   const Batch batch = data.read_batch(std::vector<uint32_t>{0}, 1);
   const auto tokenizer = load_tokenizer(shape_.tokenizer);
-  EXPECT_EQ(tokenizer->decode({batch.tokens.begin(), batch.tokens.begin() + 64}).substr(0, 20),
-            "firsta<|endoftext|><");
+  EXPECT_EQ(tokenizer->decode(batch.tokens.widened()).substr(0, 20), "firsta<|endoftext|><");
 }
 
 TEST_F(ChatDatasetTest, NamesTheFirstWrongLineWhicheverThreadMeetsIt) {

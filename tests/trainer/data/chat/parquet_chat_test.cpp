@@ -56,9 +56,10 @@ TEST_F(ParquetChatTest, ConversationsAreThoseOfJsonl) {
 TEST_F(ParquetChatTest, RowsOfTokens) {
   const auto data = open(chat_file("tokens"));
   const Batch batch = batch_of(*data);
+  const std::vector<int32_t> all = batch.tokens.widened();
   ASSERT_EQ(data->num_rows(), 30);
   for (int64_t row = 0; row < 30; ++row) {
-    const auto* tokens = batch.tokens.data() + row * batch.seq_len;
+    const auto* tokens = all.data() + row * batch.seq_len;
     for (int t = 0; t < 6; ++t) EXPECT_EQ(tokens[t], 3 + t);
     EXPECT_EQ(tokens[6], 10 + row);
     EXPECT_EQ(tokens[7], 11);

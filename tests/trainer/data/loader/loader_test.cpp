@@ -52,9 +52,10 @@ class LoaderTest : public ::testing::Test {
   /// Which samples a batch holds, after checking its tokens and targets.
   static std::vector<int32_t> samples_of(const Batch& batch) {
     std::vector<int32_t> samples;
+    const std::vector<int32_t> tokens = batch.tokens.widened(), targets = batch.targets.widened();
     for (int64_t b = 0; b < batch.num_sequences; ++b) {
-      const int32_t* row = batch.tokens.data() + b * batch.seq_len;
-      const int32_t* target = batch.targets.data() + b * batch.seq_len;
+      const int32_t* row = tokens.data() + b * batch.seq_len;
+      const int32_t* target = targets.data() + b * batch.seq_len;
       for (int64_t t = 0; t < batch.seq_len; ++t) {
         EXPECT_EQ(row[t], row[0] + t);
         EXPECT_EQ(target[t], t + 1 < batch.seq_len ? row[t + 1] : -100);
@@ -124,11 +125,14 @@ TEST_F(LoaderTest, AnEpochMayBeLongerThanTheData) {
 TEST_F(LoaderTest, APadTokenIsNotATarget) {
   config_.pad_token_id = 13;
   config_.shuffle = false;
-  const Batch batch = open()->next();
-  EXPECT_EQ(batch.valid_tokens, 4 * (kTokens - 1) - 1);
-  EXPECT_EQ(batch.tokens[kTokens + 3], 13);
-  EXPECT_EQ(batch.targets[kTokens + 2], kNoTarget);
-  EXPECT_EQ(batch.targets[kTokens + 3], 14);
+  for (const int64_t vocab_size : {10 * kSamples, int64_t{100'000}}) {
+    shape_.vocab_size = vocab_size;
+    const Batch batch = open()->next();
+    EXPECT_EQ(batch.valid_tokens, 4 * (kTokens - 1) - 1);
+    EXPECT_EQ(batch.tokens[kTokens + 3], 13);
+    EXPECT_EQ(batch.targets[kTokens + 2], kNoTarget);
+    EXPECT_EQ(batch.targets[kTokens + 3], 14);
+  }
 }
 
 TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
@@ -176,7 +180,7 @@ TEST_F(LoaderTest, NumbersTheDocumentsOfARow) {
 
 TEST_F(LoaderTest, ResumesAtEveryPosition) {
   std::vector<DataCursor> cursors;
-  std::vector<std::vector<int32_t>> batches;
+  std::vector<TokenArray> batches;
   const auto loader = open();
   for (int i = 0; i < 14; ++i) {
     cursors.push_back(loader->cursor());
@@ -381,18 +385,6 @@ TEST_F(LoaderTest, ATokenizerThatIsTooLargeIsNamedAtOnce) {
                [&] { open(); });
   testing::write_text(temp_ / "train/tycho.json", "{\"tokenizer_hash\": 3}");
   expect_error(ExitCode::kUnusable, {"tycho.json", "\"tokenizer_hash\""}, [&] { open(); });
-}
-
-TEST(LoaderFormatsTest, ReadsEveryStoredType) {
-  for (const char* name : {"uint16", "untyped", "fixed_shape", "raw_bytes", "shards"}) {
-    MdsConfig config{.local_dir = golden("mds"), .split = name, .shuffle = false};
-    const auto loader =
-        make_loader({{config}}, {.seq_len = 10, .global_sequences = 2, .vocab_size = 100}, {});
-    EXPECT_EQ(loader->next().tokens[10], 1) << name;
-  }
-  MdsConfig text{.local_dir = golden("mds"), .split = "text_and_id"};
-  expect_error(ExitCode::kUnusable, {"no column \"tokens\""},
-               [&] { make_loader({{text}}, {.seq_len = 2, .global_sequences = 1, .vocab_size = 100}, {}); });
 }
 
 }  // namespace

@@ -156,11 +156,12 @@ TEST_F(PackedChatReaderTest, ALoaderResumesAtEveryPositionAndOnAnyNumberOfRanks)
     const DataCursor cursor = loader->cursor();
     const Batch wanted = loader->next();
     for (const int64_t ranks : {1, 2, 4}) {
-      Batch joined;
+      Batch joined = empty_batch(4, shape_.seq_len, shape_.vocab_size);
       for (int64_t rank = 0; rank < ranks; ++rank) {
         const Batch part = make_loader({{config_}}, loader_shape(rank, ranks), cursor)->next();
-        joined.tokens.insert(joined.tokens.end(), part.tokens.begin(), part.tokens.end());
-        joined.targets.insert(joined.targets.end(), part.targets.begin(), part.targets.end());
+        const size_t size = part.tokens.size(), at = static_cast<size_t>(rank) * size;
+        joined.tokens.put(at, part.tokens, 0, size);
+        joined.targets.put(at, part.targets, 0, size);
         joined.documents.insert(joined.documents.end(), part.documents.begin(), part.documents.end());
       }
       EXPECT_EQ(joined.tokens, wanted.tokens);

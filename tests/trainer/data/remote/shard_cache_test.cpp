@@ -224,8 +224,8 @@ class CachedLoaderTest : public ShardCacheTest {
       const auto first = make_loader({{config}}, shape, {});
       const auto loader = make_loader({{config}}, shape, first->cursor_after(from));
       for (auto& batch : all) {
-        const Batch part = loader->next();
-        batch.insert(batch.end(), part.tokens.begin(), part.tokens.end());
+        const std::vector<int32_t> part = loader->next().tokens.widened();
+        batch.insert(batch.end(), part.begin(), part.end());
       }
     }
     return all;
