@@ -50,6 +50,12 @@ SplitState split_of(const Json& json, std::string_view& data) {
 
 }  // namespace
 
+int64_t ConversionState::num_shards() const {
+  int64_t count = 0;
+  for (const SplitState& split : splits) count += std::ssize(split.writer.shards);
+  return count;
+}
+
 void write_conversion_state(FileOps& files, const std::string& dir, const std::string& key,
                             const ConversionState& state) {
   std::string data;
@@ -85,6 +91,36 @@ std::optional<ConversionState> read_conversion_state(const std::string& dir, con
 
 void remove_conversion_state(FileOps& files, const std::string& dir) {
   if (::access(path_in(dir).c_str(), F_OK) == 0) files.remove_file(path_in(dir));
+}
+
+std::string conversion_key(const std::string& kind, const SplitRules& rules,
+                           const std::vector<InputFile>& inputs) {
+  std::string key =
+      fmt::format("2|{}|{}|{}|{}|{}|{}|{}", kind, rules.split, rules.val_split, rules.val_fraction,
+                  rules.size_limit, rules.compression, fmt::join(rules.hashes, ","));
+  for (const InputFile& file : inputs)
+    key += fmt::format("|{}|{}", static_cast<int>(file.format), version_of(file));
+  return hash_hex(key);
+}
+
+std::optional<ConversionState> adopt_conversion(FileOps& files, const SplitRules& rules,
+                                                const std::string& key) {
+  std::optional<ConversionState> state;
+  adopt_left_over(files, rules, [&](const std::string& dir) {
+    state = read_conversion_state(dir, key);
+    if (state && state->splits.size() != rules.names().size()) state.reset();
+    return state.has_value();
+  });
+  return state;
+}
+
+void StateSaver::save_if_due(const std::string& dir, int64_t num_shards,
+                             const std::function<ConversionState()>& state) {
+  const auto now = std::chrono::steady_clock::now();
+  if (num_shards <= shards_saved_ || now - saved_ < std::chrono::duration<double>(every_s_)) return;
+  write_conversion_state(files_, dir, key_, state());
+  shards_saved_ = num_shards;
+  saved_ = now;
 }
 
 }  // namespace tycho

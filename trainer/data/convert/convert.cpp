@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/conversion_state.h"
 #include "trainer/data/convert/data_set_records.h"
+#include "trainer/data/convert/publication.h"
 #include "trainer/data/convert/split_writer.h"
 #include "trainer/data/convert/token_packer.h"
 #include "trainer/data/mds/conversion_note.h"
@@ -88,10 +88,8 @@ class SplitInProgress {
     split_.shards = writer_.num_shards();
   }
 
-  ConvertedSplit publish() {
-    writer_.publish();
-    return split_;
-  }
+  SplitWriter& writer() { return writer_; }
+  const ConvertedSplit& counts() const { return split_; }
 
  private:
   void write(std::span<const int32_t> sample) {
@@ -171,8 +169,7 @@ class Dealer {
       : rules_(split_rules(options)),
         most_documents_(options.max_documents.value_or(INT64_MAX)),
         documents_(left ? left->documents : 0) {
-    std::vector<std::string> names = {rules_.split};
-    if (rules_.validation_period() > 0) names.push_back(rules_.val_split);
+    const std::vector<std::string> names = rules_.names();
     for (size_t i = 0; i < names.size(); ++i)
       splits_.push_back(left ? std::make_unique<SplitInProgress>(files, rules_, names[i], packing,
                                                                  std::move(left->splits.at(i)))
@@ -215,17 +212,21 @@ class Dealer {
       progress.tokens += split->num_tokens(), progress.samples += split->num_samples();
   }
 
-  std::vector<ConvertedSplit> publish(const ConversionNote& note, FileOps& files) {
+  std::vector<ConvertedSplit> publish(const ConversionNote& note, const std::string& key, FileOps& files) {
     if (rules_.validation_period() > documents_)
       fail(ExitCode::kUsage,
            "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
            "and each row of the others is one document",
            documents_, rules_.val_fraction, rules_.val_split);
-    for (const auto& split : splits_) split->finish(note);
-    remove_conversion_state(files, splits_[0]->work_dir());
-    std::vector<ConvertedSplit> done;
-    for (const auto& split : splits_) done.push_back(split->publish());
-    return done;
+    std::vector<SplitWriter*> writers;
+    std::vector<ConvertedSplit> counts;
+    for (const auto& split : splits_) {
+      split->finish(note);
+      writers.push_back(&split->writer());
+      counts.push_back(split->counts());
+    }
+    publish_together(files, rules_.out_dir, key, writers, counts);
+    return counts;
   }
 
  private:
@@ -281,30 +282,13 @@ ConversionNote make_note(const ConvertOptions& options, const Tokenizer& tokeniz
   return note;
 }
 
-/// Equal for two conversions that write the same bytes.
 std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, const InputFiles& inputs) {
-  std::string key =
-      fmt::format("1|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
-                  options.keep_newlines, options.no_added_tokens, options.no_separator, options.split,
-                  options.val_split, options.val_fraction, options.concat_tokens,
+  return conversion_key(
+      fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
+                  options.keep_newlines, options.no_added_tokens, options.no_separator, options.concat_tokens,
                   Json(options.bos_text).dump(), Json(options.eos_text).dump(), options.no_wrap,
-                  options.size_limit, options.compression, options.max_documents.value_or(0));
-  key += fmt::format("|{}", fmt::join(options.hashes, ","));
-  for (const InputFile& file : inputs.files)
-    key += fmt::format("|{}|{}", static_cast<int>(file.format), version_of(file));
-  return hash_hex(key);
-}
-
-/// What a conversion of the same key has left when it was killed, in the work folders of this process.
-std::optional<ConversionState> adopt(const SplitRules& rules, const std::string& key, FileOps& files) {
-  std::optional<ConversionState> state;
-  const size_t num_splits = rules.validation_period() > 0 ? 2 : 1;
-  adopt_left_over(files, rules, [&](const std::string& dir) {
-    state = read_conversion_state(dir, key);
-    if (state && state->splits.size() != num_splits) state.reset();
-    return state.has_value();
-  });
-  return state;
+                  options.max_documents.value_or(0)),
+      split_rules(options), inputs.files);
 }
 
 /// Passes over what is in the splits already.
@@ -324,7 +308,13 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   const TokenPacker::Rules rules = make_rules(options, *tokenizer, inputs.files, result.warnings);
   make_dirs(files, options.out_dir);
   const std::string key = key_of(options, *tokenizer, inputs);
-  std::optional<ConversionState> left = adopt(split_rules(options), key, files);
+  if (const auto complete = complete_publications(files, options.out_dir, key)) {
+    result.splits = *complete;
+    result.notes.push_back(kPublicationCompleted);
+    return result;
+  }
+  check_free(split_rules(options));
+  std::optional<ConversionState> left = adopt_conversion(files, split_rules(options), key);
   for (std::string& leftover : find_leftovers(options.out_dir))
     result.warnings.push_back(std::move(leftover));
   keep_tokenizer(files, options.out_dir, options.tokenizer);
@@ -346,31 +336,24 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   if (chunks_done > 0) {
     skip_chunks(reader, chunks_done, progress);
     dealer.count(progress);
-    result.notes.push_back(
-        fmt::format("continued the conversion that was interrupted after {} samples", progress.samples));
+    result.notes.push_back(continuation_note(progress.samples));
   }
   ChunkTokenizer chunks(*tokenizer, reader, !options.no_added_tokens, threads);
-  auto reported = std::chrono::steady_clock::now(), saved = reported;
-  int64_t shards_saved = dealer.num_shards();
+  auto reported = std::chrono::steady_clock::now();
+  StateSaver saver(files, key, options.save_every_s, dealer.num_shards());
   while (!dealer.is_full()) {
     const auto chunk = chunks.next();
     if (!chunk) break;
     dealer.add(*chunk);
     ++chunks_done;
     progress.bytes_done += chunk->file_bytes;
+    saver.save_if_due(dealer.work_dir(), dealer.num_shards(), [&] { return dealer.state(chunks_done); });
     const auto now = std::chrono::steady_clock::now();
-    if (dealer.num_shards() > shards_saved &&
-        now - saved >= std::chrono::duration<double>(options.save_every_s)) {
-      write_conversion_state(files, dealer.work_dir(), key, dealer.state(chunks_done));
-      shards_saved = dealer.num_shards();
-      saved = now;
-    }
     if (now - reported < kProgressEvery) continue;
     reported = now;
     report();
   }
-  result.splits = dealer.publish(make_note(options, *tokenizer), files);
-  files.sync_dir(options.out_dir);
+  result.splits = dealer.publish(make_note(options, *tokenizer), key, files);
   progress.bytes_done = progress.bytes_total;
   report();
   return result;

@@ -8,11 +8,14 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/chat/parquet_chat.h"
+#include "trainer/data/convert/conversion_state.h"
+#include "trainer/data/convert/publication.h"
 #include "trainer/data/text/document_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -61,10 +64,17 @@ class SampleMaker {
                       .chat_template = options.chat_template,
                       .template_date = options.template_date};
     config.eos_token_id = 0;  // readers add their own: none is looked for
-    encoder_.emplace(config, chat_template_text(config, options.tokenizer), *tokenizer_, INT32_MAX);
+    const std::string text = chat_template_text(config, options.tokenizer);
+    encoder_.emplace(config, text, *tokenizer_, INT32_MAX);
+    template_ = options.chat_template + "|" + options.template_date + "|" + text;
   }
 
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+
+  /// What samples depend on beside the files.
+  std::string key() const {
+    return encoder_ ? fmt::format("chat|{}|{}", tokenizer_->hash(), hash_hex(template_)) : "chat";
+  }
 
   std::vector<MdsColumn> columns(bool conversations) const {
     if (encoder_) return {{"turns", "json"}};
@@ -86,17 +96,31 @@ class SampleMaker {
  private:
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatEncoder> encoder_;
+  std::string template_;
 };
 
 /// The splits while they are written. They begin with the first line, which says what columns there are.
 class ChatSplits {
  public:
-  ChatSplits(FileOps& files, const SplitRules& rules) : files_(files), rules_(rules) {}
+  /// `left`: what a conversion that was killed has left in the work folders.
+  ChatSplits(FileOps& files, const SplitRules& rules, std::optional<ConversionState> left)
+      : files_(files), rules_(rules), left_(std::move(left)), lines_(left_ ? left_->documents : 0) {}
 
   bool is_open() const { return !writers_.empty(); }
   void open(const std::vector<MdsColumn>& columns) {
-    add(rules_.split, columns);
-    if (rules_.validation_period() > 0) add(rules_.val_split, columns);
+    const std::vector<std::string> names = rules_.names();
+    for (size_t i = 0; i < names.size(); ++i) {
+      SplitState* left = left_ ? &left_->splits.at(i) : nullptr;
+      writers_.push_back(
+          left ? std::make_unique<SplitWriter>(files_, rules_, names[i], columns, std::move(left->writer))
+               : std::make_unique<SplitWriter>(files_, rules_, names[i], columns));
+      counts_.push_back({.dir = writers_.back()->dir()});
+      if (!left) continue;
+      counts_[i].documents = left->documents;
+      counts_[i].bytes = left->bytes;
+      counts_[i].tokens = left->packer.num_tokens;
+      counts_[i].longest_bytes = left->longest_bytes;
+    }
   }
 
   void write(const ChatSample& sample, int64_t text_bytes) {
@@ -109,13 +133,33 @@ class ChatSplits {
     counts.tokens += sample.tokens;
   }
 
+  const std::string& work_dir() const { return writers_[0]->work_dir(); }
+  int64_t num_shards() const {
+    int64_t count = 0;
+    for (const auto& writer : writers_) count += writer->num_shards();
+    return count;
+  }
+  ConversionState state(int64_t blocks) const {
+    ConversionState state{.chunks = blocks, .documents = lines_};
+    for (size_t i = 0; i < writers_.size(); ++i) {
+      const ConvertedSplit& counts = counts_[i];
+      state.splits.push_back({.documents = counts.documents,
+                              .bytes = counts.bytes,
+                              .longest_bytes = counts.longest_bytes,
+                              .packer = {.num_tokens = counts.tokens, .num_samples = counts.documents},
+                              .writer = writers_[i]->state()});
+    }
+    return state;
+  }
+
   void count(ConvertProgress& progress) const {
     progress.tokens = progress.samples = 0;
     for (const ConvertedSplit& split : counts_)
       progress.tokens += split.tokens, progress.samples += split.documents;
   }
 
-  std::vector<ConvertedSplit> publish(const Tokenizer* tokenizer) {
+  std::vector<ConvertedSplit> publish(const Tokenizer* tokenizer, const std::string& key) {
+    std::vector<SplitWriter*> writers;
     for (size_t i = 0; i < writers_.size(); ++i) {
       ConvertedSplit& split = counts_[i];
       if (split.documents == 0)
@@ -126,29 +170,32 @@ class ChatSplits {
       writers_[i]->finish(note);
       split.samples = writers_[i]->num_samples();
       split.shards = writers_[i]->num_shards();
+      writers.push_back(writers_[i].get());
     }
-    for (const auto& writer : writers_) writer->publish();
+    publish_together(files_, rules_.out_dir, key, writers, counts_);
     return counts_;
   }
 
  private:
-  void add(const std::string& split, const std::vector<MdsColumn>& columns) {
-    writers_.push_back(std::make_unique<SplitWriter>(files_, rules_, split, columns));
-    counts_.push_back({.dir = writers_.back()->dir()});
-  }
-
   FileOps& files_;
   SplitRules rules_;
+  std::optional<ConversionState> left_;
   std::vector<std::unique_ptr<SplitWriter>> writers_;
   std::vector<ConvertedSplit> counts_;
-  int64_t lines_ = 0;
+  int64_t lines_;
 };
 
 /// Makes samples of rows, a block at a time.
 class ChatConversion {
  public:
-  ChatConversion(const ConvertChatOptions& options, const SampleMaker& maker, FileOps& files)
-      : options_(options), maker_(maker), splits_(files, options.splits) {}
+  /// `left`: of a conversion with this key.
+  ChatConversion(const ConvertChatOptions& options, const SampleMaker& maker, const std::string& key,
+                 FileOps& files, std::optional<ConversionState> left)
+      : options_(options),
+        maker_(maker),
+        blocks_left_(left ? left->chunks : 0),
+        saver_(files, key, options.save_every_s, left ? left->num_shards() : 0),
+        splits_(files, options.splits, std::move(left)) {}
 
   void convert_jsonl(const InputFile& file) {
     const std::vector<InputFile> alone = {file};
@@ -195,16 +242,17 @@ class ChatConversion {
  private:
   void convert(size_t count, const std::string& path, const std::function<ChatRow(size_t)>& parse,
                const std::function<int64_t(size_t)>& text_bytes) {
-    if (count == 0) return;
-    if (!conversations_) {
+    if (count > 0 && !conversations_) {
       conversations_ = !parse(0).messages.empty();
       splits_.open(maker_.columns(*conversations_));
     }
+    if (blocks_++ < blocks_left_ || count == 0) return;  // in the splits already
     std::vector<ChatSample> samples(count);
     for_each_row(
         count, [&](size_t i) { samples[i] = maker_.make(parse(i), *conversations_); }, options_.threads, path,
         never_stopped);
     for (size_t i = 0; i < count; ++i) splits_.write(samples[i], text_bytes(i));
+    saver_.save_if_due(splits_.work_dir(), splits_.num_shards(), [&] { return splits_.state(blocks_); });
   }
 
   void report(int64_t file_bytes) {
@@ -218,6 +266,9 @@ class ChatConversion {
 
   const ConvertChatOptions& options_;
   const SampleMaker& maker_;
+  const int64_t blocks_left_;  // that the conversion before has done
+  int64_t blocks_ = 0;
+  StateSaver saver_;
   ChatSplits splits_;
   ConvertProgress progress_;
   std::optional<bool> conversations_;  // what the first row is
@@ -237,16 +288,24 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   ConvertResult result;
   const std::string& out_dir = options.splits.out_dir;
   make_dirs(files, out_dir);
+  const std::string key = conversion_key(maker.key(), options.splits, inputs.files);
+  if (const auto complete = complete_publications(files, out_dir, key)) {
+    result.splits = *complete;
+    result.notes.push_back(kPublicationCompleted);
+    return result;
+  }
+  check_free(options.splits);
+  std::optional<ConversionState> left = adopt_conversion(files, options.splits, key);
+  if (left) result.notes.push_back(continuation_note(left->documents));
   result.warnings = find_leftovers(out_dir);
   if (!options.tokenizer.empty()) keep_tokenizer(files, out_dir, options.tokenizer);
-  ChatConversion conversion(options, maker, files);
+  ChatConversion conversion(options, maker, key, files, std::move(left));
   for (const InputFile& file : inputs.files) conversion.progress().bytes_total += file.bytes;
   for (const InputFile& file : inputs.files)
     file.format == TextFormat::kParquet ? conversion.convert_parquet(file) : conversion.convert_jsonl(file);
   if (!conversion.splits().is_open())
     fail(ExitCode::kUnusable, "[data] {} has no rows to convert", options.inputs.front());
-  result.splits = conversion.splits().publish(maker.tokenizer());
-  files.sync_dir(out_dir);
+  result.splits = conversion.splits().publish(maker.tokenizer(), key);
   if (options.progress) options.progress(conversion.progress());
   return result;
 }

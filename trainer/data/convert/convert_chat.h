@@ -18,7 +18,8 @@ struct ConvertChatOptions {
   std::string tokenizer;                 // path of a tokenizer.json; "": texts are written, not tokens
   std::string chat_template = "chatml";  // as ChatConfig::chat_template; with a tokenizer
   std::string template_date;
-  int threads = 0;  // 0: one per core
+  int threads = 0;           // 0: one per core
+  double save_every_s = 10;  // as ConvertOptions::save_every_s
   /// Called by the caller's thread, at most ten times a second.
   std::function<void(const ConvertProgress&)> progress;
 };
@@ -27,7 +28,8 @@ struct ConvertChatOptions {
 /// conversations become the column "messages" (json), prompts with responses "prompt" and "response" (str);
 /// the first line says which of both all lines are. With one both become "turns" (json): the tokens of each
 /// prompt and response, as runs would make them, without the end of the text, which readers add. The bytes do
-/// not depend on `threads`. Splits appear when they are complete. Errors: as convert_text, and as
+/// not depend on `threads`. Splits appear when they are complete. After a
+/// kill the next call continues, as convert_text does. Errors: as convert_text, and as
 /// parse_chat_row and ChatTemplate::turns naming file and line.
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files = real_files());
 

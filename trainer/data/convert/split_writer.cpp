@@ -39,14 +39,6 @@ int lock_folder(const std::string& dir) {
   return -1;
 }
 
-void check_free(const std::string& dir) {
-  std::error_code error;
-  if (fs::exists(dir, error) && !fs::is_empty(dir, error)) {
-    fail(ExitCode::kUsage, "[data] {} is already there; choose another folder or split, or delete it first",
-         dir);
-  }
-}
-
 }  // namespace
 
 int64_t SplitRules::validation_period() const {
@@ -57,6 +49,12 @@ int64_t SplitRules::validation_period() const {
 size_t SplitRules::split_of(int64_t number) const {
   const int64_t period = validation_period();
   return period > 0 && number % period == period - 1 ? 1 : 0;
+}
+
+std::vector<std::string> SplitRules::names() const {
+  std::vector<std::string> names = {split};
+  if (validation_period() > 0) names.push_back(val_split);
+  return names;
 }
 
 void check_splits(const SplitRules& rules) {
@@ -74,8 +72,16 @@ void check_splits(const SplitRules& rules) {
       refuse(fmt::format("\"{}\" is not a valid split name", split));
   if (rules.split == rules.val_split && rules.val_fraction > 0)
     refuse("the split and the validation split need different names");
-  check_free(rules.out_dir + "/" + rules.split);
-  if (rules.val_fraction > 0) check_free(rules.out_dir + "/" + rules.val_split);
+}
+
+void check_free(const SplitRules& rules) {
+  std::error_code error;
+  for (const std::string& name : rules.names()) {
+    const std::string dir = rules.out_dir + "/" + name;
+    if (fs::exists(dir, error) && !fs::is_empty(dir, error))
+      fail(ExitCode::kUsage, "[data] {} is already there; choose another folder or split, or delete it first",
+           dir);
+  }
 }
 
 void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer) {
@@ -110,14 +116,19 @@ std::vector<std::string> find_leftovers(const std::string& out_dir) {
   return warnings;
 }
 
+bool is_folder_in_use(const std::string& dir) {
+  const int lock = lock_folder(dir);
+  if (lock >= 0) ::close(lock);
+  return lock < 0;
+}
+
 std::string work_folder_of(const SplitRules& rules, const std::string& split) {
   return fmt::format("{}/.{}{}{}", rules.out_dir, split, kPartial, ::getpid());
 }
 
 bool adopt_left_over(FileOps& files, const SplitRules& rules,
                      const std::function<bool(const std::string& dir)>& fits) {
-  std::vector<std::string> splits = {rules.split};
-  if (rules.val_fraction > 0) splits.push_back(rules.val_split);
+  const std::vector<std::string> splits = rules.names();
   const std::string prefix = "." + rules.split + kPartial;
   std::error_code error;
   for (fs::directory_iterator it(rules.out_dir, error), end; !error && it != end; it.increment(error)) {
@@ -126,9 +137,7 @@ bool adopt_left_over(FileOps& files, const SplitRules& rules,
     const auto folder_of = [&](const std::string& split) {
       return fmt::format("{}/.{}{}{}", rules.out_dir, split, kPartial, name.substr(prefix.size()));
     };
-    const int lock = lock_folder(it->path());
-    const bool left_over = lock >= 0;
-    if (left_over) ::close(lock);
+    const bool left_over = !is_folder_in_use(it->path());
     const bool has_all = std::all_of(splits.begin(), splits.end(), [&](const std::string& split) {
       return fs::is_directory(folder_of(split), error);
     });
@@ -180,7 +189,7 @@ void SplitWriter::open(const SplitRules& rules, std::vector<MdsColumn> columns) 
 
 SplitWriter::~SplitWriter() {
   std::error_code error;
-  fs::remove_all(work_dir_, error);
+  if (!keeps_) fs::remove_all(work_dir_, error);
   if (lock_ >= 0) ::close(lock_);
 }
 

@@ -26,15 +26,21 @@ struct SplitRules {
   int64_t validation_period() const;
   /// Where document `number` (from 0) goes: 0 for `split`, 1 for `val_split`.
   size_t split_of(int64_t number) const;
+  /// `split`, and `val_split` where there is one.
+  std::vector<std::string> names() const;
 };
 
-/// Throws Error (kUsage) for rules that make no sense, and for a split that is already there.
+/// Throws Error (kUsage) for rules that make no sense.
 void check_splits(const SplitRules& rules);
+/// Throws Error (kUsage) for a split that is already there.
+void check_free(const SplitRules& rules);
 /// The data set gets a copy of its tokenizer. Throws Error (kUsage) when it has another one already.
 void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer);
 /// Warnings about folders of conversions that were interrupted.
 std::vector<std::string> find_leftovers(const std::string& out_dir);
 
+/// Whether a process, also this one, writes into that folder.
+bool is_folder_in_use(const std::string& dir);
 /// The folder in which this process writes a split.
 std::string work_folder_of(const SplitRules& rules, const std::string& split);
 /// Where a killed conversion has left folders of all the splits that `rules` name, and `fits` accepts that
@@ -42,8 +48,8 @@ std::string work_folder_of(const SplitRules& rules, const std::string& split);
 bool adopt_left_over(FileOps& files, const SplitRules& rules,
                      const std::function<bool(const std::string& dir)>& fits);
 
-/// One split, in a temporary folder beside its place until publish(). Removes that folder otherwise. Owned by
-/// one thread. Throws Error (kStorage) for failing writes.
+/// One split, in a temporary folder beside its place, which it removes unless keep() was called. Owned by one
+/// thread. Throws Error (kStorage) for failing writes.
 class SplitWriter {
  public:
   SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
@@ -58,7 +64,8 @@ class SplitWriter {
   void write(const std::vector<std::string>& values) { writer_->write(values); }
   /// Completes the files, and writes the note with the number and the hashes of the shards.
   void finish(ConversionNote note);
-  void publish() { files_.rename(work_dir_, final_dir_); }
+  /// The folder stays.
+  void keep() { keeps_ = true; }
 
   const std::string& dir() const { return final_dir_; }
   const std::string& work_dir() const { return work_dir_; }
@@ -73,6 +80,7 @@ class SplitWriter {
   FileOps& files_;
   std::string final_dir_, work_dir_;
   int lock_ = -1;  // of the folder: it is in use
+  bool keeps_ = false;
   std::optional<MdsWriter> writer_;
 };
 

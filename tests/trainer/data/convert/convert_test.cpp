@@ -295,44 +295,6 @@ TEST_F(ConvertTest, FailuresLeaveNoSplitBehind) {
             (std::vector<std::string>{".train.partial-1", "tokenizer.json", "train"}));
 }
 
-/// Fails the n-th call that creates or renames something.
-class FaultyFiles : public FileOps {
- public:
-  explicit FaultyFiles(int fails_at) : left_(fails_at) {}
-  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
-    count(path);
-    return FileOps::create(path, direct, readers);
-  }
-  void rename(const std::string& from, const std::string& to) override {
-    count(to);
-    FileOps::rename(from, to);
-  }
-  bool failed() const { return left_ <= 0; }
-
- private:
-  void count(const std::string& path) {
-    if (--left_ == 0) fail(ExitCode::kStorage, "[files] cannot write {}", path);
-  }
-  int left_;
-};
-
-TEST_F(ConvertTest, NoFailingWriteLeavesAHalfSplit) {
-  options_.size_limit = 10000;
-  for (int call = 1;; ++call) {
-    options_.out_dir = temp_ / "faulty" + std::to_string(call);
-    FaultyFiles files(call);
-    try {
-      convert_text(options_, files);
-      EXPECT_FALSE(files.failed());
-      break;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kStorage);
-      EXPECT_FALSE(std::filesystem::exists(options_.out_dir + "/train"));
-      for (const std::string& name : names_in(options_.out_dir)) EXPECT_EQ(name, "tokenizer.json");
-    }
-  }
-}
-
 TEST_F(ConvertTest, TheFirstDocumentsAlone) {
   options_.max_documents = 4;
   const ConvertResult result = convert_text(options_);

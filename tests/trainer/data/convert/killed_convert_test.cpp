@@ -1,4 +1,4 @@
-// Conversions that are killed, and the ones after them.
+// Conversions that are killed or fail, and the ones after them.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -8,7 +8,10 @@
 #include <map>
 
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
 #include "trainer/data/convert/convert.h"
+#include "trainer/data/convert/convert_chat.h"
 
 namespace tycho {
 namespace {
@@ -38,7 +41,7 @@ class UnsyncedFiles : public FileOps {
   };
 };
 
-/// Ends the process, as a kill does, at the n-th call that creates or renames something.
+/// Ends the process, as a kill does, at the n-th call that creates, renames or removes something.
 class KillingFiles : public UnsyncedFiles {
  public:
   explicit KillingFiles(int ends_at) : left_(ends_at) {}
@@ -50,8 +53,33 @@ class KillingFiles : public UnsyncedFiles {
     if (--left_ == 0) ::_exit(9);
     FileOps::rename(from, to);
   }
+  void remove_file(const std::string& path) override {
+    if (--left_ == 0) ::_exit(9);
+    FileOps::remove_file(path);
+  }
 
  private:
+  int left_;
+};
+
+/// Fails the n-th call that creates or renames something.
+class FaultyFiles : public UnsyncedFiles {
+ public:
+  explicit FaultyFiles(int fails_at) : left_(fails_at) {}
+  std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
+    count(path);
+    return UnsyncedFiles::create(path, direct, readers);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    count(to);
+    FileOps::rename(from, to);
+  }
+  bool failed() const { return left_ <= 0; }
+
+ private:
+  void count(const std::string& path) {
+    if (--left_ == 0) fail(ExitCode::kStorage, "[files] cannot write {}", path);
+  }
   int left_;
 };
 
@@ -78,8 +106,9 @@ class KilledConvertTest : public ::testing::Test {
     if (child == 0) {
       KillingFiles files(call);
       try {
-        convert_text(options_, files);
-      } catch (...) {
+        convert_with(files);
+      } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
         ::_exit(3);
       }
       ::_exit(0);
@@ -90,7 +119,64 @@ class KilledConvertTest : public ::testing::Test {
   }
   ConvertResult convert() const {
     UnsyncedFiles files;
-    return convert_text(options_, files);
+    return convert_with(files);
+  }
+  ConvertResult convert_with(FileOps& files) const {
+    if (!chat_) return convert_text(options_, files);
+    ConvertChatOptions options = *chat_;
+    options.splits.out_dir = options_.out_dir;
+    options.splits.compression = options_.compression;
+    return convert_chat(options, files);
+  }
+  /// Conversions of conversations from now on, from JSONL and Parquet.
+  void use_conversations(const std::string& tokenizer) {
+    for (int file = 0; file < 8; ++file) {
+      std::string lines;
+      for (int i = 0; i < 20; ++i)
+        lines += Json{{"messages",
+                       {{{"role", "user"}, {"content", "question " + std::to_string(file)}},
+                        {{"role", "assistant"}, {"content", std::string(static_cast<size_t>(i + 1), 'a')}}}}}
+                     .dump() +
+                 "\n";
+      write_text(temp_ / "chat/" + fmt::format("{}.jsonl", file), lines);
+    }
+    std::filesystem::copy(golden("parquet/nested/chat.parquet"), temp_ / "chat/z.parquet",
+                          std::filesystem::copy_options::skip_existing);
+    chat_ = {.inputs = {temp_ / "chat"}, .tokenizer = tokenizer, .threads = 2, .save_every_s = 0};
+    chat_->splits.size_limit = 3000;
+    chat_->splits.val_fraction = 0.2;
+  }
+  /// Kills one conversion after the other at each of its calls, most of them twice, and compares what the
+  /// next one writes. Returns how many continued, and how many only had to complete a publication.
+  std::pair<int, int> continue_after_each_kill(const std::string& name) {
+    options_.out_dir = temp_ / name;
+    const ConvertResult whole = convert();
+    const auto wanted = bytes_of(options_.out_dir);
+    int num_continued = 0, num_completed = 0;
+    for (int call = 1;; ++call) {
+      options_.out_dir = temp_ / (name + std::to_string(call));
+      const int first = convert_until(call);
+      if (first != 9) {
+        EXPECT_EQ(first, 0);
+        break;
+      }
+      const int second = call % 3 == 0 ? 9 : convert_until(call % 3 == 1 ? 4 : call);
+      const ConvertResult result = second == 0 ? whole : convert();
+      num_continued += has_note(result, "continued the conversion");
+      num_completed += has_note(result, "completed the conversion");
+      EXPECT_TRUE(bytes_of(options_.out_dir) == wanted) << call;
+      for (const auto& entry : std::filesystem::directory_iterator(options_.out_dir))
+        EXPECT_FALSE(is_publication(entry.path())) << entry.path();
+      for (size_t i = 0; i < 2; ++i) {
+        const ConvertedSplit &a = result.splits.at(i), &b = whole.splits[i];
+        EXPECT_TRUE(result.splits[i].dir.ends_with(i == 0 ? "/train" : "/val"));
+        EXPECT_EQ(std::tuple(a.documents, a.bytes, a.tokens, a.dropped_tokens, a.longest_bytes, a.samples,
+                             a.shards),
+                  std::tuple(b.documents, b.bytes, b.tokens, b.dropped_tokens, b.longest_bytes, b.samples,
+                             b.shards));
+      }
+    }
+    return {num_continued, num_completed};
   }
   static std::map<std::string, std::string> bytes_of(const std::string& out_dir) {
     std::map<std::string, std::string> bytes;
@@ -108,40 +194,135 @@ class KilledConvertTest : public ::testing::Test {
       if (entry.path().filename().string().starts_with(".train.partial-")) return entry.path();
     return "";
   }
-  static bool continued(const ConvertResult& result) {
-    return std::any_of(result.notes.begin(), result.notes.end(),
-                       [](const std::string& note) { return note.starts_with("continued the conversion"); });
+  static bool is_publication(const std::filesystem::path& path) {
+    const std::string name = path.filename();
+    return name.starts_with(".publish-") && name.find(".tmp-") == std::string::npos;
   }
+  static bool has_note(const ConvertResult& result, std::string_view begins) {
+    return std::any_of(result.notes.begin(), result.notes.end(),
+                       [&](const std::string& note) { return note.starts_with(begins); });
+  }
+  static bool continued(const ConvertResult& result) { return has_note(result, "continued the conversion"); }
 
   TempDir temp_;
   ConvertOptions options_;
+  std::optional<ConvertChatOptions> chat_;
 };
 
 TEST_F(KilledConvertTest, TheNextOneContinuesAndWritesTheSameBytes) {
   write_text(temp_ / "in/z.jsonl", "{\"text\": \"one\"}\n{\"text\": \"" + std::string(4000, 'x') + "\"}\n");
   for (const std::string compression : {"", "zstd"}) {
     options_.compression = compression;
-    options_.out_dir = temp_ / "whole" + compression;
-    const ConvertResult whole = convert();
-    const auto wanted = bytes_of(options_.out_dir);
-    int num_continued = 0;
-    for (int call = 1;; call += 2) {
-      options_.out_dir = temp_ / ("killed" + compression) + std::to_string(call);
-      if (convert_until(call) == 0) break;
-      if (std::filesystem::exists(options_.out_dir + "/train")) continue;  // one of two splits is complete
-      const int second = convert_until(call + 3);                          // killed again, or at its end
-      if (second != 0 && std::filesystem::exists(options_.out_dir + "/train")) continue;
-      const ConvertResult result = second == 0 ? whole : convert();
-      num_continued += continued(result);
-      EXPECT_TRUE(bytes_of(options_.out_dir) == wanted) << call;
-      for (size_t i = 0; i < 2; ++i) {
-        EXPECT_EQ(result.splits[i].documents, whole.splits[i].documents);
-        EXPECT_EQ(result.splits[i].tokens, whole.splits[i].tokens);
-        EXPECT_EQ(result.splits[i].longest_bytes, whole.splits[i].longest_bytes);
-      }
-    }
-    EXPECT_GT(num_continued, 5);
+    const auto [continued, completed] = continue_after_each_kill("text" + compression);
+    EXPECT_GT(continued, 5);
+    EXPECT_GE(completed, 1);
   }
+}
+
+TEST_F(KilledConvertTest, SoDoesOneOfConversations) {
+  for (const std::string& tokenizer : {std::string(), golden("tokenizer/lines.json")}) {
+    use_conversations(tokenizer);
+    const auto [continued, completed] = continue_after_each_kill(tokenizer.empty() ? "texts" : "tokens");
+    EXPECT_GT(continued, 5);
+    EXPECT_GE(completed, 1);
+  }
+}
+
+TEST_F(KilledConvertTest, OtherFilesOrNoTokenizerStartConversationsOver) {
+  use_conversations(golden("tokenizer/lines.json"));
+  ASSERT_EQ(convert_until(40), 9);
+  ASSERT_NE(left_over(), "");
+  chat_->tokenizer = "";
+  EXPECT_FALSE(continued(convert()));
+  chat_->tokenizer = golden("tokenizer/lines.json");
+  remove_splits();
+  const std::string before = read_file(temp_ / "chat/7.jsonl");
+  write_text(temp_ / "chat/7.jsonl", before + "\n");
+  EXPECT_FALSE(continued(convert()));
+}
+
+TEST_F(KilledConvertTest, NoFailingWriteLeavesAHalfSplit) {
+  options_.val_fraction = 0;
+  int num_kept = 0;
+  for (int call = 1;; ++call) {
+    options_.out_dir = temp_ / "faulty" + std::to_string(call);
+    FaultyFiles files(call);
+    try {
+      convert_text(options_, files);
+      EXPECT_FALSE(files.failed());
+      break;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kStorage);
+      EXPECT_FALSE(std::filesystem::exists(options_.out_dir + "/train"));
+      std::vector<std::string> names;
+      for (const auto& entry : std::filesystem::directory_iterator(options_.out_dir))
+        names.push_back(entry.path().filename());
+      std::sort(names.begin(), names.end());
+      if (names.size() == 3) {  // finished, without its name: the next one gives it to it
+        EXPECT_TRUE(names[0].starts_with(".publish-") && names[1].starts_with(".train.partial-"));
+        EXPECT_TRUE(convert_text(options_).notes.at(0).starts_with("completed the conversion"));
+        ++num_kept;
+        continue;
+      }
+      for (const std::string& name : names) EXPECT_EQ(name, "tokenizer.json");
+    }
+  }
+  EXPECT_EQ(num_kept, 1);
+}
+
+/// The number of the call at which only the second of two splits lacks its name.
+class PublicationTest : public KilledConvertTest {
+ protected:
+  void SetUp() override {
+    KilledConvertTest::SetUp();
+    const auto has = [&](const char* split) {
+      return std::filesystem::exists(options_.out_dir + "/" + split);
+    };
+    for (int call = 1; has("train") == has("val"); ++call) {
+      options_.out_dir = temp_ / ("out" + std::to_string(call));
+      ASSERT_EQ(convert_until(call), 9);
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(options_.out_dir)) {
+      const std::string name = entry.path().filename();
+      if (is_publication(entry.path())) note_ = entry.path();
+      if (name.starts_with(".val.partial-")) waiting_ = entry.path();
+    }
+    ASSERT_TRUE(!note_.empty() && !waiting_.empty());
+  }
+  std::string note_, waiting_;
+};
+
+TEST_F(PublicationTest, AnyOtherConversionCompletesIt) {
+  options_.concat_tokens = 16;
+  testing::expect_error(ExitCode::kUsage, {"out", "/train is already there"}, [&] { convert(); });
+  EXPECT_TRUE(std::filesystem::exists(options_.out_dir + "/val/index.json"));
+  EXPECT_FALSE(std::filesystem::exists(note_));
+}
+
+TEST_F(PublicationTest, OneThatRunsIsLeftAlone) {
+  const int running = ::open(waiting_.c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(running, LOCK_EX | LOCK_NB), 0);
+  testing::expect_error(ExitCode::kUsage, {"already there"}, [&] { convert(); });
+  EXPECT_TRUE(std::filesystem::exists(note_));
+  ::close(running);
+  EXPECT_TRUE(has_note(convert(), "completed"));
+}
+
+TEST_F(PublicationTest, WhereASplitWasDeletedTheOtherIsNotPublishedAlone) {
+  std::filesystem::remove_all(options_.out_dir + "/train");
+  const ConvertResult result = convert();
+  EXPECT_FALSE(has_note(result, "completed"));
+  EXPECT_FALSE(std::filesystem::exists(note_));
+  EXPECT_EQ(result.splits.size(), 2u);
+}
+
+TEST_F(PublicationTest, ADamagedNoteIsNamed) {
+  for (const char* text :
+       {"{}", "{\"key\": 1, \"splits\": [{\"from\": 3}]}", "{\"key\": 1, \"splits\": []}", "[", "\"\""}) {
+    write_text(note_, text);
+    testing::expect_error(ExitCode::kUnusable, {note_}, [&] { convert(); });
+  }
+  EXPECT_TRUE(std::filesystem::exists(waiting_));
 }
 
 TEST_F(KilledConvertTest, OtherFilesOrOptionsStartOver) {

@@ -1,0 +1,34 @@
+// The splits of a conversion get their names together, even if it is killed between the first and the last.
+#pragma once
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/base/file_ops.h"
+#include "trainer/data/convert/convert.h"
+#include "trainer/data/convert/split_writer.h"
+
+namespace tycho {
+
+/// Notes for people, of a conversion that was interrupted and of this one.
+inline constexpr const char* kPublicationCompleted =
+    "completed the conversion that was interrupted when all samples were written";
+inline std::string continuation_note(int64_t num_samples) {
+  return fmt::format("continued the conversion that was interrupted after {} samples", num_samples);
+}
+
+/// Gives finished splits their names. What is to be done is written down in `out_dir` first: from then on the
+/// work folders stay, and if this ends early, complete_publications does the rest. `key`: the conversion's.
+void publish_together(FileOps& files, const std::string& out_dir, const std::string& key,
+                      const std::vector<SplitWriter*>& writers, const std::vector<ConvertedSplit>& splits);
+
+/// Completes what conversions into `out_dir` had begun to publish when they ended; those that are running are
+/// left alone. Returns the splits of the one with this key. Throws Error (kUnusable) naming a file that is
+/// damaged, and (kStorage) for failing writes.
+std::optional<std::vector<ConvertedSplit>> complete_publications(FileOps& files, const std::string& out_dir,
+                                                                 const std::string& key);
+
+}  // namespace tycho
