@@ -19,6 +19,11 @@ namespace {
 
 constexpr int64_t kSamplesAtOnce = 8192;
 
+/// All shards are fetched at the start, with the waits that MdsConfig has by default.
+constexpr PartAdvice kRowsAdvice = {
+    "free room on that disk, or choose another path",
+    "path must be writable until every shard is there: choose another one, or copy the data set there"};
+
 MdsConfig as_mds(const ChatConfig& config) {
   MdsConfig mds;
   mds.local_dir = config.path;
@@ -27,9 +32,17 @@ MdsConfig as_mds(const ChatConfig& config) {
   return mds;
 }
 
+CacheSpec rows_spec(const MdsConfig& mds) {
+  CacheSpec spec = cache_spec(mds);
+  spec.advice = kRowsAdvice;
+  spec.policy.when_full = kRowsAdvice.no_room;
+  spec.policy.when_no_answer = "or copy the data set to path yourself and leave remote out";
+  return spec;
+}
+
 MakeShardSource source_of_rows(const MdsConfig& mds) {
   if (mds.remote.empty()) return local_source(mds.verify, RawShards::kInMemory);
-  return [mds](const MdsIndex& index) { return make_cached_source(index, mds.verify, cache_spec(mds)); };
+  return [mds](const MdsIndex& index) { return make_cached_source(index, mds.verify, rows_spec(mds)); };
 }
 
 }  // namespace
@@ -43,7 +56,7 @@ bool has_mds_rows(const ChatConfig& config) {
 void fetch_rows(const ChatConfig& config) {
   if (config.remote.empty()) return;
   if (config.has_remote_file()) return fetch_file(config.remote, config.path, {config.remote_hash});
-  fetch_indexes({{as_mds(config)}});
+  fetch_index_once(rows_spec(as_mds(config)));
 }
 
 std::vector<ChatExample> encode_mds_rows(const ChatConfig& config, const ChatEncoder& encoder,

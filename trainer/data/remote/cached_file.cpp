@@ -53,7 +53,9 @@ std::string hash_problem(const std::string& path, const FileChecksum& checksum) 
 }  // namespace
 
 void fetch_file(const std::string& remote, const std::string& path, const FileChecksum& checksum,
-                const std::stop_token& stop) {
+                const std::stop_token& stop, DownloadPolicy policy) {
+  policy.when_full = kFileAdvice.no_room;
+  policy.when_no_answer = "or put the file where path says yourself: then it is not fetched";
   check_digits(checksum);
   std::string old_problem;  // of a file that is there already
   const auto is_there = [&] {
@@ -75,7 +77,7 @@ void fetch_file(const std::string& remote, const std::string& path, const FileCh
     if (!part) return;
     part->cut(0);
     DownloadTarget target{part->descriptor(), part->path(), 0, INT64_MAX};
-    if (!download(*files, name, target, {}, stop)) {
+    if (!download(*files, name, target, policy, stop)) {
       part->remove();
       fail(ExitCode::kUnusable, "[data] {} does not exist: correct remote{}", files->place_of(name),
            old_problem.empty() ? "" : fmt::format(". {} {}", path, old_problem));

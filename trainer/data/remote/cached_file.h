@@ -3,6 +3,8 @@
 #include <stop_token>
 #include <string>
 
+#include "trainer/data/remote/download.h"
+
 namespace tycho {
 
 /// What a file must have.
@@ -16,7 +18,8 @@ struct FileChecksum {
 /// is fetched and has another checksum becomes that too and is fetched once more. The file gets its name when
 /// it is whole; processes that want it at once fetch it once. Throws Error: as download() and PartFile do;
 /// kUnusable when there is no such file or it is another one; kRecipe for a checksum that cannot be one.
+/// Of `policy`, only the times count: messages say what helps here.
 void fetch_file(const std::string& remote, const std::string& path, const FileChecksum& checksum,
-                const std::stop_token& stop = {});
+                const std::stop_token& stop = {}, DownloadPolicy policy = {});
 
 }  // namespace tycho

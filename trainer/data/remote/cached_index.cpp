@@ -57,7 +57,7 @@ void compare_or_write(const RemoteFiles& files, const std::string& name, const s
   if (is_there()) return compare();
   make_dirs(real_files(), work_folder(spec.dir));
   std::optional<PartFile> part =
-      PartFile::claim(work_folder(spec.dir) + "/" + name + ".part", is_there, stop);
+      PartFile::claim(work_folder(spec.dir) + "/" + name + ".part", is_there, stop, spec.advice);
   if (!part) return compare();
   part->cut(0);
   part->write(text.data(), text.size());
@@ -113,19 +113,20 @@ void fetch_index(const CacheSpec& spec, const std::stop_token& stop) {
   compare_or_write(*files, "index.json", *index, spec, stop);
 }
 
-void fetch_indexes(const DataConfig& data) {
-  if (!data.is<MdsConfig>()) return;
+void fetch_index_once(const CacheSpec& spec) {
   static std::mutex mutex;
   static std::set<std::pair<std::string, std::string>> fetched;
   const std::lock_guard lock(mutex);
-  for (const MdsConfig& stream : data.as<MdsConfig>().each_stream()) {
-    if (stream.remote.empty()) continue;
-    const CacheSpec spec = cache_spec(stream);
-    if (fetched.contains({spec.remote, spec.dir}) && ::access((spec.dir + "/index.json").c_str(), F_OK) == 0)
-      continue;
-    fetch_index(spec);
-    fetched.emplace(spec.remote, spec.dir);
-  }
+  if (fetched.contains({spec.remote, spec.dir}) && ::access((spec.dir + "/index.json").c_str(), F_OK) == 0)
+    return;
+  fetch_index(spec);
+  fetched.emplace(spec.remote, spec.dir);
+}
+
+void fetch_indexes(const DataConfig& data) {
+  if (!data.is<MdsConfig>()) return;
+  for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
+    if (!stream.remote.empty()) fetch_index_once(cache_spec(stream));
 }
 
 }  // namespace tycho

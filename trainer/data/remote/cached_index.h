@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/data/config.h"
+#include "trainer/data/part_file.h"
 #include "trainer/data/remote/download.h"
 
 namespace tycho {
@@ -15,6 +16,7 @@ struct CacheSpec {
   std::string remote, dir;  // both with the split
   std::string sas_env;
   DownloadPolicy policy;
+  PartAdvice advice = kCacheAdvice;
   std::optional<int64_t> limit_bytes;  // for the shards in `dir`
   bool keep_zip = false;               // compressed files, beside what was decompressed from them
 };
@@ -30,7 +32,9 @@ std::string work_folder(const std::string& cache_dir);
 /// naming both.
 void fetch_index(const CacheSpec& spec, const std::stop_token& stop = {});
 
-/// The same for all remote data of a config, once per process; nothing for local data.
+/// The same, once per process.
+void fetch_index_once(const CacheSpec& spec);
+/// The same for all remote data of a config; nothing for local data.
 void fetch_indexes(const DataConfig& data);
 
 }  // namespace tycho

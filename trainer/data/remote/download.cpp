@@ -21,22 +21,20 @@ constexpr double kLongestWait_s = 30;
 
 using State = FetchOutcome::State;
 
-[[noreturn]] void fail_write(const std::string& path) {
+[[noreturn]] void fail_write(const std::string& path, const char* when_full) {
   const int error = errno;
   fail(ExitCode::kStorage, "[data] cannot write {}: {}{}", path, std::strerror(error),
-       error == ENOSPC || error == EDQUOT
-           ? "; free room on that disk, set cache_limit, or choose another folder for the cache"
-           : "");
+       error == ENOSPC || error == EDQUOT ? fmt::format("; {}", when_full) : "");
 }
 
 class FileSink final : public FetchSink {
  public:
-  FileSink(DownloadTarget& target, std::string place, const DownloadProgress& progress)
-      : target_(target), place_(std::move(place)), progress_(progress) {}
+  FileSink(DownloadTarget& target, std::string place, const char* when_full, const DownloadProgress& progress)
+      : target_(target), place_(std::move(place)), when_full_(when_full), progress_(progress) {}
 
   void begin(int64_t offset) override {
     if (offset == target_.num_bytes) return;
-    if (::ftruncate(target_.descriptor, offset) != 0) fail_write(target_.path);
+    if (::ftruncate(target_.descriptor, offset) != 0) fail_write(target_.path, when_full_);
     if (progress_) progress_(offset - target_.num_bytes);
     target_.num_bytes = offset;
   }
@@ -50,7 +48,7 @@ class FileSink final : public FetchSink {
     for (size_t done = 0; done < num_bytes;) {
       const ssize_t n = ::pwrite(target_.descriptor, data + done, num_bytes - done, target_.num_bytes);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_write(target_.path);
+      if (n < 0) fail_write(target_.path, when_full_);
       done += static_cast<size_t>(n), target_.num_bytes += n;
     }
     if (progress_) progress_(static_cast<int64_t>(num_bytes));
@@ -59,6 +57,7 @@ class FileSink final : public FetchSink {
  private:
   DownloadTarget& target_;
   std::string place_;
+  const char* when_full_;
   const DownloadProgress& progress_;
 };
 
@@ -86,7 +85,7 @@ double with_jitter(double seconds) {
 bool download(RemoteFiles& files, const std::string& name, DownloadTarget& target,
               const DownloadPolicy& policy, const std::stop_token& stop, const DownloadProgress& progress) {
   const std::string place = files.place_of(name);
-  FileSink sink(target, place, progress);
+  FileSink sink(target, place, policy.when_full, progress);
   const auto start = std::chrono::steady_clock::now();
   std::string version;
   int64_t tries_left = policy.retries, furthest = target.num_bytes;
@@ -107,8 +106,8 @@ bool download(RemoteFiles& files, const std::string& name, DownloadTarget& targe
       const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       fail(ExitCode::kUnusable,
            "[data] cannot fetch {}: {} ({} tries in {:.0f} s). Start the run again when the server answers; "
-           "download_retry and download_timeout_s say how long is waited",
-           place, outcome.problem, policy.retries + 1, took_s);
+           "{}",
+           place, outcome.problem, policy.retries + 1, took_s, policy.when_no_answer);
     }
     if (!wait(std::max(with_jitter(next_wait_s), std::min(outcome.wait_s, 2 * kLongestWait_s)), stop))
       fail_stopped(place);

@@ -9,11 +9,13 @@
 
 namespace tycho {
 
-/// How patient a download is.
+/// How patient a download is, and what its messages say to do.
 struct DownloadPolicy {
   int64_t retries = 6;      // after the first try
   double timeout_s = 60;    // without a byte
   double first_wait_s = 1;  // before the first retry; doubles from one to the next
+  const char* when_full = "free room on that disk, set cache_limit, or choose another local_dir";
+  const char* when_no_answer = "download_retry and download_timeout_s say how long is waited";
 };
 
 struct DownloadTarget {

@@ -183,7 +183,8 @@ bool ShardCache::fetch(size_t shard, const std::stop_token& stop, const Download
     make_dirs(real_files(), fs::path(path).parent_path().string());
   std::string problem;
   for (int attempt = 1; attempt <= 2; ++attempt) {
-    std::optional<PartFile> part = PartFile::claim(work_path(wanted.path, kPart), is_there, stop);
+    std::optional<PartFile> part =
+        PartFile::claim(work_path(wanted.path, kPart), is_there, stop, spec_.advice);
     if (!part) return false;
     problem = wanted.zip ? fetch_zip(shard, *part, stop, progress) : fetch_raw(shard, *part, stop, progress);
     if (problem.empty()) {
@@ -239,7 +240,7 @@ std::string ShardCache::fetch_zip(size_t shard, PartFile& part, const std::stop_
   if (zip && progress) progress(zip->num_bytes());
   if (!zip) {
     zip = PartFile::claim(
-        work_path(zip_path, kPart), [] { return false; }, stop);
+        work_path(zip_path, kPart), [] { return false; }, stop, spec_.advice);
     fill(shard, *zip, stop, progress);
   }
   MdsShard fetched = wanted;

@@ -20,15 +20,18 @@ using Value = TokenizerReader::Value;
 using Reader = TokenizerReader;
 
 constexpr size_t kMaxAddedTokens = 100'000;
+constexpr size_t kMaxOtherObjects = 10'000;
 constexpr int kMaxJsonDepth = 64;
 constexpr const char* kSpaceMark = "\u2581";  // by which SentencePiece writes a space
 
 /// Whether vocabularies of UTF-8 text need a token for the byte.
 bool is_in_utf8(int byte) { return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5); }
 
-/// Deeper than any tokenizer, and harmless to what reads it.
-void check_depth(const Reader& reader, std::string_view text) {
+/// Deeper and with more objects than any tokenizer, and harmless to what reads it: without a look at the
+/// text, a million added tokens would fill the memory before they are counted.
+void check_shape(const Reader& reader, std::string_view text) {
   int depth = 0;
+  size_t num_objects = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -37,6 +40,9 @@ void check_depth(const Reader& reader, std::string_view text) {
     if (quoted) continue;
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') --depth;
+    if (c == '{' && ++num_objects > kMaxAddedTokens + kMaxOtherObjects)
+      reader.malformed("more than {} objects, and at most {} added tokens are read", num_objects - 1,
+                       kMaxAddedTokens);
     if (depth > kMaxJsonDepth) reader.malformed("nested more than {} deep at byte {}", kMaxJsonDepth, i);
   }
 }
@@ -249,7 +255,7 @@ const Value& member_or_null(const Value& root, const char* key) {
 TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place) {
   const Reader reader(place);
   if (text.size() > kMaxTokenizerBytes) reader.malformed("more than {} MiB", kMaxTokenizerBytes >> 20);
-  check_depth(reader, text);
+  check_shape(reader, text);
   TokenizerParts parts;
   parts.hash = hash_hex(text);
   parts.info.format = kTokenizerFile;

@@ -108,6 +108,20 @@ TEST_F(CachedFileTest, AnAbsentFileIsNamed) {
   EXPECT_FALSE(std::filesystem::exists(temp_ / "cache/x.jsonl"));
 }
 
+/// Its keys are those of t.data.text and t.data.chat, not of a cache.
+TEST_F(CachedFileTest, AServerThatDoesNotAnswerIsNamedWithWhatHelps) {
+  server_.set_fault([](const SeenRequest&) { return std::optional(ServerReply{503, "busy"}); });
+  try {
+    fetch_file(server_.url() + "/x.jsonl", temp_ / "cache/x.jsonl", {}, {}, {.retries = 0});
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("put the file where path says yourself"), std::string::npos) << text;
+    EXPECT_EQ(text.find("download_retry"), std::string::npos) << text;
+    EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  }
+}
+
 TEST_F(CachedFileTest, ADownloadThatBreaksIsNotTakenForTheFile) {
   const std::string text(100'000, 'x');
   write_text(temp_ / "www/x.jsonl", text);

@@ -189,6 +189,9 @@ TEST_F(DownloadTest, ReportsAFullDisk) {
   target_ = {::open("/dev/full", O_RDWR), "/dev/full", 0, most_bytes_};
   expect_error(ExitCode::kStorage, {"/dev/full", "cache_limit"},
                [&] { download(*files, "x.bin", target_, policy_, {}); });
+  policy_.when_full = "buy a disk";
+  expect_error(ExitCode::kStorage, {"/dev/full", "No space left on device; buy a disk"},
+               [&] { download(*files, "x.bin", target_, policy_, {}); });
 }
 
 TEST_F(DownloadTest, StopsAtOnce) {

@@ -225,6 +225,10 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
     for (int i = 0; i < 100'000; ++i)
       json["added_tokens"].push_back({{"id", 1000 + i}, {"content", std::to_string(i) + "~"}});
   });
+  std::string million = "{\"added_tokens\": [{}";
+  for (int i = 0; i < 1'000'000; ++i) million += fmt::format(", {{\"id\": {}, \"content\": \"~{}\"}}", i, i);
+  expect_error(ExitCode::kUnusable, {"here", "more than 110000 objects", "at most 100000 added tokens"},
+               [&] { tokenizer_from_text(million + "]}", "here"); });
   for (const char* pattern :
        {"(", "a)", "[a", "*", "a{2000}", "(?", "\\p{L", "[z-a]", "((((a{99}){99}){99}){99})"}) {
     refuses({"regex"}, [&](Json& json) {
@@ -244,6 +248,47 @@ TEST_F(TokenizerFileTest, NamesWhatIsMalformed) {
   write_text(dir_ / "text.json", "not json");
   expect_error(ExitCode::kUnusable, {"text.json", "not valid JSON at byte 2 of 8"},
                [&] { load_tokenizer(dir_ / "text.json"); });
+}
+
+/// What tokenizers 0.23.3 does with merges of tokens that later ones make, of each other's, and twice the
+/// same. A merge makes a longer token, so they end.
+TEST_F(TokenizerFileTest, MergesThatReferToEachOther) {
+  using Tokens = std::vector<std::string>;
+  struct Case {
+    Tokens words;
+    std::vector<std::pair<std::string, std::string>> merges;
+    std::vector<std::pair<std::string, Tokens>> encoded;
+  };
+  const std::vector<Case> cases = {
+      {{"ab", "abc"}, {{"ab", "c"}, {"a", "b"}}, {{"abc", {"abc"}}, {"bababa", {"b", "ab", "ab", "a"}}}},
+      {{"ab", "ba", "aba", "bab"},
+       {{"ab", "a"}, {"ba", "b"}, {"b", "a"}, {"a", "b"}},
+       {{"abc", {"ab", "c"}}, {"ababab", {"a", "bab", "ab"}}, {"bababa", {"bab", "a", "ba"}}}},
+      {{"ab", "bc"}, {{"a", "b"}, {"b", "c"}, {"a", "b"}}, {{"abc", {"a", "bc"}}}},
+      {{"aa", "aaa", "aaaa"},
+       {{"aa", "a"}, {"a", "aa"}, {"aa", "aa"}, {"a", "a"}},
+       {{"aaaaaaa", {"aaa", "aaa", "a"}}}}};
+  const auto begins_character = [](char c) { return (c & 0xC0) != 0x80; };
+  for (const Case& one : cases) {
+    const auto tokenizer = load([&](SortedJson& json) {
+      SortedJson vocab = SortedJson::object();
+      for (const auto& [spelling, id] : json["model"]["vocab"].items())
+        if (std::ranges::count_if(spelling, begins_character) == 1) vocab[spelling] = vocab.size();
+      for (const std::string& word : one.words) vocab[word] = vocab.size();
+      json["model"]["vocab"] = vocab;
+      json["model"]["merges"] = one.merges;
+      json["added_tokens"] = SortedJson::array();
+      json["post_processor"] = nullptr;
+    });
+    for (const auto& [text, tokens] : one.encoded) {
+      std::vector<int32_t> wanted;
+      for (const std::string& token : tokens) wanted.push_back(tokenizer->find(token));
+      EXPECT_EQ(tokenizer->encode(text), wanted) << text;
+    }
+  }
+  expect_error(ExitCode::kUnusable, {"merge 0 needs token \"arar\", which the vocabulary lacks"}, [&] {
+    load([](SortedJson& json) { json["model"]["merges"][0] = {"ar", "ar"}; });
+  });
 }
 
 TEST_F(TokenizerFileTest, ReadsHolesBetweenIds) {
