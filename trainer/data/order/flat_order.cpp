@@ -31,8 +31,11 @@ class FlatOrder final : public ChunkedStream {
  protected:
   size_t next_size() const override { return static_cast<size_t>(num_columns() * rows_); }
 
-  void make(IdChunk& chunk) override {
-    if (column_ == tail_column_) return make_tail(chunk);
+  size_t make(IdChunk& chunk) override {
+    if (column_ == tail_column_) {
+      make_tail(chunk);
+      return chunk.size();
+    }
     const int64_t columns = num_columns();
     chunk.resize(static_cast<size_t>(columns * rows_));
     if (rows_ == 1) {
@@ -46,6 +49,7 @@ class FlatOrder final : public ChunkedStream {
       }
     }
     column_ += columns;
+    return chunk.size();
   }
 
   void pass() override { leap(num_columns() * rows_); }

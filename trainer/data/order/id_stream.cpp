@@ -44,8 +44,14 @@ void count_up(std::span<uint32_t> ids, uint32_t first) {
   for (; at < ids.size(); ++at) ids[at] = first + static_cast<uint32_t>(at);
 }
 
+void ChunkedStream::make_next() {
+  chunk_.erase(chunk_.begin(), chunk_.begin() + static_cast<int64_t>(done_));
+  done_ = make(chunk_);
+  at_ = 0;
+}
+
 void ChunkedStream::skip(int64_t count) {
-  const auto here = std::min<int64_t>(count, static_cast<int64_t>(chunk_.size() - at_));
+  const auto here = std::min<int64_t>(count, static_cast<int64_t>(done_ - at_));
   at_ += static_cast<size_t>(here);
   count -= here;
   if (count > 0) count -= leap(count);
@@ -56,19 +62,16 @@ void ChunkedStream::skip(int64_t count) {
       count -= size;
       continue;
     }
-    make(chunk_);
-    at_ = static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(chunk_.size())));
+    make_next();
+    at_ = static_cast<size_t>(std::min<int64_t>(count, static_cast<int64_t>(done_)));
     count -= static_cast<int64_t>(at_);
   }
 }
 
 void ChunkedStream::read(std::span<uint32_t> ids) {
   while (!ids.empty()) {
-    if (at_ == chunk_.size()) {
-      make(chunk_);
-      at_ = 0;
-    }
-    const size_t count = std::min(ids.size(), chunk_.size() - at_);
+    if (at_ == done_) make_next();
+    const size_t count = std::min(ids.size(), done_ - at_);
     std::copy_n(chunk_.begin() + static_cast<int64_t>(at_), count, ids.begin());
     at_ += count;
     ids = ids.subspan(count);

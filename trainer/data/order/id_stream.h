@@ -33,15 +33,19 @@ class ChunkedStream : public IdStream {
  protected:
   /// Of the next chunk, at least 1; 0 when that is not known before it is made.
   virtual size_t next_size() const = 0;
-  virtual void make(IdChunk& chunk) = 0;
+  /// Writes the next chunk behind what the last one left, and returns how many ids from the front on are
+  /// done, at least 1. Those behind them are left for the next chunk.
+  virtual size_t make(IdChunk& chunk) = 0;
   /// As make(), without the ids. Not called when next_size() is 0.
   virtual void pass() = 0;
   /// Skips ahead, by `count` ids at most, where that is quicker than chunk by chunk; returns by how many.
   virtual int64_t leap(int64_t /*count*/) { return 0; }
 
  private:
+  void make_next();
+
   IdChunk chunk_;
-  size_t at_ = 0;
+  size_t at_ = 0, done_ = 0;  // of the chunk
 };
 
 /// begin, begin + 1, …

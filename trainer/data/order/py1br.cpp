@@ -43,27 +43,23 @@ class BlockStream final : public ChunkedStream {
 
  protected:
   size_t next_size() const override {
-    const bool alone = open_.empty() && end_of(at_) == blocks_[at_].end;
+    const bool alone = left_ == 0 && end_of(at_) == blocks_[at_].end;
     return alone ? static_cast<size_t>(blocks_[at_].end - blocks_[at_].begin) : 0;
   }
 
-  void make(IdChunk& chunk) override {
-    chunk.clear();
-    while (chunk.empty()) {
+  size_t make(IdChunk& chunk) override {
+    size_t done = 0;
+    while (done == 0) {
       const Block block = blocks_[at_];
       const int64_t end = end_of(at_++);
-      fill(block.end - block.begin);
-      shuffles_.shuffle(std::span(open_).first(static_cast<size_t>(block.end - block.begin)));
-      fill(end - block.begin);  // a tail that no block reaches is not shuffled
-      const auto done = static_cast<size_t>(end - block.begin);
-      if (done == open_.size()) {
-        chunk.swap(open_);
-        open_.clear();
-      } else {
-        chunk.assign(open_.begin(), open_.begin() + static_cast<int64_t>(done));
-        open_.erase(open_.begin(), open_.begin() + static_cast<int64_t>(done));
-      }
+      const auto size = static_cast<size_t>(block.end - block.begin);
+      fill(chunk, size);
+      shuffles_.shuffle(std::span(chunk).first(size));
+      done = static_cast<size_t>(end - block.begin);
+      fill(chunk, done);  // a tail that no block reaches is not shuffled
     }
+    left_ = chunk.size() - done;
+    return done;
   }
 
   void pass() override {
@@ -76,13 +72,13 @@ class BlockStream final : public ChunkedStream {
   /// Up to where nothing shuffles after this block.
   int64_t end_of(size_t block) const { return block + 1 < blocks_.size() ? blocks_[block + 1].begin : size_; }
 
-  /// Makes `open_`, which begins where the block does, at least so long.
-  void fill(int64_t size) {
-    const size_t had = open_.size();
-    if (static_cast<size_t>(size) <= had) return;
-    open_.reserve(longest_);  // of which only what is used takes memory
-    open_.resize(static_cast<size_t>(size));
-    take(static_cast<size_t>(size) - had, open_.data() + had);
+  /// Makes the chunk, which begins where the block does, at least so long.
+  void fill(IdChunk& chunk, size_t size) {
+    const size_t had = chunk.size();
+    if (size <= had) return;
+    chunk.reserve(longest_);  // of which only what is used takes memory
+    chunk.resize(size);
+    take(size - had, chunk.data() + had);
   }
 
   /// The next ids of the spans; nullptr passes them.
@@ -104,9 +100,9 @@ class BlockStream final : public ChunkedStream {
   size_t span_ = 0;
   std::vector<Block> blocks_;
   size_t at_ = 0, longest_ = 0;
+  size_t left_ = 0;  // ids in the chunk that a later block shuffles again
   int64_t size_;
   ShuffleSeries shuffles_;
-  IdChunk open_;
 };
 
 std::vector<Block> draw_blocks(int64_t size, int64_t stagger, int64_t block_size, NumpyRng& rng) {

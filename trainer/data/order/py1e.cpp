@@ -61,12 +61,12 @@ class SpreadStream final : public ChunkedStream {
   size_t next_size() const override { return 0; }
   void pass() override {}
 
-  void make(IdChunk& chunk) override {
-    chunk.clear();
+  size_t make(IdChunk& chunk) override {
     while (chunk.empty()) {
       complete_bucket();
       buckets_->take_first(chunk);
     }
+    return chunk.size();
   }
 
   /// Begins a little before the target. How many samples lie before a bucket is known when all that may reach

@@ -39,7 +39,8 @@ class PieceStream final : public ChunkedStream {
 
  protected:
   size_t next_size() const override { return pieces_[at_].end - pieces_[at_].begin; }
-  void make(IdChunk& chunk) override {
+  size_t make(IdChunk& chunk) override {
+    shuffles_.rng();  // draws what was passed over while the other thread draws the first shuffles
     const Piece piece = pieces_[at_++];
     const IdSpan unit = (*units_)[piece.unit];
     chunk.resize(unit.size());
@@ -49,6 +50,7 @@ class PieceStream final : public ChunkedStream {
               chunk.begin() + static_cast<int64_t>(piece.end), chunk.begin());
     chunk.resize(piece.end - piece.begin);
     shuffles_.shuffle(std::span(chunk));
+    return chunk.size();
   }
   void pass() override {
     ++at_;

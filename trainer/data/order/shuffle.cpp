@@ -25,11 +25,12 @@ class SpanStream final : public ChunkedStream {
 
  protected:
   size_t next_size() const override { return spans_[at_].size(); }
-  void make(IdChunk& chunk) override {
+  size_t make(IdChunk& chunk) override {
     const IdSpan span = spans_[at_++];
     chunk.resize(span.size());
     count_up(chunk, span.begin);
     shuffles_.shuffle(std::span(chunk));
+    return chunk.size();
   }
   void pass() override {
     ++at_;

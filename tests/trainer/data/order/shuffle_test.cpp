@@ -1,9 +1,13 @@
 // Shuffles against mosaicml-streaming's (tests/golden/make_order_goldens.py).
 #include "trainer/data/order/shuffle.h"
 
+#include <cmath>
+
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/json.h"
+#include "trainer/data/order/canonical_nodes.h"
+#include "trainer/data/order/spread_buckets.h"
 
 namespace tycho {
 namespace {
@@ -94,6 +98,78 @@ TEST(ShuffleTest, EveryIdComesOnce) {
       std::sort(ids.begin(), ids.end());
       for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], i) << enum_name(algo);
     }
+}
+
+struct PlacedId {
+  double position;
+  uint32_t id;
+};
+
+/// The one node of py1e as mosaicml-streaming makes it: all ids and their positions in memory, sorted.
+std::vector<PlacedId> py1e_in_memory(const std::vector<uint32_t>& units, const Shuffle& shuffle) {
+  NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
+  const NodeSpans spans = shuffled_node_spans(units, 1, shuffle.seed, rng)[0];
+  std::vector<PlacedId> placed;
+  for (const IdSpan& span : spans) {
+    std::vector<uint32_t> ids(span.size());
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = span.begin + static_cast<uint32_t>(i);
+    rng.shuffle(std::span(ids));
+    for (const uint32_t id : ids) placed.push_back({0, id});
+  }
+  const auto all = static_cast<double>(placed.size()), block = static_cast<double>(shuffle.block_size);
+  double before = 0;
+  for (const IdSpan& span : spans) {
+    const auto size = static_cast<double>(span.size());
+    const int64_t drawn =
+        rng.integers(static_cast<int64_t>(0.75 * block), static_cast<int64_t>(1.25 * block));
+    const double cutoff = std::max((static_cast<double>(drawn) - size) / 2, 0.0);
+    const double low = std::max(-cutoff, -before), high = std::min(cutoff, all - before - size);
+    for (size_t i = 0; i < span.size(); ++i) {
+      const double place = before + static_cast<double>(i);
+      placed[static_cast<size_t>(place)].position = place + (low + (high - low) * rng.next_double());
+    }
+    before += size;
+  }
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const PlacedId& a, const PlacedId& b) { return a.position < b.position; });
+  return placed;
+}
+
+// Where more samples came before a bucket than were expected, a stream that was to begin at it must go back.
+TEST(ShuffleTest, Py1eGoesBackFartherWhereItHasSkippedTooMuch) {
+  const std::vector<uint32_t> units(40000, 4);  // so short that the first step back is one position
+  const Shuffle shuffle = {ShuffleAlgo::kPy1e, 1, 5, 2, 9000};
+  const std::vector<PlacedId> all = py1e_in_memory(units, shuffle);
+  int times = 0;
+  for (int64_t begin = SpreadBuckets::kWidth; begin + 6000 < 160000; begin += SpreadBuckets::kWidth) {
+    const auto first =
+        std::lower_bound(all.begin(), all.end(), static_cast<double>(begin),
+                         [](const PlacedId& placed, double position) { return placed.position < position; });
+    const int64_t num_before = first - all.begin(), target = (num_before + begin) / 2;
+    if (num_before < begin + 16)
+      continue;  // as many as are expected, or the estimate may not reach the bucket
+    ++times;
+    const auto streams = shuffled_nodes(units, shuffle);
+    streams[0]->skip(target);
+    std::vector<uint32_t> ids(6000);
+    streams[0]->read(ids);
+    for (size_t i = 0; i < ids.size(); ++i)
+      ASSERT_EQ(ids[i], all[static_cast<size_t>(target) + i].id) << "skipped to " << target;
+  }
+  EXPECT_GE(times, 3);
+}
+
+TEST(ShuffleTest, Py1eLooksAtTheLastBitsOfPositionsThatAgreeInOthers) {
+  const std::vector<uint32_t> units(3000, 1000);
+  const Shuffle shuffle = {ShuffleAlgo::kPy1e, 1, 9, 0, 100000};
+  const std::vector<PlacedId> all = py1e_in_memory(units, shuffle);
+  const auto kept_bits = [](double position) { return std::nearbyint(std::ldexp(position, 20)); };
+  int close = 0;  // pairs that their ids would order the other way
+  for (size_t i = 1; i < all.size(); ++i)
+    close += kept_bits(all[i - 1].position) == kept_bits(all[i].position) && all[i - 1].id > all[i].id;
+  EXPECT_GT(close, 0) << "choose another seed";
+  const std::vector<uint32_t> ids = ids_of(units, shuffle);
+  for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], all[i].id) << i;
 }
 
 }  // namespace
