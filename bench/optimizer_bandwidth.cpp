@@ -70,6 +70,6 @@ int main(int argc, char** argv) {
                bytes / median(gb_s) / 1e6, median(gb_s) / copy);
   };
   print("step", step_gb_s, step_bytes);
-  print("average moves", average_gb_s, average_bytes);
+  print("average update", average_gb_s, average_bytes);
   fmt::print("{:<16} {:6.2f} GB/s\n", "copy", copy);
 }

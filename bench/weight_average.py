@@ -3,7 +3,7 @@
 
     python3 bench/weight_average.py --tycho build/cpu/bin/tycho
 
-A Llama of 125M, fp32, on one rank; the average moves at every step. Fresh processes of both alternate. Prints a Markdown table and writes
+A Llama of 125M, fp32, on one rank; the average is updated at every step. Fresh processes of both alternate. Prints a Markdown table and writes
 every number to bench/results/weight_average.json. The losses must be the same to the bit: else the exit code is 1. Standard library only.
 """
 

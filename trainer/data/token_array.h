@@ -12,8 +12,8 @@ namespace tycho {
 
 inline constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
 
-/// The largest vocabulary whose ids travel as uint16: each number from kNoTarget up to the last id then has
-/// 16 low bits of its own.
+/// The largest vocabulary whose ids travel as uint16: no two numbers from kNoTarget to the last id then have
+/// the same low 16 bits.
 inline constexpr int64_t kMostNarrowIds = 65536 + kNoTarget;
 
 /// Ids below the size of a vocabulary, and kNoTarget: their low 16 bits where the vocabulary allows it, else

@@ -34,7 +34,7 @@ Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_hal
   const Tensor low = copied_to(device, at::from_blob(const_cast<uint16_t*>(low_halves.data()),
                                                      {static_cast<int64_t>(low_halves.size())},
                                                      at::TensorOptions().dtype(at::kUInt16)));
-  // The distance from the least number has the bits that are missing: zeros.
+  // Counted from kIgnoredTarget a number is at most 65535, so its high bits are zeros.
   return low.to(at::kInt).sub_(kIgnoredTarget).bitwise_and_(0xffff).add_(kIgnoredTarget);
 }
 

@@ -71,7 +71,7 @@ class SampleMaker {
 
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
-  /// What samples depend on beside the files.
+  /// What samples depend on besides the files.
   std::string key() const {
     return encoder_ ? fmt::format("chat|{}|{}", tokenizer_->hash(), hash_hex(template_)) : "chat";
   }

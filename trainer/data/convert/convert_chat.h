@@ -28,9 +28,9 @@ struct ConvertChatOptions {
 /// conversations become the column "messages" (json), prompts with responses "prompt" and "response" (str);
 /// the first line says which of both all lines are. With one both become "turns" (json): the tokens of each
 /// prompt and response, as runs would make them, without the end of the text, which readers add. The bytes do
-/// not depend on `threads`. Splits appear when they are complete. After a
-/// kill the next call continues, as convert_text does. Errors: as convert_text, and as
-/// parse_chat_row and ChatTemplate::turns naming file and line.
+/// not depend on `threads`. Splits appear when they are complete. After a kill the next call continues, as
+/// convert_text does. Errors: as convert_text, and as parse_chat_row and ChatTemplate::turns naming file and
+/// line.
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files = real_files());
 
 }  // namespace tycho

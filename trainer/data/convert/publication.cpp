@@ -1,4 +1,4 @@
-// One file names the work folders and their places; it goes when all have them.
+// One file lists the work folders and their final names. It is removed after the last rename.
 #include "trainer/data/convert/publication.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ void visit_counts(Split& split, Visit visit) {
   visit("shards", split.shards);
 }
 
-/// A split that waits for its name, or has it already.
+/// A split that waits to be renamed, or has been already.
 struct Pending {
   std::string work_dir;
   ConvertedSplit split;

@@ -1,4 +1,4 @@
-// The splits of a conversion get their names together, even if it is killed between the first and the last.
+// All splits of a conversion are renamed into place, even if it is killed after the first.
 #pragma once
 #include <fmt/format.h>
 
@@ -20,8 +20,8 @@ inline std::string continuation_note(int64_t num_samples) {
   return fmt::format("continued the conversion that was interrupted after {} samples", num_samples);
 }
 
-/// Gives finished splits their names. What is to be done is written down in `out_dir` first: from then on the
-/// work folders stay, and if this ends early, complete_publications does the rest. `key`: the conversion's.
+/// Renames finished splits into place. A file in `out_dir` lists the renames first: from then on the work
+/// folders stay, and if this ends early, complete_publications does the rest. `key`: the conversion's.
 void publish_together(FileOps& files, const std::string& out_dir, const std::string& key,
                       const std::vector<SplitWriter*>& writers, const std::vector<ConvertedSplit>& splits);
 

@@ -39,7 +39,7 @@ void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::strin
 /// Warnings about folders of conversions that were interrupted.
 std::vector<std::string> find_leftovers(const std::string& out_dir);
 
-/// Whether a process, also this one, writes into that folder.
+/// Whether a process, this one included, writes into that folder.
 bool is_folder_in_use(const std::string& dir);
 /// The folder in which this process writes a split.
 std::string work_folder_of(const SplitRules& rules, const std::string& split);

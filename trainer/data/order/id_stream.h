@@ -33,8 +33,8 @@ class ChunkedStream : public IdStream {
  protected:
   /// Of the next chunk, at least 1; 0 when that is not known before it is made.
   virtual size_t next_size() const = 0;
-  /// Writes the next chunk behind what the last one left, and returns how many ids from the front on are
-  /// done, at least 1. Those behind them are left for the next chunk.
+  /// Appends to the ids that the last call left in `chunk`, and returns how many at the front are final, at
+  /// least 1. The others stay in it for the next call.
   virtual size_t make(IdChunk& chunk) = 0;
   /// As make(), without the ids. Not called when next_size() is 0.
   virtual void pass() = 0;
