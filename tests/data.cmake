@@ -6,7 +6,7 @@ tycho_test(data_test LIBS data SOURCES
   trainer/data/documents_test.cpp trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/jinja/template_test.cpp
   trainer/data/loader/loader_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/parquet/packed_integers_test.cpp trainer/data/parquet/parquet_records_test.cpp
   trainer/data/parquet/parquet_page_test.cpp trainer/data/parquet/parquet_rows_test.cpp trainer/data/parquet/thrift_test.cpp trainer/data/chat/parquet_chat_test.cpp
-  trainer/data/text/pretokenize_test.cpp trainer/data/mix_test.cpp trainer/data/token_array_test.cpp trainer/data/order/numpy_rng_test.cpp
+  trainer/data/text/pretokenize_test.cpp trainer/data/mix_test.cpp trainer/data/token_array_test.cpp trainer/data/batch_width_test.cpp trainer/data/order/length_buckets_test.cpp trainer/data/order/numpy_rng_test.cpp
   trainer/data/order/sample_order_test.cpp trainer/data/order/shuffle_test.cpp trainer/data/order/spread_buckets_test.cpp
   trainer/data/convert/token_packer_test.cpp trainer/data/text/split_regex_test.cpp
   trainer/data/text_rows/text_dataset_test.cpp trainer/data/token_files/token_file_test.cpp trainer/data/token_files/token_files_reader_test.cpp trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp

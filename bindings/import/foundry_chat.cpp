@@ -132,6 +132,15 @@ void map_leftover_rows(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "max_leftover_rows", mapper.expression({entry.path, entry.node}));
 }
 
+/// Rows that are packed are full.
+void map_trimming(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* ratio = sibling(mapper, entry, "packing_ratio");
+  const bool packs = !mapper.is_null(ratio) && mapper.text_of(ratio) != "1" && mapper.text_of(ratio) != "1.0";
+  if (mapper.text_of(&entry.node) != "true" || packs)
+    return mapper.remark(entry, "padding does not change any number");
+  mapper.emit(entry, "trim_padding", "true");
+}
+
 /// "length>=N" is a number here.
 void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
   constexpr std::string_view kLength = "length>=";
@@ -163,7 +172,7 @@ const Rows kChatDataset = {
     by("streams", map_chat_streams),
     left_out("eos_token_id", "not read there: examples end with the tokenizer's eos token"),
     left_out("safe_load", "no code in data is run"),
-    left_out("allow_pad_trimming", "padding does not change any number"),
+    by("allow_pad_trimming", map_trimming),
     left_out("pad_to_longest", "padding does not change any number"),
     by("max_leftover_bins_to_keep", map_leftover_rows),
     left_out("auto_packing_replication", kItsLoader),

@@ -2,7 +2,10 @@
 #include "trainer/config/chat_rows.h"
 
 #include <functional>
+#include <numeric>
 #include <string>
+
+#include "trainer/data/batch_width.h"
 
 namespace tycho {
 namespace {
@@ -23,6 +26,28 @@ void for_each_chat(const TrainConfig& config,
   for (const auto& [name, data] : config.eval_data) visit("eval_data." + name, data);
 }
 
+/// Ranks that share sequences take equal parts of rows of any width.
+void check_trimmed_padding(const TrainConfig& config, const std::string& path, const ChatConfig& chat,
+                           ConfigProblems& problems) {
+  if (chat.bucket_batches > 1 && !chat.trim_padding)
+    problems.add(path + ".bucket_batches",
+                 "saves nothing while every row has seq_len tokens; set trim_padding = true, or remove it");
+  if (chat.bucket_batches > 1 && path.starts_with("eval_data."))
+    problems.add(path + ".bucket_batches",
+                 "groups batches of training, and an evaluation takes its rows in their order; remove it");
+  if (!chat.trim_padding) return;
+  if (chat.pack)
+    problems.add(path + ".trim_padding", "packed rows are full; set pack = false, or remove trim_padding");
+  const int64_t tp = config.parallel.sequence_parallel ? config.parallel.tp : 1, cp = config.parallel.cp;
+  const int64_t parts = cp > 1 ? cp * std::lcm(int64_t{2}, tp) : tp, step = width_step(config.seq_len);
+  if (step % parts != 0)
+    problems.add(
+        path + ".trim_padding",
+        "makes rows whole multiples of {} tokens, which parallel.tp = {} and parallel.cp = {} cannot "
+        "share evenly (they need multiples of {}); remove it",
+        step, config.parallel.tp, cp, parts);
+}
+
 }  // namespace
 
 void check_chat_rows(const TrainConfig& config, ConfigProblems& problems) {
@@ -33,6 +58,7 @@ void check_chat_rows(const TrainConfig& config, ConfigProblems& problems) {
           "\"left\" would move every example to other positions, which {} learns from the start of a "
           "row; write \"right\"",
           config.model.kind());
+    check_trimmed_padding(config, path, chat, problems);
     if (chat.packing_ratio && path.starts_with("eval_data."))
       problems.add(path + ".packing_ratio",
                    "packs batches of training, and an evaluation takes every example once; remove it: pack = "

@@ -42,6 +42,8 @@ struct ChatConfig {
   int64_t packing_groups = 1;
   std::optional<int64_t> max_leftover_rows;
   PaddingSide padding_side = PaddingSide::kRight;
+  bool trim_padding = false;
+  int64_t bucket_batches = 1;
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
@@ -102,6 +104,13 @@ struct ChatConfig {
       "next; examples in the others are lost. Default: all.",
       at_least(0));
     v("padding_side", padding_side, "The side on which rows are padded.");
+    v("trim_padding", trim_padding,
+      "Make each global batch only as wide as its longest row needs, in steps of 64 tokens (seq_len / 64 "
+      "above 4,096). Default: every row has seq_len tokens.");
+    v("bucket_batches", bucket_batches,
+      "With trim_padding: sequence bucketing. The rows of this many successive global batches are sorted by "
+      "length before they are divided into batches, which are then shuffled. 1: off.",
+      in_range(1, 1 << 20));
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
       "the examples, before they are packed.");

@@ -38,6 +38,12 @@ class RowReader {
   /// These samples, their targets and documents as a batch of `num_sequences`. Rows without a sample have no
   /// target.
   virtual Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) = 0;
+  /// Tokens of each sample without its padding, where the recipe trims that; empty: rows have seq_len tokens.
+  virtual std::span<const int32_t> trimmed_lengths() const { return {}; }
+  /// As read_batch, where there are trimmed_lengths(): rows of `width` tokens, which hold these.
+  virtual Batch read_trimmed(std::span<const uint32_t> samples, int64_t num_sequences, int64_t /*width*/) {
+    return read_batch(samples, num_sequences);
+  }
 };
 
 }  // namespace tycho

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
+#include "trainer/data/batch_width.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/parallel/gather_texts.h"
@@ -41,7 +42,7 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
   Tensor total_2 = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(device_));
   for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * data_ranks_.size()) {
     if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
-    total_2 += sums(begin + shape_.batch * data_ranks_.rank());
+    total_2 += sums(begin);
   }
   loss_ranks_.all_reduce(total_2);
   const Tensor totals = total_2.cpu();
@@ -55,15 +56,26 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
                      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
+std::vector<uint32_t> Evaluator::samples_from(int64_t begin, int64_t count) const {
+  std::vector<uint32_t> samples(static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, count)));
+  std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
+  return samples;
+}
+
 // A rank without sequences computes all the same: the others may wait for its share of the weights.
 Tensor Evaluator::sums(int64_t begin) {
-  std::vector<uint32_t> samples(
-      static_cast<size_t>(std::clamp<int64_t>(num_sequences_ - begin, 0, shape_.batch)));
-  std::iota(samples.begin(), samples.end(), static_cast<uint32_t>(begin));
-  const Batch batch = data_->read_batch(samples, shape_.batch);
+  const std::vector<uint32_t> samples = samples_from(begin + shape_.batch * data_ranks_.rank(), shape_.batch);
+  const auto lengths = data_->trimmed_lengths();
+  const Batch batch =
+      lengths.empty()
+          ? data_->read_batch(samples, shape_.batch)
+          : data_->read_trimmed(
+                samples, shape_.batch,
+                batch_width(lengths, samples_from(begin, shape_.batch * data_ranks_.size()), shape_.seq));
   const auto on_device = [&](const auto& numbers) { return numbers_on(device_, numbers); };
-  const Tensor& losses_N = model_.losses(batch.tokens.visit(on_device), batch.targets.visit(on_device),
-                                         numbers_on(at::kCPU, batch.documents));
+  const Tensor& losses_N = model_.at_width(batch.seq_len)
+                               .losses(batch.tokens.visit(on_device), batch.targets.visit(on_device),
+                                       numbers_on(at::kCPU, batch.documents));
   // Once for each sequence: ranks along cp and stages read the same ones.
   const bool counts = model_.part().is_last() && model_.context().shape().rank == 0;
   const int64_t counted = counts ? batch.valid_tokens : 0;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trainer/data/config.h"
 #include "trainer/data/row_reader.h"
@@ -35,8 +36,11 @@ class Evaluator {
   std::optional<EvalResult> evaluate(const std::atomic<int>& stop);
 
  private:
-  /// Sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences from `begin` on.
+  /// Sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences, in the pass of
+  /// all ranks that begins with sequence `begin`.
   Tensor sums(int64_t begin);
+  /// Of `count` sequences from `begin` on, as far as there are any.
+  std::vector<uint32_t> samples_from(int64_t begin, int64_t count) const;
 
   std::string place_;
   BatchShape shape_;

@@ -278,7 +278,11 @@ double Trainer::scheduled_lr(int64_t steps_done) const {
 }
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
-  throughput_.add_step(batch.num_sequences * batch.seq_len * data_ranks_.size(), step_s);
+  const int64_t tokens = batch.num_sequences * batch.seq_len * data_ranks_.size();
+  const ModelLayout& layout = model_.layout();
+  throughput_.add_step(work_of(tokens, layout.flops_per_token_full(batch.seq_len),
+                               layout.flops_per_token_causal(batch.seq_len)),
+                       step_s);
   StepMetrics metrics;
   metrics.step = state_.step;
   metrics.tokens = state_.tokens;

@@ -184,7 +184,7 @@ class Trainer {
   Tensor summed(const Tensor& losses_M);
   /// Whether sums are those of any number of ranks.
   bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
-  Json stream_statistics(int64_t num_tokens);
+  Json stream_statistics(Model& model, int64_t num_tokens);
   float token_weight(const Batch& batch);
   /// Of the weights after `step` steps, the last of which was an update.
   void update_average(int64_t step);
@@ -202,7 +202,8 @@ class Trainer {
   bool measure_icl();
   void record_outputs(const IclResults& results);
   bool may_update(double loss, double grad_norm);
-  MicroBatch micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences);
+  MicroBatch micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
+                         int64_t num_sequences);
   /// Collective, where losses were looked at in this step.
   void record_loss_by_position();
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
@@ -220,7 +221,7 @@ class Trainer {
   Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
   Communicator& loss_ranks_;  // and those that share its sequences, on all stages
   PipelineStage stage_;
-  BatchShape micro_shape_;
+  BatchShape micro_shape_;  // of untrimmed rows
   ParamRules rules_;
   std::unique_ptr<UnitStore> units_;
   Model model_;

@@ -30,8 +30,9 @@ float Trainer::token_weight(const Batch& batch) {
   return static_cast<float>(1.0 / tokens_1.item<double>());
 }
 
-MicroBatch Trainer::micro_batch(const MicroBatch& whole, int64_t first_sequence, int64_t num_sequences) {
-  MicroBatch micro = cut_micro_batch(whole, micro_shape_, first_sequence, num_sequences);
+MicroBatch Trainer::micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
+                                int64_t num_sequences) {
+  MicroBatch micro = cut_micro_batch(whole, shape, first_sequence, num_sequences);
   // By the place in the global batch: what is dropped does not depend on the number of ranks. The 0 was a
   // rank.
   const int64_t place = data_ranks_.rank() * num_sequences + first_sequence;
@@ -51,13 +52,15 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
   const bool look = hooks_.wants(Event::kAfterForward, state_.step + 1);
   loss_by_position_.reset();  // of a step that failed
   if (due(config_.log.loss_by_position, /*ahead=*/1)) loss_by_position_.emplace(config_.seq_len, device);
+  Model& model = model_.at_width(batch.seq_len);
+  const BatchShape shape = {micro_shape_.batch, batch.seq_len};
   std::vector<MicroBatch> micro_batches;
-  for (int64_t b = 0; b < batch.num_sequences; b += micro_shape_.batch) {
-    MicroBatch micro = micro_batch(all, b, batch.num_sequences);
-    const int64_t sequences = std::min(micro_shape_.batch, batch.num_sequences - b);
+  for (int64_t b = 0; b < batch.num_sequences; b += shape.batch) {
+    MicroBatch micro = micro_batch(all, shape, b, batch.num_sequences);
+    const int64_t sequences = std::min(shape.batch, batch.num_sequences - b);
     if (look && micro.last)
-      micro.after_forward = [this, tokens = sequences * batch.seq_len / config_.parallel.cp] {
-        announce(Event::kAfterForward, {{"activations", stream_statistics(tokens)}});
+      micro.after_forward = [this, &model, tokens = sequences * batch.seq_len / config_.parallel.cp] {
+        announce(Event::kAfterForward, {{"activations", stream_statistics(model, tokens)}});
       };
     if (loss_by_position_)
       micro.after_losses = [this](const TokenLosses& losses) { loss_by_position_->add(losses); };
@@ -65,10 +68,10 @@ Tensor Trainer::accumulate(const Batch& batch, float weight) {
   }
   if (is_canonical())
     for (MicroBatch& micro : micro_batches) micro.first = true;  // the units add what each leaves
-  if (pipeline_) return pipeline_->forward_backward(micro_batches, weight_1);
+  if (pipeline_) return pipeline_->forward_backward(model, micro_batches, weight_1);
   std::vector<Tensor> losses;
   for (const MicroBatch& micro : micro_batches)
-    losses.push_back(model_.forward_backward(micro, weight_1).view({1}).clone());
+    losses.push_back(model.forward_backward(micro, weight_1).view({1}).clone());
   return at::cat(losses);
 }
 
@@ -102,15 +105,15 @@ void Trainer::record_loss_by_position() {
 
 // Of the stream before each block and after the last one, over the first tokens of the micro-batch: those of
 // them that this rank has, and nothing of what another stage computes.
-Json Trainer::stream_statistics(int64_t num_tokens) {
+Json Trainer::stream_statistics(Model& model, int64_t num_tokens) {
   Json list = Json::array();
-  for (int64_t i = 0; i <= model_.layout().num_blocks; ++i) {
-    if (!model_.has_stream(i)) {
+  for (int64_t i = 0; i <= model.layout().num_blocks; ++i) {
+    if (!model.has_stream(i)) {
       list.push_back(Json::object());
       continue;
     }
-    const Tensor all = model_.stream(i);
-    const int64_t here = std::clamp<int64_t>(num_tokens - model_.first_token(), 1, all.size(0));
+    const Tensor all = model.stream(i);
+    const int64_t here = std::clamp<int64_t>(num_tokens - model.first_token(), 1, all.size(0));
     const Tensor stream = all.narrow(0, 0, here).to(at::kFloat);
     list.push_back(
         {{"rms", stream.square().mean().sqrt().item<double>()}, {"max", stream.abs().max().item<double>()}});

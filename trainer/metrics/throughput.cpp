@@ -3,12 +3,20 @@
 
 namespace tycho {
 
+Work work_of(int64_t tokens, double flops_per_token, double flops_per_token_causal) {
+  const auto count = static_cast<double>(tokens);
+  return {tokens, flops_per_token * count, flops_per_token_causal * count};
+}
+
 Speed speed_of(int64_t tokens, double seconds, const RunInfo& run) {
+  return speed_of(work_of(tokens, run.flops_per_token_full, run.flops_per_token_causal), seconds, run);
+}
+
+Speed speed_of(const Work& work, double seconds, const RunInfo& run) {
   Speed speed;
   if (seconds <= 0) return speed;
-  speed.tokens_per_s = static_cast<double>(tokens) / seconds;
-  const double flops = run.flops_per_token_full * speed.tokens_per_s;
-  const double flops_causal = run.flops_per_token_causal * speed.tokens_per_s;
+  speed.tokens_per_s = static_cast<double>(work.tokens) / seconds;
+  const double flops = work.flops / seconds, flops_causal = work.flops_causal / seconds;
   speed.tflops = flops / 1e12;
   speed.tflops_causal = flops_causal / 1e12;
   if (run.peak_flops) {
@@ -20,9 +28,9 @@ Speed speed_of(int64_t tokens, double seconds, const RunInfo& run) {
 
 Throughput::Throughput(const RunInfo& run, int64_t window) : run_(run), window_(window) {}
 
-void Throughput::add_step(int64_t tokens, double step_s) {
+void Throughput::add_step(const Work& work, double step_s) {
   if (num_steps_ == 1) steps_.clear();
-  steps_.push_back({tokens, step_s});
+  steps_.push_back({work, step_s});
   if (static_cast<int64_t>(steps_.size()) > window_) steps_.pop_front();
   ++num_steps_;
 }
@@ -30,9 +38,11 @@ void Throughput::add_step(int64_t tokens, double step_s) {
 void Throughput::add_pause(double seconds) { pause_s_ += seconds; }
 
 Throughput::Step Throughput::total() const {
-  Step sum{0, 0};
+  Step sum{{}, 0};
   for (const Step& step : steps_) {
-    sum.tokens += step.tokens;
+    sum.work.tokens += step.work.tokens;
+    sum.work.flops += step.work.flops;
+    sum.work.flops_causal += step.work.flops_causal;
     sum.seconds += step.seconds;
   }
   return sum;
@@ -40,7 +50,7 @@ Throughput::Step Throughput::total() const {
 
 Speed Throughput::speed() const {
   const Step sum = total();
-  return speed_of(sum.tokens, sum.seconds, run_);
+  return speed_of(sum.work, sum.seconds, run_);
 }
 
 double Throughput::eta_s() const {

@@ -16,8 +16,16 @@ struct Speed {
   std::optional<double> mfu_causal;
 };
 
-/// The speed of `tokens` trained in `seconds` by all ranks together, with the FLOPs per token and the peak of
-/// `run`. All zero for no time.
+/// What steps did, of all ranks together.
+struct Work {
+  int64_t tokens = 0;
+  double flops = 0, flops_causal = 0;
+};
+Work work_of(int64_t tokens, double flops_per_token, double flops_per_token_causal);
+
+/// The speed of `work` done in `seconds`, with the peak of `run`. All zero for no time.
+Speed speed_of(const Work& work, double seconds, const RunInfo& run);
+/// Of `tokens` in rows of seq_len.
 Speed speed_of(int64_t tokens, double seconds, const RunInfo& run);
 
 /// Follows one process of a run.
@@ -28,7 +36,7 @@ class Throughput {
 
   /// A step took `step_s`, its data wait included. The first step of a process pays for what is set up
   /// lazily: it counts until there is a second one.
-  void add_step(int64_t tokens, double step_s);
+  void add_step(const Work& work, double step_s);
   /// Evaluation, a checkpoint, a callback: not training, so not in the speed, but expected again in the ETA.
   void add_pause(double seconds);
 
@@ -41,7 +49,7 @@ class Throughput {
 
  private:
   struct Step {
-    int64_t tokens;
+    Work work;
     double seconds;
   };
   Step total() const;

@@ -1,6 +1,9 @@
 // Walks the slots in order and hands out views of one arena.
 #include "trainer/models/activations.h"
 
+#include <utility>
+
+#include "trainer/base/error.h"
 #include "trainer/units/arena.h"
 
 namespace tycho {
@@ -14,14 +17,21 @@ int64_t total_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
 
 }  // namespace
 
-Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
-                         const at::Device& device)
-    : attention_state_(specs.saved.size()) {
+int64_t Activations::bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
+                           at::ScalarType dtype) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
   const SavedBytes saved = saved_bytes(specs, recompute, compute_bytes);
-  arena_ = make_arena(saved.kept + saved.shared + total_bytes(specs.scratch, compute_bytes) +
-                          total_bytes(specs.model, compute_bytes),
-                      device);
+  return saved.kept + saved.shared + total_bytes(specs.scratch, compute_bytes) +
+         total_bytes(specs.model, compute_bytes);
+}
+
+Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
+                         Tensor arena)
+    : arena_(std::move(arena)), attention_state_(specs.saved.size()) {
+  const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
+  const int64_t needed = bytes(specs, recompute, dtype);
+  TYCHO_CHECK(needed <= arena_.numel(), "[model] wanted {} bytes for activations, given {}", needed,
+              arena_.numel());
   int64_t offset = 0;
   const auto view_at = [&](int64_t begin, const SlotSpec& slot) {
     return arena_view(arena_, begin, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype);

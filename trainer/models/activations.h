@@ -35,8 +35,13 @@ struct BlockActivations {
 
 class Activations {
  public:
+  /// Bytes of the arena that they take.
+  static int64_t bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype);
+  /// At the beginning of `arena`, which may be larger and hold others of which no pass is under way.
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
-              const at::Device& device);
+              Tensor arena);
+
+  const Tensor& arena() const { return arena_; }
 
   /// block: the i-th, in one of its sets. x_of_kv_SD: what its keys and values are projected from.
   BlockActivations block(int64_t i, int64_t set, const BlockSpec& block, Tensor x_of_kv_SD,

@@ -35,7 +35,7 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
       block_units_(layout_, units),
       num_positions_(num_positions),
       options_(at::TensorOptions().dtype(dtype).device(device)),
-      blocks_(decoder_blocks(spec_, {batch, num_positions}, device, head_.region)),
+      blocks_(decoder_blocks(spec_, {batch, num_positions}, num_positions, device, head_.region)),
       length_B_(static_cast<size_t>(batch)) {
   TYCHO_CHECK(
       spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,

@@ -22,9 +22,9 @@ DecoderBlock::DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape sh
       attention_(spec, block, shape, tables, device, region),
       feed_forward_(spec, block, region) {}
 
-std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
-                                         const ParallelRegion& region) {
-  const AttentionTables tables = attention_tables(spec, shape, device, region.context());
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, int64_t longest,
+                                         const at::Device& device, const ParallelRegion& region) {
+  const AttentionTables tables = attention_tables(spec, shape, longest, device, region.context());
   std::vector<DecoderBlock> blocks;
   for (int64_t i = 0; i < spec.layers; ++i) blocks.emplace_back(spec, i, shape, tables, device, region);
   return blocks;

@@ -53,8 +53,8 @@ class DecoderBlock {
   FeedForward feed_forward_;
 };
 
-/// All blocks of a model, which share their tables.
-std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
-                                         const ParallelRegion& region = {});
+/// All blocks of a model, which share their tables (attention_tables).
+std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, int64_t longest,
+                                         const at::Device& device, const ParallelRegion& region = {});
 
 }  // namespace tycho

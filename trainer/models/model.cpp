@@ -13,6 +13,7 @@
 #include "trainer/models/residual.h"
 #include "trainer/models/shared_vocabulary.h"
 #include "trainer/profiler/range.h"
+#include "trainer/units/arena.h"
 
 namespace tycho {
 namespace {
@@ -52,9 +53,11 @@ void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
              const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region,
              const PipelineStage& stage)
-    : spec_(tp_spec(decoder_spec(config), region.shape())),
+    : config_(config),
+      spec_(tp_spec(decoder_spec(config), region.shape())),
       layout_(model_layout(config)),
       shape_(shape),
+      dtype_(dtype),
       device_(device),
       recompute_(recompute),
       head_(spec_, region),
@@ -62,24 +65,59 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       part_(stage.part(layout_.num_blocks)),
       units_(units),
       block_units_(layout_, units),
-      activations_(
-          stage_activations(activation_specs(config, shape, static_cast<int64_t>(at::elementSize(dtype)),
-                                             !device.is_cpu(), region.shape(), region.context().shape()),
-                            part_),
-          recompute, dtype, device),
-      blocks_(decoder_blocks(spec_, shape, device, region)) {
-  if (context().is_shared())
-    position_N_ = context().own(at::arange(shape.seq, at::kInt).repeat({shape.batch})).to(device);
-  for (const Tensor& d_SD : activations_.model(model_slot::kDStream).unbind(0)) d_streams_.push_back(d_SD);
-  for (const StagePart::Chunk& chunk : part_.chunks)
-    passing_.emplace_back(static_cast<size_t>(chunk.num_sets));
-  newest_sets_.resize(part_.chunks.size());
+      activations_(stage_specs(), recompute, dtype,
+                   make_arena(Activations::bytes(stage_specs(), recompute, dtype), device)),
+      blocks_(decoder_blocks(spec_, shape, shape.seq, device, region)) {
+  lay_out();
   if (!has_gradients(units_.grads(0))) {
     lowest_trained_ = 1;
     while (lowest_trained_ < head_unit() && !block_units_.has_gradients(lowest_trained_ - 1))
       ++lowest_trained_;
   }
   lowest_trained_ = static_cast<int>(stage_.least(lowest_trained_));
+}
+
+Model::Model(const Model& wide, int64_t seq)
+    : config_(wide.config_),
+      spec_(wide.spec_),
+      layout_(wide.layout_),
+      shape_{wide.shape_.batch, seq},
+      dtype_(wide.dtype_),
+      device_(wide.device_),
+      recompute_(wide.recompute_),
+      head_(spec_, wide.head_.region.of_length(seq)),
+      stage_(wide.stage_),
+      part_(wide.part_),
+      units_(wide.units_),
+      block_units_(layout_, units_),
+      lowest_trained_(wide.lowest_trained_),
+      activations_(stage_specs(), recompute_, dtype_, wide.activations_.arena()),
+      blocks_(decoder_blocks(spec_, shape_, wide.shape_.seq, device_, head_.region)) {
+  lay_out();
+}
+
+ActivationSpecs Model::stage_specs() const {
+  return stage_activations(activation_specs(config_, shape_, static_cast<int64_t>(at::elementSize(dtype_)),
+                                            !device_.is_cpu(), head_.region.shape(), context().shape()),
+                           part_);
+}
+
+void Model::lay_out() {
+  if (context().is_shared())
+    position_N_ = context().own(at::arange(shape_.seq, at::kInt).repeat({shape_.batch})).to(device_);
+  for (const Tensor& d_SD : activations_.model(model_slot::kDStream).unbind(0)) d_streams_.push_back(d_SD);
+  for (const StagePart::Chunk& chunk : part_.chunks)
+    passing_.emplace_back(static_cast<size_t>(chunk.num_sets));
+  newest_sets_.resize(part_.chunks.size());
+}
+
+Model& Model::at_width(int64_t seq) {
+  if (seq == shape_.seq) return *this;
+  TYCHO_CHECK(seq > 0 && seq < shape_.seq, "[model] wanted sequences of at most {} tokens, given {}",
+              shape_.seq, seq);
+  std::unique_ptr<Model>& narrow = narrower_[seq];
+  if (narrow == nullptr) narrow.reset(new Model(*this, seq));
+  return *narrow;
 }
 
 Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) {

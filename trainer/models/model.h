@@ -1,6 +1,8 @@
 // A decoder-only language model: embedding, blocks, head, as a loop over units that stops at the micro-batch.
 #pragma once
 #include <functional>
+#include <map>
+#include <memory>
 
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
@@ -61,6 +63,11 @@ class Model {
         const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {},
         const PipelineStage& stage = {});
 
+  /// The same units for sequences of `seq` tokens, which are at most this model's; itself for its own length.
+  /// It computes in this one's memory, so one of all widths has a pass under way. Made when first asked for,
+  /// and kept. Not collective.
+  Model& at_width(int64_t seq);
+
   /// Of a rank that has the whole model. Adds weight_1 (fp32, one element) x the gradient of the summed token
   /// losses into the units' gradients. Goes back no further than the lowest unit that is trained. Returns the
   /// summed loss of the tokens that ranks along cp leave this one, fp64, one element, on the
@@ -97,6 +104,10 @@ class Model {
   int64_t first_token() { return head_.region.first_token(gradient({}).size(0)); }
 
  private:
+  Model(const Model& wide, int64_t seq);
+  ActivationSpecs stage_specs() const;
+  /// From activations_, for the length of shape_.
+  void lay_out();
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
   bool trains(int unit) const { return unit >= lowest_trained_; }
@@ -128,9 +139,11 @@ class Model {
   void reduce(int unit, bool last);
   void embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place);
 
+  ModelConfig config_;
   DecoderSpec spec_;  // of this rank
   ModelLayout layout_;
   BatchShape shape_;  // of whole sequences
+  at::ScalarType dtype_;
   at::Device device_;
   RecomputeConfig recompute_;
   HeadRules head_;
@@ -145,6 +158,7 @@ class Model {
   Tensor position_N_;                          // int32: this rank's tokens; undefined when it has all
   std::vector<std::vector<Passing>> passing_;  // of each set of each chunk
   std::vector<int64_t> newest_sets_;           // of each chunk: of its newest pass forward
+  std::map<int64_t, std::unique_ptr<Model>> narrower_;  // by length
 };
 
 }  // namespace tycho

@@ -29,6 +29,12 @@ class ParallelRegion {
   const ContextRegion& context() const { return context_; }
   /// For generation, where few tokens pass at once: every rank has all of them.
   ParallelRegion of_whole_sequences() const;
+  /// For sequences of another length.
+  ParallelRegion of_length(int64_t seq) const {
+    ParallelRegion region = *this;
+    region.context_ = context_.of_length(seq);
+    return region;
+  }
   /// Of the N tokens, the first that this rank's stream has.
   int64_t first_token(int64_t own_tokens) const;
   /// Calls run(i, j, n): the n tokens from the i-th on of this rank's stream are those from the j-th on of

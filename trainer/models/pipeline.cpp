@@ -22,15 +22,16 @@ std::vector<std::pair<int, int>> neighbours(const std::vector<StageProgram>& pro
 
 }  // namespace
 
-Pipeline::Pipeline(Model& model, const PipelineStage& stage, const PipelineShape& shape)
-    : model_(model), stage_(stage) {
+Pipeline::Pipeline(const Model& model, const PipelineStage& stage, const PipelineShape& shape)
+    : stage_(stage) {
   const std::vector<StageProgram> programs = pipeline_programs(shape, pipeline_table(shape));
   stage_.ranks().connect_pairs(neighbours(programs));
   program_ = programs[static_cast<size_t>(model.part().stage)];
   slots_ = stage_slots(program_, shape.num_chunks);
 }
 
-Tensor Pipeline::forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1) {
+Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& micro_batches,
+                                  const Tensor& weight_1) {
   Tensor losses_M =
       at::zeros({static_cast<int64_t>(micro_batches.size())}, weight_1.options().dtype(at::kDouble));
   on_their_way_.clear();  // of a step that failed
@@ -40,10 +41,10 @@ Tensor Pipeline::forward_backward(const std::vector<MicroBatch>& micro_batches, 
                 "[pipeline] wanted as many micro-batches as the schedule has, given {}",
                 micro_batches.size());
     if (op.peer >= 0) {
-      i += start_messages(i);
+      i += start_messages(i, model);
       continue;
     }
-    const Tensor own = run(i++, micro_batches[static_cast<size_t>(op.micro_batch)], weight_1);
+    const Tensor own = run(i++, model, micro_batches[static_cast<size_t>(op.micro_batch)], weight_1);
     if (own.defined()) losses_M.narrow(0, op.micro_batch, 1).copy_(own.view({1}));
   }
   while (!on_their_way_.empty()) settle(on_their_way_.begin()->first);
@@ -57,32 +58,32 @@ PassPlace Pipeline::place_of(size_t i) const {
 }
 
 /// What a backward pass of the head returns.
-Tensor Pipeline::run(size_t i, const MicroBatch& micro, const Tensor& weight_1) {
+Tensor Pipeline::run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1) {
   const PassPlace place = place_of(i);
   if (program_[i].kind == PipelineOp::Kind::kBackward) {
     settle(gradient(place));
-    return model_.backward(micro, weight_1, place);
+    return model.backward(micro, weight_1, place);
   }
   settle(input(place)), settle(output(place));
-  model_.forward(micro, place);
+  model.forward(micro, place);
   return {};
 }
 
 // Both sides of a message decide alike: they know the lowest unit that is trained.
-std::optional<Pipeline::Message> Pipeline::message_of(size_t i) {
+std::optional<Pipeline::Message> Pipeline::message_of(size_t i, Model& model) {
   const PipelineOp& op = program_[i];
   const PassPlace place = place_of(i);
   switch (op.kind) {
     case PipelineOp::Kind::kReceiveActivation:
-      return Message{input(place), GroupedCall::recv(model_.input(place), op.peer)};
+      return Message{input(place), GroupedCall::recv(model.input(place), op.peer)};
     case PipelineOp::Kind::kSendActivation:
-      return Message{output(place), GroupedCall::send(model_.output(place), op.peer)};
+      return Message{output(place), GroupedCall::send(model.output(place), op.peer)};
     case PipelineOp::Kind::kReceiveGradient:
-      if (!model_.trains_until(place.chunk)) return {};
-      return Message{gradient(place), GroupedCall::recv(model_.gradient(place), op.peer)};
+      if (!model.trains_until(place.chunk)) return {};
+      return Message{gradient(place), GroupedCall::recv(model.gradient(place), op.peer)};
     case PipelineOp::Kind::kSendGradient:
-      if (!model_.trains_before(place.chunk)) return {};
-      return Message{gradient(place), GroupedCall::send(model_.gradient(place), op.peer)};
+      if (!model.trains_before(place.chunk)) return {};
+      return Message{gradient(place), GroupedCall::send(model.gradient(place), op.peer)};
     case PipelineOp::Kind::kForward:
     case PipelineOp::Kind::kBackward: break;
   }
@@ -91,13 +92,13 @@ std::optional<Pipeline::Message> Pipeline::message_of(size_t i) {
 
 // On GPUs what starts together is done together, and one after the other messages would be done in their
 // order: a pass that needs what comes back waits no longer than it would have.
-size_t Pipeline::start_messages(size_t i) {
+size_t Pipeline::start_messages(size_t i, Model& model) {
   std::vector<Message> messages;
-  if (auto message = message_of(i)) messages.push_back(std::move(*message));
+  if (auto message = message_of(i, model)) messages.push_back(std::move(*message));
   size_t num_ops = 1;
   if (!messages.empty() && messages[0].call.verb == GroupedCall::Verb::kSend && i + 1 < program_.size() &&
       program_[i + 1].peer == program_[i].peer) {
-    auto back = message_of(i + 1);
+    auto back = message_of(i + 1, model);
     const bool is_free = back && back->buffer != messages[0].buffer && !on_their_way_.contains(back->buffer);
     if (is_free && back->call.verb == GroupedCall::Verb::kRecv) {
       messages.push_back(std::move(*back));

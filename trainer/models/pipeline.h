@@ -24,13 +24,13 @@ namespace tycho {
 /// thread of the model.
 class Pipeline {
  public:
-  /// `model`, which outlives it, computes the part of `stage`. Collective on the ranks along pp.
-  Pipeline(Model& model, const PipelineStage& stage, const PipelineShape& shape);
+  /// `model` computes the part of `stage`. Collective on the ranks along pp.
+  Pipeline(const Model& model, const PipelineStage& stage, const PipelineShape& shape);
 
   /// As Model::forward_backward, for all micro-batches of a step, which are the same on all ranks along pp.
-  /// Returns the loss of each, fp64, on the stage with the head; zeros on the others. Collective on the ranks
-  /// along pp.
-  Tensor forward_backward(const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
+  /// `model`: that of the constructor, at the width of these micro-batches. Returns the loss of each, fp64,
+  /// on the stage with the head; zeros on the others. Collective on the ranks along pp.
+  Tensor forward_backward(Model& model, const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
 
  private:
   /// What messages are read from or written to: rows of the stream of a chunk's set, gradients of the stage.
@@ -50,17 +50,16 @@ class Pipeline {
     GroupedCall call;
   };
 
-  Tensor run(size_t i, const MicroBatch& micro, const Tensor& weight_1);
+  Tensor run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1);
   PassPlace place_of(size_t i) const;
   /// Nothing for a pass, or when nobody wants the gradient.
-  std::optional<Message> message_of(size_t i);
+  std::optional<Message> message_of(size_t i, Model& model);
   /// Starts the message of op i, and that of the next one where both start together. Returns the number of
   /// ops.
-  size_t start_messages(size_t i);
+  size_t start_messages(size_t i, Model& model);
   /// Until no message uses the buffer.
   void settle(Buffer buffer);
 
-  Model& model_;
   PipelineStage stage_;
   StageProgram program_;
   StageSlots slots_;

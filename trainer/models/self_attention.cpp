@@ -38,20 +38,20 @@ AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const 
   return s;
 }
 
-RopeTables rope_tables(const DecoderSpec& spec, int64_t seq) {
+RopeTables rope_tables(const DecoderSpec& spec, int64_t seq, int64_t longest) {
   const std::vector<double> frequencies =
-      rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, seq);
+      rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, longest);
   if (spec.xpos_scale_base > 0) return xpos_tables(seq, frequencies, spec.xpos_scale_base);
   return {rope_table(seq, frequencies), {}};
 }
 
 }  // namespace
 
-AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
-                                 const ContextRegion& context) {
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, int64_t longest,
+                                 const at::Device& device, const ContextRegion& context) {
   AttentionTables tables;
   if (spec.rope_theta > 0) {
-    tables.cos_sin = rope_tables(spec, shape.seq);
+    tables.cos_sin = rope_tables(spec, shape.seq, longest);
     for (Tensor* table : {&tables.cos_sin.queries, &tables.cos_sin.keys})
       if (table->defined()) *table = (context.is_shared() ? context.own_rows(*table) : *table).to(device);
   }

@@ -25,9 +25,10 @@ struct AttentionTables {
   Tensor slopes_H;
   AlibiColumns alibi;  // of slopes_H, for flash attention
 };
-/// shape: of whole sequences.
-AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, const at::Device& device,
-                                 const ContextRegion& context);
+/// shape: of whole sequences. longest: the most tokens that a sequence of this model can have, which dynamic
+/// frequencies depend on.
+AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, int64_t longest,
+                                 const at::Device& device, const ContextRegion& context);
 
 // N tokens, S those of this rank, D width, H query heads, K kv heads, d head width, C = (H + 2K) d, E = H d;
 // P projected: C, or E where the keys and values are another block's.

@@ -183,6 +183,11 @@ TEST(Import, MapsTheFinetuningLoader) {
   EXPECT_CONTAINS(folder, "target_responses = \"all\",");
   const std::string file = lua("hf_name: json, hf_kwargs: {data_files: sft.jsonl}, packing_ratio: null");
   EXPECT_CONTAINS(file, "path = \"sft.jsonl\",");
+  EXPECT_CONTAINS(lua("hf_name: json, hf_kwargs: {data_files: sft.jsonl}, allow_pad_trimming: true"),
+                  "trim_padding = true,");
+  EXPECT_CONTAINS(lua("hf_name: json, hf_kwargs: {data_files: sft.jsonl}, allow_pad_trimming: true, "
+                      "packing_ratio: 3.0"),
+                  "-- allow_pad_trimming: true  (padding does not change any number");
   EXPECT_EQ(file.find("pack = true"), std::string::npos);
   EXPECT_CONTAINS(lua("hf_name: mosaicml/dolly_hhrlhf, split: train"),
                   "data sets from the hub are not downloaded");

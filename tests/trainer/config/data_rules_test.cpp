@@ -74,6 +74,34 @@ TEST(CheckConfig, WantsRowsOfConversationsThatFitTheRun) {
             "once; remove it: pack = true packs all examples");
 }
 
+TEST(CheckConfig, WantsTrimmedPaddingWhereThereIsSome) {
+  const auto with = [](const std::function<void(TrainConfig&, ChatConfig&)>& change) {
+    return problems_after([&](TrainConfig& c) {
+      c.tokenizer = "tokenizer.json";
+      ChatConfig chat{.path = "sft.jsonl", .trim_padding = true, .bucket_batches = 8};
+      change(c, chat);
+      c.train_data.value = chat;
+    });
+  };
+  EXPECT_EQ(with([](auto&, ChatConfig&) {}), "");
+  EXPECT_EQ(with([](auto&, ChatConfig& chat) { chat.pack = true; }),
+            "train_data.trim_padding: packed rows are full; set pack = false, or remove trim_padding");
+  EXPECT_EQ(with([](auto&, ChatConfig& chat) { chat.trim_padding = false; }),
+            "train_data.bucket_batches: saves nothing while every row has seq_len tokens; set trim_padding = "
+            "true, or remove it");
+  EXPECT_EQ(with([](TrainConfig& c, ChatConfig& chat) { c.eval_data["dev"].value = chat; }),
+            "eval_data.dev.bucket_batches: groups batches of training, and an evaluation takes its rows in "
+            "their order; remove it");
+  EXPECT_TRUE(
+      with([](TrainConfig& c, ChatConfig&) {
+        c.seq_len = 1536;
+        c.parallel.cp = 3;
+      })
+          .starts_with("train_data.trim_padding: makes rows whole multiples of 64 tokens, which "
+                       "parallel.tp = 1 and parallel.cp = 3 cannot share evenly (they need multiples of "
+                       "6); remove it"));
+}
+
 TEST(CheckConfig, WantsStreamsWhoseWeightsGoTogether) {
   const auto with = [](std::vector<StreamConfig> streams, std::optional<int64_t> epoch_size = {}) {
     return problems_after([&](TrainConfig& c) {

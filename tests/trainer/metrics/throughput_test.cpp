@@ -14,6 +14,9 @@ RunInfo run_of(int64_t total_steps) {
   return run;
 }
 
+/// In rows of seq_len.
+Work work(int64_t tokens) { return work_of(tokens, 1e9, 8e8); }
+
 TEST(SpeedTest, AgreesWithAPublishedRun) {
   // Llama-3 8B, S = 8192: 17,581 tokens/s of 5.79144e10 FLOPs are 1,018.2 TFLOP/s, 45.25 % of 2.25e15.
   RunInfo run;
@@ -33,23 +36,23 @@ TEST(SpeedTest, HasNoMfuWithoutAPeakAndNothingWithoutTime) {
 
 TEST(ThroughputTest, AveragesOverItsWindowOnly) {
   Throughput throughput(run_of(100), 2);
-  for (const double step_s : {9.0, 5.0, 1.0, 3.0}) throughput.add_step(1000, step_s);
+  for (const double step_s : {9.0, 5.0, 1.0, 3.0}) throughput.add_step(work(1000), step_s);
   EXPECT_DOUBLE_EQ(throughput.speed().tokens_per_s, 2000 / 4.0);
   EXPECT_DOUBLE_EQ(throughput.speed().tflops, 0.5e-6 * 1e6);
 }
 
 TEST(ThroughputTest, ForgetsTheFirstStepOnceThereIsASecond) {
   Throughput throughput(run_of(10));
-  throughput.add_step(1000, 30);
+  throughput.add_step(work(1000), 30);
   EXPECT_DOUBLE_EQ(throughput.eta_s(), 9 * 30);
-  throughput.add_step(1000, 2);
+  throughput.add_step(work(1000), 2);
   EXPECT_DOUBLE_EQ(throughput.speed().tokens_per_s, 500);
   EXPECT_DOUBLE_EQ(throughput.eta_s(), 8 * 2);
 }
 
 TEST(ThroughputTest, CountsPausesInTheEtaAndNotInTheSpeed) {
   Throughput throughput(run_of(10));
-  for (int i = 0; i < 5; ++i) throughput.add_step(1000, 2);
+  for (int i = 0; i < 5; ++i) throughput.add_step(work(1000), 2);
   throughput.add_pause(10);  // a checkpoint of 10 s in 5 steps: 2 s per step
   EXPECT_DOUBLE_EQ(throughput.speed().tokens_per_s, 500);
   EXPECT_DOUBLE_EQ(throughput.eta_s(), 5 * (2 + 2));
@@ -60,9 +63,9 @@ TEST(ThroughputTest, CountsFromWhereTheProcessResumed) {
   run.first_step = 90;
   Throughput throughput(run);
   EXPECT_EQ(throughput.eta_s(), 0);
-  throughput.add_step(1000, 2);
+  throughput.add_step(work(1000), 2);
   EXPECT_DOUBLE_EQ(throughput.eta_s(), 9 * 2);
-  for (int i = 0; i < 9; ++i) throughput.add_step(1000, 2);
+  for (int i = 0; i < 9; ++i) throughput.add_step(work(1000), 2);
   EXPECT_EQ(throughput.eta_s(), 0);
 }
 
@@ -70,7 +73,7 @@ TEST(ThroughputTest, FillsTheMetricsOfAStep) {
   RunInfo run = run_of(2);
   run.peak_flops = 1e12;
   Throughput throughput(run);
-  throughput.add_step(500, 1);
+  throughput.add_step(work(500), 1);
   StepMetrics metrics;
   throughput.fill(metrics);
   EXPECT_DOUBLE_EQ(metrics.tokens_per_s, 500);

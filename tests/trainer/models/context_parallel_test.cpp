@@ -57,6 +57,11 @@ TEST_P(ContextParallel, ComputesWhatOneRankDoesWhenBlocksComputeAgain) {
   expect_both_as_one_rank({.name = "cheap", .tp = 1, .cp = 2, .recompute = {Recompute::kSelective, 1}});
 }
 
+TEST_P(ContextParallel, ComputesWhatOneRankDoesInNarrowerRows) {
+  expect_both_as_one_rank({.name = "alone", .tp = 1, .cp = 2, .width = 16});
+  expect_both_as_one_rank({.name = "matrices", .tp = 2, .cp = 2, .width = 8});
+}
+
 TEST_P(ContextParallel, KeepsDocumentsApart) {
   pack_documents();
   expect_both_as_one_rank({.name = "two", .tp = 1, .cp = 2});

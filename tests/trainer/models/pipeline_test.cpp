@@ -36,6 +36,7 @@ struct Cut {
   int micro_batches = 3;  // of each rank that reads data of its own
   RecomputeConfig recompute = {};
   std::function<bool(const UnitSpec&, const ParamSpec&)> frozen = {};
+  bool narrow = false;  // rows lose their last token
 };
 
 class PipelineStages : public SharedModel {
@@ -46,9 +47,9 @@ class PipelineStages : public SharedModel {
     train_.seq_len = shape_.seq;
   }
 
-  std::vector<MicroBatch> micro_batches(int64_t first, int64_t count) const {
+  std::vector<MicroBatch> micro_batches(int64_t first, int64_t count, int64_t width = 0) const {
     std::vector<MicroBatch> all;
-    for (int64_t i = 0; i < count; ++i) all.push_back(micro_batch(first + i, i == 0, i + 1 == count));
+    for (int64_t i = 0; i < count; ++i) all.push_back(micro_batch(first + i, i == 0, i + 1 == count, width));
     return all;
   }
   static Tensor weight() { return at::full({1}, 1.0 / 64, at::kFloat); }
@@ -68,8 +69,9 @@ class PipelineStages : public SharedModel {
 
 void PipelineStages::expect_as_one_rank(const Cut& cut) {
   SCOPED_TRACE(cut.name);
-  if (!can_be(cut)) return;
+  if (!can_be(cut) || (cut.narrow && shape_.seq == 1)) return;
   ++num_tried_;
+  const int64_t width = cut.narrow ? shape_.seq - 1 : shape_.seq;
   std::vector<UnitSpec> whole = layout_.units;
   for (UnitSpec& unit : whole)
     for (ParamSpec& param : unit.params) param.frozen = cut.frozen && cut.frozen(unit, param);
@@ -80,8 +82,8 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
     Tensor(one.gathered()[u].flat_params()).copy_(whole_->gathered()[u].flat_params());
   Model alone(config_, one, shape_, at::kFloat, at::kCPU, cut.recompute);
   double wanted_loss = 0;
-  for (const MicroBatch& micro : micro_batches(0, int64_t{data_ranks} * cut.micro_batches))
-    wanted_loss += alone.forward_backward(micro, weight()).item<double>();
+  for (const MicroBatch& micro : micro_batches(0, int64_t{data_ranks} * cut.micro_batches, width))
+    wanted_loss += alone.at_width(width).forward_backward(micro, weight()).item<double>();
   const Tensor wanted_losses = alone.losses(tokens_[0], micro_batch(0, true, true).targets_N).clone();
   std::atomic<double> loss = 0;
   std::vector<Schedule> schedules(static_cast<size_t>(mesh_shape.num_ranks()));
@@ -100,8 +102,10 @@ void PipelineStages::expect_as_one_rank(const Cut& cut) {
     TiedCopies tied(stage, layout_.tied);
     const int64_t data_rank = mesh.group(kDataAxes).rank();
     for (int repeat = 0; repeat < 2; ++repeat) {  // nothing of a step is left for the next one
+      const int64_t now = repeat == 0 ? shape_.seq : width;
       const Tensor own = pipeline.forward_backward(
-          micro_batches(data_rank * cut.micro_batches, cut.micro_batches), weight());
+          model.at_width(now), micro_batches(data_rank * cut.micro_batches, cut.micro_batches, now),
+          weight());
       units->finish();
       tied.sum(*units);
       if (repeat == 1 && mesh.coordinate(Axis::kTp) == 0) loss += own.sum().item<double>();
@@ -123,6 +127,11 @@ TEST_P(PipelineStages, ComputeWhatOneRankDoes) {
       for (const int micro_batches : {1, 2, 5})
         expect_as_one_rank(
             {.name = "stages", .stages = stages, .schedule = schedule, .micro_batches = micro_batches});
+}
+
+TEST_P(PipelineStages, ComputeWhatOneRankDoesInNarrowerRows) {
+  expect_as_one_rank({.name = "narrow", .narrow = true});
+  expect_as_one_rank({.name = "narrow, gpipe", .schedule = PipelineSchedule::kGpipe, .narrow = true});
 }
 
 TEST_P(PipelineStages, ComputeWhatOneRankDoesInSeveralChunks) {
@@ -199,7 +208,7 @@ TEST_P(PipelineStages, MoveWhatThePlanCounts) {
       Pipeline pipeline(model, stage, pipeline_shape(train_.parallel, cut.micro_batches));
       TiedCopies tied(stage, layout_.tied);
       schedule.clear();
-      pipeline.forward_backward(micro_batches(0, cut.micro_batches), weight());
+      pipeline.forward_backward(model, micro_batches(0, cut.micro_batches), weight());
       units->finish();
       tied.sum(*units);
       if (mesh.coordinate(Axis::kPp) != plan.stage) schedule.clear();

@@ -63,22 +63,28 @@ void SharedModel::take(const ModelConfig& config, BatchShape shape) {
     tokens_.push_back(at::randint(layout_.vocab_size, {shape_.tokens()}, at::kInt));
 }
 
-MicroBatch SharedModel::micro_batch(int64_t i, bool first, bool last) const {
+MicroBatch SharedModel::micro_batch(int64_t i, bool first, bool last, int64_t width) const {
   Tensor targets = tokens_[static_cast<size_t>(i) + 1].clone();
   if (targets.numel() > 1) targets[0] = -100;  // ignored
-  return {.tokens_N = tokens_[static_cast<size_t>(i)],
-          .targets_N = targets,
+  const auto trimmed = [&](const Tensor& x_N) {
+    return width == 0 ? x_N
+                      : x_N.view({shape_.batch, shape_.seq}).narrow(1, 0, width).contiguous().view({-1});
+  };
+  return {.tokens_N = trimmed(tokens_[static_cast<size_t>(i)]),
+          .targets_N = trimmed(targets),
           .first = first,
           .last = last,
           .dropout_key = static_cast<uint64_t>(i) + 99,
           .documents_N = documents_};
 }
 
-double SharedModel::step(Model& model, UnitStore& units, int64_t first, int64_t count) const {
+double SharedModel::step(Model& model, UnitStore& units, int64_t first, int64_t count, int64_t width) const {
   const Tensor weight_1 = at::full({1}, 1.0 / 64, at::kFloat);
   double loss = 0;
   for (int64_t i = 0; i < count; ++i)
-    loss += model.forward_backward(micro_batch(first + i, i == 0, i + 1 == count), weight_1).item<double>();
+    loss += model.at_width(width == 0 ? shape_.seq : width)
+                .forward_backward(micro_batch(first + i, i == 0, i + 1 == count, width), weight_1)
+                .item<double>();
   units.finish();
   return loss;
 }
@@ -131,7 +137,8 @@ void SharedModel::expect_as_one_rank(const Sharing& sharing) {
   Model alone(config_, one, shape_, at::kFloat, at::kCPU, sharing.recompute);
   double wanted_loss = 0;
   for (int repeat = 0; repeat < 2; ++repeat)  // nothing of a step is left for the next one
-    wanted_loss = step(alone, one, 0, int64_t{data_ranks} * sharing.micro_batches);
+    wanted_loss =
+        step(alone, one, 0, int64_t{data_ranks} * sharing.micro_batches, repeat == 1 ? sharing.width : 0);
   const Tensor wanted_losses =
       alone.losses(tokens_[0], micro_batch(0, true, true).targets_N, documents_).clone();
   std::atomic<double> loss = 0;
@@ -146,7 +153,8 @@ void SharedModel::expect_as_one_rank(const Sharing& sharing) {
     Model model(config_, *units, shape_, at::kFloat, at::kCPU, sharing.recompute, region);
     const int64_t data_rank = world.rank() / (sharing.tp * sharing.cp);
     for (int repeat = 0; repeat < 2; ++repeat) {
-      const double own = step(model, *units, data_rank * sharing.micro_batches, sharing.micro_batches);
+      const double own = step(model, *units, data_rank * sharing.micro_batches, sharing.micro_batches,
+                              repeat == 1 ? sharing.width : 0);
       if (repeat == 1 && tp.rank == 0) loss += own;
     }
     expect_same_gradients(*units, specs, one, world.rank());

@@ -27,6 +27,7 @@ struct Sharing {
   int micro_batches = 1;  // of each rank that reads data of its own
   RecomputeConfig recompute = {};
   std::function<bool(const ParamSpec&)> frozen = {};
+  int64_t width = 0;  // of rows whose padding is trimmed; 0: they are not
 };
 
 /// Whether ranks can share the heads of a model.
@@ -37,8 +38,9 @@ class SharedModel : public testing::TestWithParam<ModelCase> {
   void SetUp() override;
   /// Another model than the case's.
   void take(const ModelConfig& config, BatchShape shape);
-  MicroBatch micro_batch(int64_t i, bool first, bool last) const;
-  double step(Model& model, UnitStore& units, int64_t first, int64_t count) const;
+  /// width: of its rows; 0: all of them.
+  MicroBatch micro_batch(int64_t i, bool first, bool last, int64_t width = 0) const;
+  double step(Model& model, UnitStore& units, int64_t first, int64_t count, int64_t width = 0) const;
   /// Losses and gradients of two steps; nothing where such ranks cannot share the model.
   void expect_as_one_rank(const Sharing& sharing);
   /// A store of a rank's part of the model, filled.

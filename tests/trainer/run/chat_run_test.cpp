@@ -92,6 +92,41 @@ TEST_F(ChatRunTest, GoesOnWithRowsThatWaitForTheNextBatch) {
   EXPECT_NE(told.find("packed 12 examples for 2 rows at a time, packing_ratio 6"), std::string::npos) << told;
 }
 
+// Whatever is trimmed, a step learns from the same tokens: losses differ by the order of sums alone.
+TEST_F(ChatRunTest, TrimmedPaddingChangesNoLossAndIsNotComputed) {
+  write_rows(90);
+  data_.pack = false;
+  config_.train_data.value = data_;
+  config_.eval_data["dev"].value = data_;
+  ASSERT_EQ(run(), 0);
+  const auto whole = losses();
+  const Json whole_eval = last_evaluation();
+  const auto tokens = [&] {
+    return find_checkpoint(run_dir()).manifest.at("train_state").at("tokens").get<int64_t>();
+  };
+  const int64_t whole_tokens = tokens();
+  std::filesystem::remove_all(run_dir());
+  data_.trim_padding = true;
+  config_.train_data.value = data_;
+  config_.eval_data["dev"].value = data_;
+  ASSERT_NO_FATAL_FAILURE(expect_exact_resume());
+  ASSERT_EQ(losses().size(), whole.size());
+  for (const auto& [step, loss] : whole) EXPECT_NEAR(losses().at(step), loss, 1e-4 * loss) << step;
+  EXPECT_EQ(last_evaluation().at("tokens"), whole_eval.at("tokens"));
+  EXPECT_NEAR(last_evaluation().at("loss"), whole_eval.at("loss"), 1e-4);
+  EXPECT_LT(tokens(), whole_tokens);
+  EXPECT_GE(2 * tokens(), whole_tokens);  // rows of 64 or 128 tokens
+}
+
+TEST_F(ChatRunTest, BucketsResumeBitForBit) {
+  write_rows(90);
+  data_.pack = false;
+  data_.trim_padding = true;
+  data_.bucket_batches = 4;
+  config_.train_data.value = data_;
+  ASSERT_NO_FATAL_FAILURE(expect_exact_resume());
+}
+
 TEST_F(ChatRunTest, TheLossIsTheSameWhicheverSideIsFilledUp) {
   write_rows(60);
   ASSERT_EQ(run("3ba"), 0);

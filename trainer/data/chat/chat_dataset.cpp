@@ -136,16 +136,26 @@ void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& token
         fmt::join(missing, " and "), place_));
 }
 
-Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
-  std::vector<std::span<const uint32_t>> examples;
-  for (const uint32_t row : rows) examples.emplace_back(rows_[row]);
-  return read_rows(examples, num_sequences);
+std::vector<int32_t> ChatDataset::row_lengths() const {
+  std::vector<int32_t> sums;
+  for (const auto& row : rows_) {
+    sums.push_back(0);
+    for (const uint32_t example : row) sums.back() += lengths_[example];
+  }
+  return sums;
 }
 
-Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences) const {
+Batch ChatDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequences, int64_t width) const {
+  std::vector<std::span<const uint32_t>> examples;
+  for (const uint32_t row : rows) examples.emplace_back(rows_[row]);
+  return read_rows(examples, num_sequences, width);
+}
+
+Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences,
+                             int64_t width) const {
   TYCHO_CHECK(std::cmp_less_equal(rows.size(), num_sequences),
               "[data] {} samples do not fit into a batch of {}", rows.size(), num_sequences);
-  Batch batch = empty_batch(num_sequences, seq_len_, vocab_size_, filler_);
+  Batch batch = empty_batch(num_sequences, width, vocab_size_, filler_);
   // Behind an example the filler is seen by none of its tokens; before it, only documents keep it away.
   if (config_.pack || config_.padding_side == PaddingSide::kLeft)
     batch.documents.assign(batch.tokens.size(), 0);
@@ -154,12 +164,12 @@ Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, in
 }
 
 void ChatDataset::fill_row(std::span<const uint32_t> examples, size_t row, Batch& batch) const {
-  int64_t free = seq_len_;
+  int64_t free = batch.seq_len;
   for (const uint32_t example : examples) free -= lengths_[example];
-  TYCHO_CHECK(free >= 0, "[data] the examples of a row have {} tokens more than seq_len = {}", -free,
-              seq_len_);
+  TYCHO_CHECK(free >= 0, "[data] the examples of a row have {} tokens more than its {}", -free,
+              batch.seq_len);
   const bool left = config_.padding_side == PaddingSide::kLeft;
-  size_t at = row * static_cast<size_t>(seq_len_) + static_cast<size_t>(left ? free : 0);
+  size_t at = row * static_cast<size_t>(batch.seq_len) + static_cast<size_t>(left ? free : 0);
   int32_t document = left && free > 0 ? 1 : 0;
   for (const uint32_t example : examples) {
     const auto size = static_cast<size_t>(lengths_[example]);

@@ -37,12 +37,18 @@ class ChatDataset {
 
   /// Rows that do not change from epoch to epoch; 0 with config().packs_batches().
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
+  /// Tokens of each of those rows.
+  std::vector<int32_t> row_lengths() const;
   /// RowReader's, of those rows.
-  Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
-  /// Rows of these examples, which fit into it, as a batch of `num_sequences`. Rows without any have no
-  /// target. With `pack` and where rows are filled up on the left, documents number the examples and what
-  /// fills the row up, from left to right.
-  Batch read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences) const;
+  Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
+    return read_batch(rows, num_sequences, seq_len_);
+  }
+  Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences, int64_t width) const;
+  /// Rows of these examples, which fit into it, as a batch of `num_sequences`, each `width` tokens wide. Rows
+  /// without any have no target. With `pack` and where rows are filled up on the left, documents number the
+  /// examples and what fills the row up, from left to right.
+  Batch read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences,
+                  int64_t width) const;
   /// The template that wrote its conversations as text; "" when it has none.
   std::string used_template() const { return num_templated_ > 0 ? template_text_ : ""; }
   /// Warnings: examples that were cut or dropped, and a template whose special tokens are not in the
@@ -77,14 +83,21 @@ std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, c
 
 class ChatReader final : public RowReader {
  public:
-  explicit ChatReader(std::shared_ptr<const ChatDataset> data) : data_(std::move(data)) {}
+  explicit ChatReader(std::shared_ptr<const ChatDataset> data) : data_(std::move(data)) {
+    if (data_->config().trim_padding) trimmed_lengths_ = data_->row_lengths();
+  }
   int64_t num_samples() const override { return data_->num_rows(); }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
     return data_->read_batch(samples, num_sequences);
   }
+  std::span<const int32_t> trimmed_lengths() const override { return trimmed_lengths_; }
+  Batch read_trimmed(std::span<const uint32_t> samples, int64_t num_sequences, int64_t width) override {
+    return data_->read_batch(samples, num_sequences, width);
+  }
 
  private:
   std::shared_ptr<const ChatDataset> data_;
+  std::vector<int32_t> trimmed_lengths_;
 };
 
 }  // namespace tycho

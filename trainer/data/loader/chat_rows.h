@@ -12,15 +12,17 @@
 
 namespace tycho {
 
-/// Counts of a data set. With packing batch by batch, rows are those of the first epoch.
+/// Counts of a data set. With packing batch by batch or trimmed padding, rows are those of the first epoch.
 struct ChatRows {
   std::string place;
   int64_t examples = 0, cut = 0, dropped = 0;
   int64_t shortest = 0, median = 0, longest = 0;  // tokens of an example, after cuts
   int64_t rows = 0, row_tokens = 0;
-  double padding = 0;        // share of the rows
+  double padding = 0;        // share of the rows, trimmed or not
   double padding_alone = 0;  // the same if every example had a row
   bool packed = false;
+  bool trimmed = false;
+  int64_t narrowest = 0, widest = 0;  // trimmed batches
   std::optional<BatchPacking> batches;
   int64_t waiting = 0;  // examples that go on into the next epoch
   int64_t lost = 0;     // examples that max_leftover_rows leaves out

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "trainer/base/error.h"
+#include "trainer/data/order/length_buckets.h"
 
 namespace tycho {
 namespace {
@@ -74,6 +75,19 @@ SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const Or
   OrderSpec spec = plain_spec(data, shape);
   spec.streams = {{static_cast<uint32_t>(num_examples)}};
   return SampleOrder(std::move(spec));
+}
+
+std::unique_ptr<IdStream> epoch_rows(const SampleOrder& order, const DataConfig& data,
+                                     std::span<const int32_t> lengths, const OrderShape& shape,
+                                     int64_t epoch) {
+  if (!data.is<ChatConfig>() || data.as<ChatConfig>().bucket_batches == 1) return order.epoch(epoch);
+  const auto& chat = data.as<ChatConfig>();
+  return in_length_buckets(order.epoch(epoch), lengths,
+                           {.window_batches = chat.bucket_batches,
+                            .batch_rows = shape.global_sequences,
+                            .num_rows = order.length(),
+                            .seed = seed_of(chat.shuffle_seed, shape),
+                            .epoch = epoch});
 }
 
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {

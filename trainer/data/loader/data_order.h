@@ -1,11 +1,14 @@
 // The order of samples that a recipe asks for.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "trainer/data/chat_config.h"
 #include "trainer/data/config.h"
 #include "trainer/data/order/epoch_samples.h"
+#include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/sample_order.h"
 
 namespace tycho {
@@ -20,6 +23,12 @@ struct OrderShape {
 /// `shard_sizes`: RowReader's. Throws as SampleOrder does. Ranks and machines count only where the config
 /// says so: compat = "streaming" and batching_method = "device_per_stream".
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
+
+/// The samples of an epoch of `order`, from its beginning; in buckets of similar lengths where the recipe
+/// wants these. `lengths`: RowReader::trimmed_lengths, which outlive the stream.
+std::unique_ptr<IdStream> epoch_rows(const SampleOrder& order, const DataConfig& data,
+                                     std::span<const int32_t> lengths, const OrderShape& shape,
+                                     int64_t epoch);
 
 /// The order in which examples are packed batch by batch; that of the rows is then the one they are made in.
 SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/data/batch_width.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
 
@@ -35,7 +36,8 @@ OrderShape order_shape(const LoaderShape& shape) {
 class BatchMaker {
  public:
   BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
-      : shape_(shape),
+      : config_(config),
+        shape_(shape),
         data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer}, order_shape(shape))),
         order_(data_order(config, data_->shard_sizes(), order_shape(shape))),
         epoch_samples_(order_.length()),
@@ -82,7 +84,10 @@ class BatchMaker {
   Batch make() {
     while (std::cmp_less_equal(batches_.size(), num_ahead_)) read_ahead();
     data_->start_epoch(batches_.front().epoch);
-    Batch batch = data_->read_batch(batches_.front().samples, local_sequences());
+    const BatchAhead& next = batches_.front();
+    Batch batch = next.width == shape_.seq_len
+                      ? data_->read_batch(next.samples, local_sequences())
+                      : data_->read_trimmed(next.samples, local_sequences(), next.width);
     batches_.pop_front();
     cursor_.sample += shape_.global_sequences;
     skip_finished_epoch(cursor_);
@@ -92,6 +97,7 @@ class BatchMaker {
  private:
   struct BatchAhead {
     int64_t epoch;
+    int64_t width;  // the same on all ranks
     std::vector<uint32_t> samples;
   };
 
@@ -105,19 +111,23 @@ class BatchMaker {
   void read_ahead() {
     if (epoch_ != ahead_.epoch) {
       samples_.reset();  // before there are two
-      samples_ = order_.epoch(ahead_.epoch);
+      samples_ = epoch_rows(order_, config_, data_->trimmed_lengths(), order_shape(shape_), ahead_.epoch);
       samples_->skip(ahead_.sample);
       epoch_ = ahead_.epoch;
     }
     global_batch_.resize(static_cast<size_t>(shape_.global_sequences));
     samples_->read(global_batch_);
     const auto first = global_batch_.begin() + shape_.rank * local_sequences();
-    batches_.push_back({epoch_, {first, first + local_sequences()}});
+    const auto lengths = data_->trimmed_lengths();
+    const int64_t width =
+        lengths.empty() ? shape_.seq_len : batch_width(lengths, global_batch_, shape_.seq_len);
+    batches_.push_back({epoch_, width, {first, first + local_sequences()}});
     if (num_ahead_ > 0) data_->prefetch(batches_.back().samples);
     ahead_.sample += shape_.global_sequences;
     skip_finished_epoch(ahead_);
   }
 
+  DataConfig config_;
   LoaderShape shape_;
   std::unique_ptr<RowReader> data_;
   SampleOrder order_;

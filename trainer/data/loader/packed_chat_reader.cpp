@@ -97,7 +97,7 @@ void PackedChatReader::pack_next_epoch() {
 Batch PackedChatReader::read_batch(std::span<const uint32_t> samples, int64_t num_sequences) {
   std::vector<std::span<const uint32_t>> rows;
   for (const uint32_t sample : samples) rows.push_back(row(sample));
-  return data_->read_rows(rows, num_sequences);
+  return data_->read_rows(rows, num_sequences, data_->seq_len());
 }
 
 int64_t PackedChatReader::waiting_examples() const {

@@ -22,6 +22,12 @@ class ContextRegion {
 
   bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
   CpShape shape() const;
+  /// For sequences of another length.
+  ContextRegion of_length(int64_t seq) const {
+    ContextRegion region = *this;
+    region.seq_ = seq;
+    return region;
+  }
   /// Only where is_shared().
   Communicator& ranks() const { return *ranks_; }
   int64_t seq() const { return seq_; }

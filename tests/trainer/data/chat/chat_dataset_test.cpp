@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <set>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
+#include "trainer/data/loader/chat_rows.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -140,6 +143,97 @@ TEST_F(ChatDatasetTest, FilledUpOnTheLeftRowsEndWhereTheyEndOnTheRight) {
     }
     EXPECT_LT(full, left.num_rows());
   }
+}
+
+/// A trimmed row is an untrimmed one without its padding, on either side.
+TEST_F(ChatDatasetTest, TrimmedRowsLosePaddingAlone) {
+  write_rows(30);
+  for (const PaddingSide side : {PaddingSide::kRight, PaddingSide::kLeft}) {
+    config_.padding_side = side;
+    const ChatDataset data = open();
+    const std::vector<int32_t> lengths = data.row_lengths();
+    ASSERT_EQ(std::ssize(lengths), data.num_rows());
+    for (uint32_t row = 0; row < data.num_rows(); ++row)
+      for (const int64_t width : {int64_t{lengths[row]}, int64_t{lengths[row] + 5}, shape_.seq_len}) {
+        if (width > shape_.seq_len) continue;
+        const Batch whole = data.read_batch(std::vector<uint32_t>{row}, 2);
+        const Batch trimmed = data.read_batch(std::vector<uint32_t>{row}, 2, width);
+        EXPECT_EQ(trimmed.seq_len, width);
+        EXPECT_EQ(trimmed.valid_tokens, whole.valid_tokens);
+        const size_t lost = static_cast<size_t>(shape_.seq_len - width);
+        const size_t begin = side == PaddingSide::kLeft ? lost : 0;
+        ASSERT_EQ(trimmed.tokens.size(), 2 * static_cast<size_t>(width));
+        for (size_t t = 0; t < static_cast<size_t>(width); ++t) {
+          EXPECT_EQ(trimmed.tokens[t], whole.tokens[begin + t]);
+          EXPECT_EQ(trimmed.targets[t], whole.targets[begin + t]);
+          // Padding is a document of its own, where there is any.
+          if (!trimmed.documents.empty() && width > lengths[row]) {
+            EXPECT_EQ(trimmed.documents[t], whole.documents[begin + t]);
+          }
+        }
+        for (size_t t = static_cast<size_t>(width); t < 2 * static_cast<size_t>(width); ++t)
+          EXPECT_EQ(trimmed.targets[t], kNoTarget);
+      }
+  }
+}
+
+TEST_F(ChatDatasetTest, TrimmedBatchesAreTheSameOnAnyNumberOfRanksAndAfterAResume) {
+  std::string text;
+  for (int i = 0; i < 50; ++i)
+    text += pair("row " + std::to_string(i) + ":", std::string(static_cast<size_t>(1 + i * 29 % 230), '7'));
+  write_text(config_.path, text);
+  shape_.seq_len = 256;
+  config_.trim_padding = true;
+  const auto loader_of = [&](int64_t rank, int64_t ranks, const DataCursor& cursor) {
+    return make_loader({{config_}},
+                       {.seq_len = 256,
+                        .global_sequences = 4,
+                        .rank = rank,
+                        .num_ranks = ranks,
+                        .vocab_size = 512,
+                        .seed = 17,
+                        .tokenizer = shape_.tokenizer},
+                       cursor);
+  };
+  std::map<int64_t, int64_t> widths;  // together, by bucket_batches
+  for (const int64_t window : {1, 5}) {
+    config_.bucket_batches = window;
+    const auto loader = loader_of(0, 1, {});
+    std::multiset<std::vector<int32_t>> seen;
+    for (int i = 0; i < 26; ++i) {
+      const DataCursor cursor = loader->cursor();
+      const Batch whole = loader->next();
+      if (cursor.epoch == 0) widths[window] += whole.seq_len;
+      EXPECT_EQ(whole.seq_len % 64, 0);
+      const std::vector<int32_t> tokens = whole.tokens.widened();
+      for (int64_t b = 0; b < 4; ++b)
+        if (cursor.epoch == 0)
+          seen.emplace(tokens.begin() + b * whole.seq_len, tokens.begin() + b * whole.seq_len + 12);
+      for (const int64_t ranks : {1, 2, 4})
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          const Batch part = loader_of(rank, ranks, cursor)->next();
+          EXPECT_EQ(part.seq_len, whole.seq_len);
+          const int64_t size = 4 / ranks * whole.seq_len;
+          EXPECT_EQ(part.tokens.widened(),
+                    std::vector<int32_t>(tokens.begin() + rank * size, tokens.begin() + (rank + 1) * size));
+        }
+    }
+    EXPECT_EQ(seen.size(), 48u);
+    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 48u);  // each row of an epoch once
+  }
+  EXPECT_LT(widths.at(5), widths.at(1));
+  EXPECT_LT(widths.at(1), 12 * 256);
+  const ChatRows rows = chat_rows(open_chat_dataset(config_, shape_), {.global_sequences = 4, .seed = 17});
+  const ChatDataset data = open();
+  int64_t tokens = 0, left_out = 0;
+  for (const int32_t length : data.lengths()) tokens += length;
+  std::vector<uint32_t> order(50);
+  data_order({{config_}}, {{50}}, {.global_sequences = 4, .seed = 17}).epoch(0)->read(order);
+  for (size_t i = 48; i < 50; ++i) left_out += data.lengths()[order[i]];
+  EXPECT_DOUBLE_EQ(rows.padding,
+                   1 - static_cast<double>(tokens - left_out) / static_cast<double>(4 * widths.at(5)));
+  EXPECT_NE(rows.summary().find("50 rows of 64 to 256 tokens in the first epoch, "), std::string::npos)
+      << rows.summary();
 }
 
 TEST_F(ChatDatasetTest, RowsWithoutASampleHaveNoTarget) {
