@@ -1,9 +1,12 @@
 // The order of an epoch, alone or under a loader: how long it takes, and in how much memory.
 //
 //   bench_sample_order order ALGO SAMPLES [--hash]    CPU seconds, peak KiB, and the order's checksum
-//   bench_sample_order skip ALGO SAMPLES POSITION     seconds and CPU seconds to the first batch at a
-//   position, peak KiB bench_sample_order loader ALGO DIR POSITION       the same of a loader over MDS
-//   shards; peak after its first 1,000 batches
+//   bench_sample_order marks ALGO SAMPLES             what a checkpoint keeps of the order, as JSON
+//   bench_sample_order skip ALGO SAMPLES POSITION [MARKS]   seconds and CPU seconds to the first batch at a
+//                                                     position, peak KiB; with a file of marks, after reading
+//                                                     it
+//   bench_sample_order loader ALGO DIR POSITION       the same of a loader over MDS shards; peak after its
+//                                                     first 1,000 batches
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -15,7 +18,9 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/json.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/order/sample_order.h"
 
@@ -79,9 +84,15 @@ void read_epoch(const std::string& algo, int64_t samples, bool hash) {
   fmt::print("{} {} {}\n", since.cpu(), peak_kib(), hash ? hasher.hex() : "-");
 }
 
-void skip_to(const std::string& algo, int64_t samples, int64_t position) {
+void print_marks(const std::string& algo, int64_t samples) {
+  fmt::print("{}\n", Json(order_of(algo, samples).marks(1)).dump());
+}
+
+void skip_to(const std::string& algo, int64_t samples, int64_t position, const std::string& marks_file) {
   const Stopwatch since;
-  const auto stream = order_of(algo, samples).epoch(1);
+  OrderMarks marks;
+  if (!marks_file.empty()) marks = parse_json(read_file(marks_file), marks_file).get<OrderMarks>();
+  const auto stream = order_of(algo, samples).epoch(1, marks);
   stream->skip(position);
   std::vector<uint32_t> batch(256);
   stream->read(batch);
@@ -109,14 +120,16 @@ int main(int argc, char** argv) {
   try {
     if (words.size() >= 3 && words[0] == "order") {
       read_epoch(words[1], std::stoll(words[2]), words.size() > 3);
-    } else if (words.size() == 4 && words[0] == "skip") {
-      skip_to(words[1], std::stoll(words[2]), std::stoll(words[3]));
+    } else if (words.size() == 3 && words[0] == "marks") {
+      print_marks(words[1], std::stoll(words[2]));
+    } else if (words.size() >= 4 && words[0] == "skip") {
+      skip_to(words[1], std::stoll(words[2]), std::stoll(words[3]), words.size() > 4 ? words[4] : "");
     } else if (words.size() == 4 && words[0] == "loader") {
       open_loader(words[1], words[2], std::stoll(words[3]));
     } else {
       fmt::print(stderr,
-                 "bench_sample_order order ALGO SAMPLES [--hash] | skip ALGO SAMPLES POSITION | loader ALGO "
-                 "DIR POSITION\n");
+                 "bench_sample_order order ALGO SAMPLES [--hash] | marks ALGO SAMPLES | skip ALGO SAMPLES "
+                 "POSITION [MARKS] | loader ALGO DIR POSITION\n");
       return 2;
     }
   } catch (const std::exception& error) {

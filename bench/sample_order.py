@@ -9,7 +9,8 @@ orders   Fresh processes of each side by turns. Times are those of the process o
          Tycho: from the sizes of shards to the last id, in batches; of the peer: its shuffle alone. Peak memory is that of the
          process, so the peer's has Python and its packages in it. Both must give the same order, up to 10^7 samples; beyond that
          NumPy's sort may exchange samples of exactly the same position. What the peer cannot hold in memory is skipped.
-resume   Seconds to the first batch when a run goes on in the middle or near the end of an epoch of the largest size.
+resume   Seconds to the first batch when a run goes on in the middle or near the end of an epoch of the largest size: with the
+         marks that a checkpoint has of its order, which are read from a file, and without, as at a checkpoint that has none.
 loader   The same of a loader over a data set of that size, whose index names one shard over and over, and its peak memory after
          1,000 batches.
 
@@ -106,12 +107,17 @@ def measure_order(options, report, algo, size):
 
 
 def measure_resume(options, report, algo, size):
-    for position in (size // 2, size - size // 1000):
-        took = [[float(x) for x in run(options.bench, "skip", algo, size, position)] for _ in range(options.rounds)]
-        wall, cpu = (statistics.median(x[i] for x in took) for i in (0, 1))
-        report.add(f"resume {algo} {size} {position}", s=wall, cpu_s=cpu, all=[x[0] for x in took], mib=max(x[2] for x in took) / 1024)
-        print(f"{algo:6} resume at {position:>10} of {size}: {wall:.3f} s ({cpu:.3f} s of processor), "
-              f"{max(x[2] for x in took) / 1024:.0f} MiB", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        marks = pathlib.Path(name) / "marks.json"
+        marks.write_text("".join(run(options.bench, "marks", algo, size)))
+        for position in (size // 2, size - size // 1000):
+            for how, file in (("resume", [marks]), ("resume without marks", [])):
+                took = [[float(x) for x in run(options.bench, "skip", algo, size, position, *file)] for _ in range(options.rounds)]
+                wall, cpu = (statistics.median(x[i] for x in took) for i in (0, 1))
+                mib = max(x[2] for x in took) / 1024
+                report.add(f"{how} {algo} {size} {position}", s=wall, cpu_s=cpu, all=[x[0] for x in took], mib=mib,
+                           marks_bytes=marks.stat().st_size)
+                print(f"{algo:6} {how} at {position:>10} of {size}: {wall:.4f} s ({cpu:.4f} s of processor), {mib:.0f} MiB", flush=True)
 
 
 def measure_loader(options, report, algo, size, folder):

@@ -160,6 +160,13 @@ Json difference_json(const TensorDifference& one) {
           {"max_difference", one.max_difference ? Json(*one.max_difference) : Json(nullptr)}};
 }
 
+/// A part of the manifest, without numbers that follow from the rest.
+Json part_of(const CheckpointInfo& info, const char* part) {
+  Json json = info.manifest.value(part, Json::object());
+  if (json.contains("data") && json.at("data").is_object()) json["data"].erase("order_marks");
+  return json;
+}
+
 int diff(const Arguments& arguments) {
   const CheckpointReader a(find_checkpoint(word(arguments, 1, "two runs or checkpoints")));
   const CheckpointReader b(find_checkpoint(word(arguments, 2, "a second run or checkpoint")));
@@ -176,9 +183,7 @@ int diff(const Arguments& arguments) {
   }
   for (const std::string& name : files) rows.push_back({name, "the files differ"});
   for (const char* part : {"train_state", "recipe"}) {
-    const Json empty = Json::object();
-    for (const ConfigDifference& one :
-         diff_configs(a.info().manifest.value(part, empty), b.info().manifest.value(part, empty))) {
+    for (const ConfigDifference& one : diff_configs(part_of(a.info(), part), part_of(b.info(), part))) {
       const auto shown = [](const std::string& value) { return value.empty() ? "(none)" : value; };
       json[part].push_back({{"key", one.path}, {"a", one.old_value}, {"b", one.new_value}});
       rows.push_back({fmt::format("{}.{}", part, one.path),

@@ -1,6 +1,7 @@
 // TrainState as JSON, and back with every value checked.
 #include "trainer/loop/train_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -83,6 +84,17 @@ EvalRecords read_records(Json json) {
   return records;
 }
 
+OrderMarks read_marks(const Json& json) {
+  const auto is_words = [](const Json& words) {
+    return words.is_array() &&
+           std::all_of(words.begin(), words.end(), [](const Json& one) { return one.is_number_unsigned(); });
+  };
+  if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_words))
+    fail(ExitCode::kUnusable,
+         "[train state] wanted lists of whole numbers >= 0 for order_marks: the checkpoint is damaged");
+  return json.get<OrderMarks>();
+}
+
 }  // namespace
 
 Json TrainState::to_json() const {
@@ -91,6 +103,7 @@ Json TrainState::to_json() const {
                {"tokens", tokens},
                {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
   if (stage > 0) json["data"]["stage"] = stage;
+  if (!order_marks.empty()) json["data"]["order_marks"] = order_marks;
   if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
   if (const Json changed = controls.to_json(); !changed.is_null()) json["controls"] = changed;
   if (!callbacks.empty()) json["callbacks"] = callbacks;
@@ -111,6 +124,7 @@ TrainState TrainState::from_json(const Json& json) {
   state.data.epoch = take_count(cursor, "epoch");
   state.data.sample = take_count(cursor, "sample");
   if (cursor.contains("stage")) state.stage = take_count(cursor, "stage");
+  if (cursor.contains("order_marks")) state.order_marks = read_marks(take(cursor, "order_marks"));
   check_empty(cursor);
   if (rest.contains("skipped")) {
     Json skips = take(rest, "skipped");

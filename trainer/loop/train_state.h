@@ -7,6 +7,7 @@
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/command.h"
 #include "trainer/data/batch.h"
+#include "trainer/data/order/order_marks.h"
 
 namespace tycho {
 
@@ -14,6 +15,7 @@ struct TrainState {
   int64_t step = 0, samples = 0, tokens = 0;
   int64_t stage = 0;                          // of the data: 0 is train_data, i is data_stages[i - 1]
   DataCursor data;                            // of the next batch, in the stage
+  OrderMarks order_marks;                     // DataLoader's at `data`, when it was saved
   int64_t skipped = 0, skipped_in_a_row = 0;  // steps whose update the guard left out
   Controls controls;                          // what commands changed
   Json callbacks = Json::object();            // what callbacks remember, by name

@@ -324,6 +324,8 @@ void Trainer::save() {
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
   hooks_.save_state(state_, last_step_);
+  state_.order_marks.clear();
+  if (context_.world.rank() == 0 && data_) state_.order_marks = data_->order_marks();
   meta.train_state = state_.to_json();
   context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_, average_.get());
 }

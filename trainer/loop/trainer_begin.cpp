@@ -98,7 +98,7 @@ std::unique_ptr<DataLoader> Trainer::open_loader(const DataCursor& cursor, const
   shape.vocab_size = model_.layout().vocab_size;
   shape.tokenizer = config_.tokenizer;
   shape.seed = static_cast<uint64_t>(config_.seed);
-  return make_loader(with_mix(stage_data(config_, state_.stage), mix), shape, cursor);
+  return make_loader(with_mix(stage_data(config_, state_.stage), mix), shape, cursor, state_.order_marks);
 }
 
 // What a command asks for and the data cannot do is refused; what cannot be read ends the run at the next

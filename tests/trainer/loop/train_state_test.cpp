@@ -40,6 +40,7 @@ TEST(TrainState, ReadsBackWhatWasWritten) {
 TEST(TrainState, KeepsEveryField) {
   TrainState state;
   state.step = 1, state.samples = 2, state.tokens = 3, state.data = {4, 5}, state.stage = 2;
+  state.order_marks = {{"0123abcd", {7, 8, uint64_t{1} << 63}}};
   state.skipped = 6, state.skipped_in_a_row = 7;
   state.controls.lr = 0.25, state.controls.lr_by = "someone";
   state.controls.lr_windows = {{0.5, 8}, {0.75, std::nullopt}};
@@ -60,6 +61,7 @@ TEST(TrainState, KeepsEveryField) {
       std::tie(back.step, back.samples, back.tokens, back.data, back.skipped, back.skipped_in_a_row),
       std::tie(state.step, state.samples, state.tokens, state.data, state.skipped, state.skipped_in_a_row));
   EXPECT_EQ(back.stage, state.stage);
+  EXPECT_EQ(back.order_marks, state.order_marks);
   EXPECT_EQ(back.controls, state.controls);
   EXPECT_EQ(back.callbacks, state.callbacks);
   EXPECT_EQ(back.schedule, state.schedule);
@@ -117,6 +119,16 @@ TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
             "[train state] loss is missing: the checkpoint is damaged or of another version");
   EXPECT_EQ(message_of((whole + R"("eval": {"sets": 7}})").c_str()),
             "[train state] wanted the sets of eval, given 7");
+  for (const char* marks : {"7", "[]", R"({"a": 7})", R"({"a": [1, -1]})", R"({"a": [1.5]})",
+                            R"({"a": [null]})", R"({"a": [1], "b": {}})"})
+    EXPECT_EQ(
+        message_of(
+            fmt::format(
+                R"({{"step": 1, "samples": 2, "tokens": 3, "data": {{"epoch": 0, "sample": 0, "order_marks": {}}}}})",
+                marks)
+                .c_str()),
+        "[train state] wanted lists of whole numbers >= 0 for order_marks: the checkpoint is damaged")
+        << marks;
   EXPECT_EQ(message_of("[]"),
             "[train state] step is missing: the checkpoint is damaged or of another version");
   EXPECT_EQ(

@@ -4,9 +4,13 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/trainer/run/one_callback.h"
 #include "tests/trainer/run/run_fixture.h"
+#include "trainer/base/field_types.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/checkpoint.h"
 
 namespace tycho {
 namespace {
@@ -46,6 +50,36 @@ TEST_P(ResumeTest, StoppedAndResumedEqualsUninterruptedBitForBit) {
   for (const Json& event : lines("events.jsonl"))
     if (event.at("kind") == "resume") resumed_at.push_back(event.at("facts").at("step"));
   EXPECT_EQ(resumed_at, (std::vector<int64_t>{3, 7}));
+}
+
+// The order of a large epoch is not drawn again: the checkpoint knows where its generator stood.
+TEST_P(ResumeTest, ALargeEpochGoesOnAtTheMarksOfItsOrder) {
+  write_data(4096, 16, 64);
+  const std::string index = dir_ / "data/train/index.json";
+  Json json = parse_json(read_file(index), index);
+  json["shards"] = Json(260, json.at("shards")[0]);  // a million samples, in a small folder
+  std::ofstream(index) << json.dump();
+  config_.precision = GetParam();
+  auto& data = std::get<MdsConfig>(config_.train_data.value);
+  for (const ShuffleAlgo algo : {ShuffleAlgo::kPy1e, ShuffleAlgo::kPy2s}) {
+    SCOPED_TRACE(enum_name(algo));
+    data.shuffle_algo = algo;
+    config_.resume = "auto";
+    ASSERT_EQ(run(), 0);
+    const auto whole = newest_tensors();
+    const auto marks = [&] {
+      return find_checkpoint(run_dir()).manifest.at("train_state").at("data").at("order_marks");
+    };
+    const Json whole_marks = marks();
+    EXPECT_EQ(whole_marks.size(), 1u);
+    fs::remove_all(run_dir());
+    ASSERT_EQ(run("5ba"), 0);
+    EXPECT_EQ(marks(), whole_marks);
+    ASSERT_EQ(run(), 0);
+    EXPECT_EQ(newest_tensors(), whole);
+    EXPECT_EQ(marks(), whole_marks);
+    fs::remove_all(run_dir());
+  }
 }
 
 TEST_P(ResumeTest, AdaptersGoOnBitForBitOverTheModelThatTheyAreFor) {

@@ -77,15 +77,15 @@ SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const Or
   return SampleOrder(std::move(spec));
 }
 
-std::unique_ptr<IdStream> epoch_rows(const SampleOrder& order, const DataConfig& data,
-                                     std::span<const int32_t> lengths, const OrderShape& shape,
-                                     int64_t epoch) {
-  if (!data.is<ChatConfig>() || data.as<ChatConfig>().bucket_batches == 1) return order.epoch(epoch);
+std::unique_ptr<IdStream> bucketed_rows(std::unique_ptr<IdStream> rows, const DataConfig& data,
+                                        std::span<const int32_t> lengths, const OrderShape& shape,
+                                        int64_t epoch) {
+  if (!data.is<ChatConfig>() || data.as<ChatConfig>().bucket_batches == 1) return rows;
   const auto& chat = data.as<ChatConfig>();
-  return in_length_buckets(order.epoch(epoch), lengths,
+  return in_length_buckets(std::move(rows), lengths,
                            {.window_batches = chat.bucket_batches,
                             .batch_rows = shape.global_sequences,
-                            .num_rows = order.length(),
+                            .num_rows = std::ssize(lengths),
                             .seed = seed_of(chat.shuffle_seed, shape),
                             .epoch = epoch});
 }

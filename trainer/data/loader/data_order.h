@@ -24,11 +24,11 @@ struct OrderShape {
 /// says so: compat = "streaming" and batching_method = "device_per_stream".
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
 
-/// The samples of an epoch of `order`, from its beginning; in buckets of similar lengths where the recipe
+/// The rows of an epoch, from its beginning: as they are, or in buckets of similar lengths where the recipe
 /// wants these. `lengths`: RowReader::trimmed_lengths, which outlive the stream.
-std::unique_ptr<IdStream> epoch_rows(const SampleOrder& order, const DataConfig& data,
-                                     std::span<const int32_t> lengths, const OrderShape& shape,
-                                     int64_t epoch);
+std::unique_ptr<IdStream> bucketed_rows(std::unique_ptr<IdStream> rows, const DataConfig& data,
+                                        std::span<const int32_t> lengths, const OrderShape& shape,
+                                        int64_t epoch);
 
 /// The order in which examples are packed batch by batch; that of the rows is then the one they are made in.
 SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape);

@@ -35,12 +35,14 @@ OrderShape order_shape(const LoaderShape& shape) {
 /// Makes the batches one after the other; the loader's thread owns it.
 class BatchMaker {
  public:
-  BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
+  BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor,
+             const OrderMarks& marks)
       : config_(config),
         shape_(shape),
         data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer}, order_shape(shape))),
         order_(data_order(config, data_->shard_sizes(), order_shape(shape))),
         epoch_samples_(order_.length()),
+        marks_(marks),
         cursor_(cursor) {
     if (epoch_samples_ < shape.global_sequences) {
       fail(
@@ -70,6 +72,9 @@ class BatchMaker {
   int64_t samples_per_epoch() const {
     return epoch_samples_ / shape_.global_sequences * shape_.global_sequences;
   }
+
+  /// From any thread.
+  OrderMarks order_marks(int64_t epoch) const { return order_.marks(epoch, marks_); }
 
   /// A cursor moved on by so many batches.
   DataCursor after(const DataCursor& from, int64_t num_batches) const {
@@ -111,7 +116,8 @@ class BatchMaker {
   void read_ahead() {
     if (epoch_ != ahead_.epoch) {
       samples_.reset();  // before there are two
-      samples_ = epoch_rows(order_, config_, data_->trimmed_lengths(), order_shape(shape_), ahead_.epoch);
+      samples_ = bucketed_rows(order_.epoch(ahead_.epoch, marks_), config_, data_->trimmed_lengths(),
+                               order_shape(shape_), ahead_.epoch);
       samples_->skip(ahead_.sample);
       epoch_ = ahead_.epoch;
     }
@@ -132,6 +138,7 @@ class BatchMaker {
   std::unique_ptr<RowReader> data_;
   SampleOrder order_;
   int64_t epoch_samples_;
+  const OrderMarks marks_;
   DataCursor cursor_, ahead_;
   int64_t num_ahead_ = 0;              // batches whose samples are known before they are read
   std::deque<BatchAhead> batches_;     // samples of this rank, from cursor_ to ahead_
@@ -142,8 +149,9 @@ class BatchMaker {
 
 class PrefetchingLoader final : public DataLoader {
  public:
-  PrefetchingLoader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor)
-      : maker_(config, shape, cursor),
+  PrefetchingLoader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor,
+                    const OrderMarks& marks)
+      : maker_(config, shape, cursor, marks),
         samples_per_epoch_(maker_.samples_per_epoch()),
         capacity_(prefetch_of(config)),
         cursor_(maker_.cursor()),
@@ -170,6 +178,11 @@ class PrefetchingLoader final : public DataLoader {
   DataCursor cursor() const override { return cursor_; }
   DataCursor cursor_after(int64_t num_batches) const override { return maker_.after(cursor_, num_batches); }
   int64_t samples_per_epoch() const override { return samples_per_epoch_; }
+  OrderMarks order_marks() override {
+    if (marked_epoch_ != cursor_.epoch) marks_ = maker_.order_marks(cursor_.epoch);
+    marked_epoch_ = cursor_.epoch;
+    return marks_;
+  }
   FetchCounts fetch_counts() const override { return maker_.fetch_counts(); }
 
  private:
@@ -198,6 +211,8 @@ class PrefetchingLoader final : public DataLoader {
   int64_t samples_per_epoch_;
   size_t capacity_;
   DataCursor cursor_;
+  OrderMarks marks_;
+  int64_t marked_epoch_ = -1;  // whose they are
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Ready> queue_;
@@ -208,7 +223,7 @@ class PrefetchingLoader final : public DataLoader {
 }  // namespace
 
 std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
-                                        const DataCursor& cursor) {
+                                        const DataCursor& cursor, const OrderMarks& marks) {
   TYCHO_CHECK(shape.seq_len > 0 && shape.global_sequences > 0 && shape.vocab_size > 0 &&
                   shape.num_ranks > 0 && shape.rank >= 0 && shape.rank < shape.num_ranks,
               "[data] the shape of the loader is not positive");
@@ -216,7 +231,7 @@ std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderSh
     fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be divided evenly among {} ranks",
          shape.global_sequences, shape.num_ranks);
   }
-  return std::make_unique<PrefetchingLoader>(config, shape, cursor);
+  return std::make_unique<PrefetchingLoader>(config, shape, cursor, marks);
 }
 
 }  // namespace tycho

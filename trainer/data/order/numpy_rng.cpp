@@ -138,4 +138,26 @@ void NumpyRng::skip64(uint64_t count) {
   state_ = all_mult * state_ + all_plus;
 }
 
+void NumpyRng::skip32(uint64_t count) {
+  if (count == 0) return;
+  if (has_spare_) --count;
+  has_spare_ = false;
+  skip64(count / 2);
+  if (count % 2 != 0) next32();
+}
+
+// The lowest bit in which two states differ says whether as many steps are missing (Brown, as above).
+uint64_t NumpyRng::words_since(const NumpyRng& earlier) const {
+  u128 state = earlier.state_, mult = kMultiplier, plus = increment_, steps = 0;
+  for (u128 bit = 1; state != state_; bit <<= 1) {
+    if (((state ^ state_) & bit) != 0) {
+      state = state * mult + plus;
+      steps |= bit;
+    }
+    plus = (mult + 1) * plus;
+    mult *= mult;
+  }
+  return 2 * static_cast<uint64_t>(steps) + (earlier.has_spare_ ? 1 : 0) - (has_spare_ ? 1 : 0);
+}
+
 }  // namespace tycho

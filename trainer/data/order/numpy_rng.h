@@ -70,6 +70,15 @@ class NumpyRng {
   void skip_shuffle(size_t num_items) { SwapDraws(*this, num_items).skip(); }
   /// Draws next64() so many times, in a time that does not depend on it.
   void skip64(uint64_t count);
+  /// The same for next32().
+  void skip32(uint64_t count);
+  /// How many times next32() was drawn since `earlier`, a copy of this one: fewer than 2^64 times.
+  uint64_t words_since(const NumpyRng& earlier) const;
+  /// Whether both draw the same from here on.
+  bool operator==(const NumpyRng& other) const {
+    return state_ == other.state_ && increment_ == other.increment_ && has_spare_ == other.has_spare_ &&
+           (!has_spare_ || spare_ == other.spare_);
+  }
 
  private:
   friend class SwapDraws;

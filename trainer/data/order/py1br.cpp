@@ -29,11 +29,11 @@ std::vector<uint32_t> sizes_of(const std::vector<Block>& blocks) {
 
 class BlockStream final : public ChunkedStream {
  public:
-  BlockStream(NodeSpans spans, std::vector<Block> blocks, const NumpyRng& rng)
+  BlockStream(NodeSpans spans, std::vector<Block> blocks, const NumpyRng& rng, MarkBook& book)
       : spans_(std::move(spans)),
         blocks_(std::move(blocks)),
         size_(size_of(spans_)),
-        shuffles_(sizes_of(blocks_), rng) {
+        shuffles_(sizes_of(blocks_), rng, book) {
     for (size_t i = 0; i < blocks_.size(); ++i)
       longest_ =
           std::max(longest_, static_cast<size_t>(std::max(blocks_[i].end, end_of(i)) - blocks_[i].begin));
@@ -121,7 +121,7 @@ std::vector<Block> draw_blocks(int64_t size, int64_t stagger, int64_t block_size
 }  // namespace
 
 std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> unit_sizes,
-                                                   const Shuffle& shuffle) {
+                                                   const Shuffle& shuffle, MarkBook& book) {
   NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
   auto nodes = shuffled_node_spans(unit_sizes, shuffle.num_canonical_nodes, shuffle.seed, rng);
   std::vector<int64_t> staggers;
@@ -130,7 +130,7 @@ std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> uni
   std::vector<std::unique_ptr<IdStream>> streams;
   for (size_t i = 0; i < nodes.size(); ++i) {
     std::vector<Block> blocks = draw_blocks(size_of(nodes[i]), staggers[i], shuffle.block_size, rng);
-    auto stream = std::make_unique<BlockStream>(std::move(nodes[i]), std::move(blocks), rng);
+    auto stream = std::make_unique<BlockStream>(std::move(nodes[i]), std::move(blocks), rng, book);
     if (i + 1 < nodes.size()) rng = stream->rng_after();
     streams.push_back(std::move(stream));
   }

@@ -34,11 +34,11 @@ struct Shifts {
 class SpreadStream final : public ChunkedStream {
  public:
   /// `rng`: before the ids of this node's spans are shuffled.
-  SpreadStream(NodeSpans spans, BlockSizes sizes, const NumpyRng& rng)
+  SpreadStream(NodeSpans spans, BlockSizes sizes, const NumpyRng& rng, MarkBook& book)
       : spans_(std::move(spans)),
         sizes_(sizes),
         reach_(sizes.high / 2 + 1),
-        shuffles_(sizes_of(spans_), rng),
+        shuffles_(sizes_of(spans_), rng, book),
         first_shift_rng_(shuffles_.after()),
         shift_rng_(first_shift_rng_) {
     for (const IdSpan& span : spans_) {
@@ -209,13 +209,13 @@ class SpreadStream final : public ChunkedStream {
 }  // namespace
 
 std::vector<std::unique_ptr<IdStream>> py1e_nodes(std::span<const uint32_t> unit_sizes,
-                                                  const Shuffle& shuffle) {
+                                                  const Shuffle& shuffle, MarkBook& book) {
   NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
   const BlockSizes sizes(shuffle.block_size);
   auto nodes = shuffled_node_spans(unit_sizes, shuffle.num_canonical_nodes, shuffle.seed, rng);
   std::vector<std::unique_ptr<IdStream>> streams;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    auto stream = std::make_unique<SpreadStream>(std::move(nodes[i]), sizes, rng);
+    auto stream = std::make_unique<SpreadStream>(std::move(nodes[i]), sizes, rng, book);
     if (i + 1 < nodes.size()) rng = stream->rng_after();
     streams.push_back(std::move(stream));
   }

@@ -1,8 +1,10 @@
-// A shard's first shuffle is made anew for each of its pieces: kept are the generator's positions.
+// A shard's first shuffle is made anew for each of its pieces: kept are the generator's positions. Where
+// marks are known, they are drawn from one to the next when the first shard between them is needed.
 #include "trainer/data/order/py2s.h"
 
 #include <algorithm>
 #include <future>
+#include <numeric>
 #include <utility>
 
 #include "trainer/data/order/canonical_nodes.h"
@@ -12,8 +14,19 @@
 namespace tycho {
 namespace {
 
-/// The generator before the first shuffle of each unit.
-using UnitRngs = std::shared_future<std::vector<NumpyRng>>;
+/// The generator before the first shuffle of each unit, for stretches of units.
+class UnitRngs {
+ public:
+  UnitRngs(const std::vector<IdSpan>& units, const NumpyRng& rng, MarkBook& book);
+  NumpyRng before(size_t unit) const {
+    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), unit);
+    return rngs_[static_cast<size_t>(after - firsts_.begin()) - 1].get()[unit - *(after - 1)];
+  }
+
+ private:
+  std::vector<size_t> firsts_;  // unit of each stretch
+  std::vector<std::shared_future<std::vector<NumpyRng>>> rngs_;
+};
 
 /// Part of a unit's first shuffle.
 struct Piece {
@@ -28,12 +41,12 @@ std::vector<uint32_t> sizes_of(const std::vector<Piece>& pieces) {
 
 class PieceStream final : public ChunkedStream {
  public:
-  PieceStream(std::shared_ptr<const std::vector<IdSpan>> units, UnitRngs unit_rngs, std::vector<Piece> pieces,
-              const NumpyRng& rng)
+  PieceStream(std::shared_ptr<const std::vector<IdSpan>> units, std::shared_ptr<const UnitRngs> unit_rngs,
+              std::vector<Piece> pieces, const NumpyRng& rng, MarkBook& book)
       : units_(std::move(units)),
         unit_rngs_(std::move(unit_rngs)),
         pieces_(std::move(pieces)),
-        shuffles_(sizes_of(pieces_), rng) {}
+        shuffles_(sizes_of(pieces_), rng, book) {}
   /// The generator after all shuffles.
   NumpyRng rng_after() { return shuffles_.after(); }
 
@@ -45,7 +58,7 @@ class PieceStream final : public ChunkedStream {
     const IdSpan unit = (*units_)[piece.unit];
     chunk.resize(unit.size());
     count_up(chunk, unit.begin);
-    NumpyRng(unit_rngs_.get()[piece.unit]).shuffle(std::span<uint32_t>(chunk));
+    unit_rngs_->before(piece.unit).shuffle(std::span<uint32_t>(chunk));
     std::copy(chunk.begin() + static_cast<int64_t>(piece.begin),
               chunk.begin() + static_cast<int64_t>(piece.end), chunk.begin());
     chunk.resize(piece.end - piece.begin);
@@ -59,28 +72,36 @@ class PieceStream final : public ChunkedStream {
 
  private:
   std::shared_ptr<const std::vector<IdSpan>> units_;
-  UnitRngs unit_rngs_;
+  std::shared_ptr<const UnitRngs> unit_rngs_;
   std::vector<Piece> pieces_;
   ShuffleSeries shuffles_;
   size_t at_ = 0;
 };
 
-/// The first shuffles do not depend on those of the epoch, so that two cores can draw to skip both.
-UnitRngs draw_first_shuffles(const std::vector<IdSpan>& units, const NumpyRng& rng) {
-  auto draw = [sizes = sizes_of(units), rng = NumpyRng(rng)]() mutable {
-    std::vector<NumpyRng> before;
-    before.reserve(sizes.size());
-    for (const uint32_t size : sizes) {
-      before.push_back(rng);
-      rng.skip_shuffle(size);
-    }
-    return before;
-  };
+// Without marks there is one stretch. The first shuffles do not depend on those of the epoch, so that two
+// cores can draw to skip both.
+UnitRngs::UnitRngs(const std::vector<IdSpan>& units, const NumpyRng& rng, MarkBook& book) {
   constexpr uint32_t kWorthAThread = 1 << 20;  // ids, which take a millisecond
-  uint64_t num_ids = 0;
-  for (const IdSpan& unit : units) num_ids += unit.size();
-  const auto here = std::launch::deferred, anywhere = std::launch::async | here;
-  return std::async(num_ids < kWorthAThread ? here : anywhere, std::move(draw)).share();
+  const ShuffleSeries series(sizes_of(units), rng, book);
+  if (book.use() == MarkBook::Use::kRead) series.check_last_mark();
+  const auto marks = series.marks();
+  for (size_t i = 0; i < marks.size() && marks[i].shuffle < units.size(); ++i) {
+    const size_t first = marks[i].shuffle, end = i + 1 < marks.size() ? marks[i + 1].shuffle : units.size();
+    const auto sizes = series.sizes().subspan(first, end - first);
+    auto draw = [sizes = std::vector(sizes.begin(), sizes.end()), rng = marks[i].rng]() mutable {
+      std::vector<NumpyRng> before;
+      before.reserve(sizes.size());
+      for (const uint32_t size : sizes) {
+        before.push_back(rng);
+        rng.skip_shuffle(size);
+      }
+      return before;
+    };
+    const bool is_long = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0}) >= kWorthAThread;
+    const auto here = std::launch::deferred, anywhere = std::launch::async | here;
+    firsts_.push_back(first);
+    rngs_.push_back(std::async(is_long && marks.size() == 1 ? anywhere : here, std::move(draw)).share());
+  }
 }
 
 /// Positions in the list of all shuffled units, cut like ids.
@@ -102,16 +123,16 @@ std::vector<std::vector<Piece>> cut_pieces(const std::vector<IdSpan>& units, int
 }  // namespace
 
 std::vector<std::unique_ptr<IdStream>> py2s_nodes(std::span<const uint32_t> unit_sizes,
-                                                  const Shuffle& shuffle) {
+                                                  const Shuffle& shuffle, MarkBook& book) {
   NumpyRng run_rng(shuffle.seed);
   const auto units = std::make_shared<std::vector<IdSpan>>(unit_spans(unit_sizes));
   run_rng.shuffle(std::span(*units));
-  const UnitRngs unit_rngs = draw_first_shuffles(*units, run_rng);
+  const auto unit_rngs = std::make_shared<UnitRngs>(*units, run_rng, book);
   NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
   std::vector<std::unique_ptr<IdStream>> streams;
   for (std::vector<Piece>& pieces : cut_pieces(*units, shuffle.num_canonical_nodes)) {
     rng.shuffle(std::span(pieces));
-    auto stream = std::make_unique<PieceStream>(units, unit_rngs, std::move(pieces), rng);
+    auto stream = std::make_unique<PieceStream>(units, unit_rngs, std::move(pieces), rng, book);
     if (streams.size() + 1 < static_cast<size_t>(shuffle.num_canonical_nodes)) rng = stream->rng_after();
     streams.push_back(std::move(stream));
   }

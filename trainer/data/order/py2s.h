@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "trainer/data/order/id_stream.h"
+#include "trainer/data/order/order_marks.h"
 #include "trainer/data/order/shuffle.h"
 
 namespace tycho {
 
-/// As shuffled_nodes().
+/// As shuffled_nodes(), with the marks of a book.
 std::vector<std::unique_ptr<IdStream>> py2s_nodes(std::span<const uint32_t> unit_sizes,
-                                                  const Shuffle& shuffle);
+                                                  const Shuffle& shuffle, MarkBook& book);
 
 }  // namespace tycho

@@ -50,7 +50,7 @@ SampleOrder::SampleOrder(OrderSpec spec) : spec_(std::move(spec)) {
 }
 
 void SampleOrder::check_sizes() const {
-  const bool pooled = spec_.batching == BatchingMethod::kRandom;
+  const bool pooled = pools_streams();
   for (size_t i = 0; i < (pooled ? 1 : wanted_.size()); ++i) {
     const std::string what = pooled ? "an epoch" : fmt::format("an epoch of stream {}", spec_.names[i]);
     const int64_t samples = pooled ? epoch_size_ : wanted_[i];
@@ -169,20 +169,35 @@ uint64_t SampleOrder::labels_seed(int64_t epoch) const {
   return spec_.seed + (changes ? static_cast<uint64_t>(epoch) : 0);
 }
 
-std::unique_ptr<IdStream> SampleOrder::flat(const EpochSamples& samples, int64_t epoch, int64_t block_size,
-                                            const RankGrid& grid) const {
-  auto nodes = spec_.shuffle ? shuffled_nodes(samples.unit_sizes(), {spec_.algo, spec_.num_canonical_nodes,
-                                                                     spec_.seed, epoch, block_size})
+EpochSamples SampleOrder::samples_of(int64_t epoch, size_t stream) const {
+  return {spec_.streams, wanted_, sampling_of(epoch), pools_streams() ? -1 : static_cast<int>(stream)};
+}
+
+Shuffle SampleOrder::shuffle_of(int64_t epoch, size_t stream) const {
+  const int64_t block_size = pools_streams() ? spec_.block_size : block_size_of(stream);
+  return {spec_.algo, spec_.num_canonical_nodes, spec_.seed, epoch, block_size, spec_.between_marks};
+}
+
+std::unique_ptr<IdStream> SampleOrder::flat(const EpochSamples& samples, const Shuffle& shuffle,
+                                            const RankGrid& grid, const OrderMarks& known) const {
+  auto nodes = spec_.shuffle ? shuffled_nodes(samples.unit_sizes(), shuffle, known)
                              : nodes_in_order(samples.size(), spec_.num_canonical_nodes);
   return make_flat_order(std::move(nodes), samples.size(), grid);
 }
 
-std::unique_ptr<IdStream> SampleOrder::epoch(int64_t epoch) const {
-  const Sampling sampling = sampling_of(epoch);
+OrderMarks SampleOrder::marks(int64_t epoch, const OrderMarks& known) const {
+  OrderMarks marks;
+  if (!spec_.shuffle || spec_.algo == ShuffleAlgo::kNaive) return marks;
+  for (size_t i = 0; i < (pools_streams() ? 1 : wanted_.size()); ++i)
+    marks.merge(shuffle_marks(samples_of(epoch, i).unit_sizes(), shuffle_of(epoch, i), known));
+  return marks;
+}
+
+std::unique_ptr<IdStream> SampleOrder::epoch(int64_t epoch, const OrderMarks& known) const {
   const RankGrid& grid = spec_.grid;
-  if (spec_.batching == BatchingMethod::kRandom) {
-    auto samples = std::make_shared<EpochSamples>(spec_.streams, wanted_, sampling);
-    auto ids = flat(*samples, epoch, spec_.block_size, grid);
+  if (pools_streams()) {
+    auto samples = std::make_shared<EpochSamples>(samples_of(epoch, 0));
+    auto ids = flat(*samples, shuffle_of(epoch, 0), grid, known);
     return pooled_batches({std::move(ids), std::move(samples)}, grid);
   }
   const bool stratified = spec_.batching == BatchingMethod::kStratified;
@@ -193,8 +208,8 @@ std::unique_ptr<IdStream> SampleOrder::epoch(int64_t epoch) const {
                              grid.ranks_per_node};
   std::vector<OrderedStream> streams;
   for (size_t i = 0; i < wanted_.size(); ++i) {
-    auto samples = std::make_shared<EpochSamples>(spec_.streams, wanted_, sampling, static_cast<int>(i));
-    auto ids = flat(*samples, epoch, block_size_of(i), arranged);
+    auto samples = std::make_shared<EpochSamples>(samples_of(epoch, i));
+    auto ids = flat(*samples, shuffle_of(epoch, i), arranged, known);
     streams.push_back({std::move(ids), std::move(samples)});
   }
   if (stratified) return stratified_batches(std::move(streams), batch_parts());

@@ -10,6 +10,7 @@
 #include "trainer/data/order/epoch_samples.h"
 #include "trainer/data/order/flat_order.h"
 #include "trainer/data/order/id_stream.h"
+#include "trainer/data/order/order_marks.h"
 #include "trainer/data/order/shuffle.h"
 #include "trainer/data/order/stream_weights.h"
 
@@ -31,6 +32,7 @@ struct OrderSpec {
   int64_t global_sequences = 1;
   /// Ranks that batches are arranged for; they must divide global_sequences.
   RankGrid grid;
+  int64_t between_marks = Shuffle().between_marks;
 };
 
 /// Immutable. What it orders are stored samples, numbered through all streams.
@@ -45,8 +47,13 @@ class SampleOrder {
   /// Samples that a resumed epoch can begin at: whole batches where batches are composed by stream.
   int64_t start_at(int64_t sample) const;
   /// The samples of an epoch. Read a global batch at a time: first the samples of rank 0 of the grid, then
-  /// those of rank 1, …; skip to a start_at().
-  std::unique_ptr<IdStream> epoch(int64_t epoch) const;
+  /// those of rank 1, …; skip to a start_at(). It is the same with and without marks, but those of marks()
+  /// make skipping quick.
+  std::unique_ptr<IdStream> epoch(int64_t epoch, const OrderMarks& known = {}) const;
+  /// Marks of the epoch: a small fraction of what its order takes to draw, in time that grows with it (0.9 ns
+  /// for each sample on the processor of bench/results/sample_order.md). Those among `known` are not drawn
+  /// again.
+  OrderMarks marks(int64_t epoch, const OrderMarks& known = {}) const;
   const std::vector<StreamShare>& shares() const { return shares_; }
 
  private:
@@ -57,9 +64,12 @@ class SampleOrder {
   int64_t compute_length() const;
   Sampling sampling_of(int64_t epoch) const;
   uint64_t labels_seed(int64_t epoch) const;
+  bool pools_streams() const { return spec_.batching == BatchingMethod::kRandom; }
+  EpochSamples samples_of(int64_t epoch, size_t stream) const;
   int64_t block_size_of(size_t stream) const;
-  std::unique_ptr<IdStream> flat(const EpochSamples& samples, int64_t epoch, int64_t block_size,
-                                 const RankGrid& grid) const;
+  Shuffle shuffle_of(int64_t epoch, size_t stream) const;
+  std::unique_ptr<IdStream> flat(const EpochSamples& samples, const Shuffle& shuffle, const RankGrid& grid,
+                                 const OrderMarks& known) const;
 
   OrderSpec spec_;
   std::vector<StreamShare> shares_;

@@ -68,6 +68,26 @@ TEST(NumpyRngTest, SkippingLandsWhereDrawingDoes) {
   }
 }
 
+TEST(NumpyRngTest, WordsAreCountedAndSkippedInOneStep) {
+  for (const bool half : {false, true})
+    for (const uint64_t count : {0, 1, 2, 3, 4, 5, 63, 64, 1000, 100001}) {
+      NumpyRng drawn(7);
+      if (half) drawn.next32();
+      const NumpyRng before = drawn;
+      NumpyRng skipped = before;
+      for (uint64_t i = 0; i < count; ++i) drawn.next32();
+      EXPECT_EQ(drawn.words_since(before), count);
+      EXPECT_EQ(drawn == skipped, count == 0);
+      skipped.skip32(count);
+      EXPECT_EQ(drawn, skipped) << count;
+      EXPECT_EQ(drawn.next32(), skipped.next32()) << count;
+      EXPECT_EQ(drawn.next64(), skipped.next64()) << count;
+    }
+  NumpyRng far(7);
+  far.skip32(uint64_t{1} << 40);
+  EXPECT_EQ(far.words_since(NumpyRng(7)), uint64_t{1} << 40);
+}
+
 /// Generator.shuffle as NumPy writes it: a draw, then a swap.
 std::vector<uint32_t> shuffled_one_by_one(NumpyRng& rng, size_t count) {
   std::vector<uint32_t> items(count);

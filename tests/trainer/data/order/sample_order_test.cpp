@@ -67,8 +67,8 @@ using Samples = std::vector<uint32_t>;
 
 /// Batch after batch, the samples of each rank, from `first_batch` on.
 std::vector<Samples> samples_of_ranks(const SampleOrder& order, const OrderSpec& spec, int64_t epoch,
-                                      int64_t first_batch = 0) {
-  const auto stream = order.epoch(epoch);
+                                      int64_t first_batch = 0, const OrderMarks& marks = {}) {
+  const auto stream = order.epoch(epoch, marks);
   stream->skip(first_batch * spec.global_sequences);
   const auto ranks = static_cast<size_t>(spec.grid.num_ranks());
   std::vector<Samples> of_ranks(ranks);
@@ -127,6 +127,34 @@ TEST(SampleOrderTest, AnEpochCanBeginAtAnyBatch) {
       }
     }
   }
+}
+
+TEST(SampleOrderTest, MarksDoNotChangeTheOrder) {
+  size_t with_marks = 0;
+  for (const Json& one : orders()) {
+    SCOPED_TRACE(one.at("name").get<std::string>());
+    OrderSpec spec = spec_of(one);
+    const int64_t batches = SampleOrder(spec).length() / spec.global_sequences;
+    for (const int64_t between : {1, 40}) {
+      spec.between_marks = between;
+      const SampleOrder order(spec);
+      const OrderMarks marks = order.marks(1);
+      with_marks += marks.empty() ? 0 : 1;
+      if (between == 1) {
+        EXPECT_EQ(marks.empty(), !spec.shuffle || spec.algo == ShuffleAlgo::kNaive);
+      }
+      EXPECT_EQ(order.marks(1, marks), marks);
+      for (const int64_t first : {int64_t{0}, int64_t{1}, batches / 2, batches - 1})
+        if (first >= 0 && first < batches) {
+          EXPECT_EQ(samples_of_ranks(order, spec, 1, first, marks), samples_of_ranks(order, spec, 1, first));
+        }
+      if (batches > 0) {
+        EXPECT_EQ(samples_of_ranks(order, spec, 2, 0, marks), samples_of_ranks(order, spec, 2))
+            << "marks of another epoch";
+      }
+    }
+  }
+  EXPECT_GE(with_marks, 100u);
 }
 
 /// Steps of ranks on any number of machines hold the same samples, as long as the canonical nodes stay.

@@ -1,12 +1,14 @@
 // Shuffles against mosaicml-streaming's (tests/golden/make_order_goldens.py).
 #include "trainer/data/order/shuffle.h"
 
+#include <bit>
 #include <cmath>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/json.h"
 #include "trainer/data/order/canonical_nodes.h"
+#include "trainer/data/order/shuffle_series.h"
 #include "trainer/data/order/spread_buckets.h"
 
 namespace tycho {
@@ -26,9 +28,9 @@ int64_t total(const std::vector<uint32_t>& units) {
 
 /// The ids of all canonical nodes, read `step` at a time after `skipped` of each.
 std::vector<uint32_t> ids_of(const std::vector<uint32_t>& units, const Shuffle& shuffle,
-                             int64_t step = 1 << 30, int64_t skipped = 0) {
+                             int64_t step = 1 << 30, int64_t skipped = 0, const OrderMarks& marks = {}) {
   const int64_t all = total(units), nodes = shuffle.num_canonical_nodes;
-  const auto streams = shuffled_nodes(units, shuffle);
+  const auto streams = shuffled_nodes(units, shuffle, marks);
   std::vector<uint32_t> ids;
   for (int64_t node = 0; node < nodes; ++node) {
     int64_t left = all * (node + 1) / nodes - all * node / nodes - skipped;
@@ -88,6 +90,110 @@ TEST(ShuffleTest, AnyPositionCanBeSkippedTo) {
         EXPECT_EQ(ids_of(units, shuffle, 100, skipped), expected) << enum_name(algo) << " " << skipped;
       }
     }
+}
+
+TEST(ShuffleTest, MarksLeadToTheSameIds) {
+  std::vector<uint32_t> units;
+  for (uint32_t i = 0; i < 300; ++i) units.push_back(1 + i * 2741 % 8000);
+  const int64_t all = total(units);
+  for (const ShuffleAlgo algo : kAll)
+    for (const int64_t nodes : {1, 3, 64})
+      for (const int64_t between : {1, 10000, 1 << 19}) {
+        const Shuffle shuffle = {algo, nodes, 5, 2, 50000, between};
+        const OrderMarks marks = shuffle_marks(units, shuffle);
+        for (const int64_t skipped : {int64_t{0}, all / nodes / 2, all / nodes - 1})
+          ASSERT_EQ(ids_of(units, shuffle, 700, skipped, marks), ids_of(units, shuffle, 700, skipped))
+              << enum_name(algo) << " " << nodes << " " << between << " " << skipped;
+      }
+}
+
+// Where the words of all shuffles are known by their sum, as NumPy's generator draws them.
+TEST(ShuffleTest, MarksCountTheWordsThatShufflesDraw) {
+  const std::vector<uint32_t> units = {50, 70, 60, 20};
+  const Shuffle shuffle = {ShuffleAlgo::kPy1s, 1, 5, 2, 0, 100};
+  NumpyRng rng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch));
+  const NodeSpans spans = shuffled_node_spans(units, 1, shuffle.seed, rng)[0];
+  std::vector<uint64_t> expected = {0};
+  size_t items = 0;
+  for (const IdSpan& span : spans) {
+    if (items >= 100) expected.push_back(0), items = 0;
+    items += span.size();
+    for (uint32_t i = static_cast<uint32_t>(span.size()) - 1; i > 0; --i) {
+      uint32_t word = 0;
+      do {
+        word = rng.next32() & UINT32_MAX >> std::countl_zero(i);
+        ++expected.back();
+      } while (word > i);
+    }
+  }
+  const OrderMarks marks = shuffle_marks(units, shuffle);
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(marks.begin()->second, expected);
+}
+
+TEST(ShuffleTest, MarksOfAnotherShuffleAreNotUsed) {
+  const std::vector<uint32_t> units(20, 500);
+  const Shuffle shuffle = {ShuffleAlgo::kPy1e, 2, 5, 2, 3000, 1000};
+  std::vector<Shuffle> others(6, shuffle);
+  others[0].algo = ShuffleAlgo::kPy1s, others[1].num_canonical_nodes = 1, others[2].seed = 6;
+  others[3].epoch = 3, others[4].block_size = 2000, others[5].between_marks = 2000;
+  const std::string key = shuffle_marks(units, shuffle).begin()->first;
+  for (const Shuffle& other : others) EXPECT_NE(shuffle_marks(units, other).begin()->first, key);
+  std::vector<uint32_t> longer = units;
+  longer.back() = 501;
+  EXPECT_NE(shuffle_marks(longer, shuffle).begin()->first, key);
+  const OrderMarks wrong = shuffle_marks(units, others[3]);
+  EXPECT_EQ(ids_of(units, shuffle, 100, 0, wrong), ids_of(units, shuffle, 100));
+  EXPECT_TRUE(shuffle_marks(std::vector<uint32_t>(1, 999), shuffle).empty()) << "sooner drawn than read";
+}
+
+TEST(ShuffleTest, DamagedMarksAreNotUsed) {
+  const std::vector<uint32_t> units(100, 500);
+  for (const ShuffleAlgo algo : kAll) {
+    const Shuffle shuffle = {algo, 4, 5, 2, 6000, 1 << 13};
+    const std::vector<uint32_t> expected = ids_of(units, shuffle);
+    for (const auto& [key, words] : shuffle_marks(units, shuffle)) {
+      ASSERT_GE(words.size(), 4u);
+      std::vector<std::vector<uint64_t>> damaged = {{}, {words.begin(), words.end() - 1}, words};
+      damaged.back().push_back(1);
+      for (size_t i = 0; i < words.size(); ++i) {
+        damaged.push_back(words);
+        damaged.back()[i] ^= uint64_t{1} << 5 * i;
+      }
+      for (const auto& wrong : damaged)
+        EXPECT_EQ(ids_of(units, shuffle, 1 << 30, 0, {{key, wrong}}), expected);
+      EXPECT_EQ(ids_of(units, shuffle, 1 << 30, 0, {{"0" + key.substr(1), words}, {"x", {}}}), expected);
+    }
+  }
+}
+
+// A series checks the marks it is given, should shuffles ever draw otherwise than when they were noted.
+TEST(ShuffleTest, ASeriesRefusesMarksThatLeadElsewhere) {
+  const std::vector<uint32_t> sizes(100, 5000);
+  MarkBook noted(MarkBook::Use::kNote, 1 << 16);
+  ShuffleSeries(sizes, NumpyRng(3), noted);
+  const std::vector<uint64_t> words = noted.words();
+  ASSERT_EQ(words.size(), 8u);
+  const auto read = [&](const std::vector<uint64_t>& given) {
+    MarkBook book(MarkBook::Use::kRead, 1 << 16, given);
+    ShuffleSeries series(sizes, NumpyRng(3), book);
+    NumpyRng rng(3);
+    for (const uint32_t size : sizes) rng.skip_shuffle(size);
+    EXPECT_EQ(series.after(), rng);
+  };
+  read(words);
+  const auto expect_refused = [&](const std::vector<uint64_t>& wrong) {
+    testing::expect_error(ExitCode::kUnusable, {"order_marks", "damaged", "another one"},
+                          [&] { read(wrong); });
+  };
+  for (size_t i = 0; i < words.size(); ++i)
+    for (const int64_t moved : {-3000, -1, 1, 3000}) {
+      std::vector<uint64_t> wrong = words;
+      wrong[i] += static_cast<uint64_t>(moved);
+      SCOPED_TRACE(fmt::format("{} by {}", i, moved));
+      expect_refused(wrong);
+    }
+  expect_refused({words.begin(), words.end() - 1});
 }
 
 TEST(ShuffleTest, EveryIdComesOnce) {
