@@ -40,8 +40,10 @@ Json bench_json(const DataBenchReport& report, const LoaderShape& shape) {
 
 void print_bench(const DataConfig& data, const DataBenchReport& report, const LoaderShape& shape) {
   const auto tokens = static_cast<double>(report.tokens);
-  fmt::print("{}: {} batches of {} sequences of {} tokens in {:.2f} s\n", data.place(), report.batches,
-             shape.global_sequences / shape.num_ranks, shape.seq_len, report.seconds);
+  const bool trimmed = report.tokens < report.samples * shape.seq_len;
+  fmt::print("{}: {} batches of {} sequences of {}{} tokens in {:.2f} s\n", data.place(), report.batches,
+             shape.global_sequences / shape.num_ranks, trimmed ? "up to " : "", shape.seq_len,
+             report.seconds);
   fmt::print("speed     {} tokens/s; {} for each second of one core\n", human_count(tokens / report.seconds),
              human_count(tokens / report.cpu_s));
   fmt::print("start     {:.2f} s until the first batch\n", report.open_s);
