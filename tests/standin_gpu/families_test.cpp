@@ -72,6 +72,40 @@ TEST_P(Families, TrainAsOnACpuOnOneRankAndOnTwo) {
   expect_same_run(drops ? "two_on_cpu" : "cpu", "two", c.tolerance);
 }
 
+class TrimmedRows : public StandinTest {
+ protected:
+  /// Prompts with responses of up to a hundred bytes, in batches of 64 to 128 tokens.
+  std::string in_trimmed_rows(const std::string& model) const {
+    std::ofstream rows(folder_ / "rows.jsonl");
+    for (int i = 0; i < 64; ++i)
+      rows << R"({"prompt": "count", "response": ")"
+           << std::string(static_cast<size_t>(3 + i * 37 % 100), '7') << "\"}\n";
+    const std::string data = "path = \"rows.jsonl\", eos_token_id = 0, trim_padding = true";
+    return recipe_of(model, "r.seq_len = 256\nr.train_data = t.data.chat { " + data +
+                                ", bucket_batches = 4 }\nr.eval_data = { dev = t.data.chat { " + data +
+                                " } }\n" + kInBf16);
+  }
+};
+
+TEST_F(TrimmedRows, TrainAsOnACpuOnOneRankAndOnTwo) {
+  for (const char* model :
+       {"llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }",
+        "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 256, positions = \"alibi\" "
+        "}"}) {
+    SCOPED_TRACE(model);
+    write(in_trimmed_rows(model));
+    for (const char* name : {"cpu", "cuda", "two"}) std::filesystem::remove_all(folder_ / name);
+    for (const char* device : {"cpu", "cuda"}) {
+      const Outcome one = train(device, device);
+      ASSERT_EQ(one.code, 0) << one.output;
+    }
+    expect_same_run("cpu", "cuda", kBf16);
+    const Outcome two = run(2, "two", "device=cuda");
+    ASSERT_EQ(two.code, 0) << two.output;
+    expect_same_run("cpu", "two", kBf16);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, Families, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 

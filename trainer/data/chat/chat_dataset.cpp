@@ -47,6 +47,14 @@ std::vector<std::string> files_of(const ChatConfig& config) {
   return list_documents({config.path}, {".jsonl", ".parquet"});
 }
 
+/// How rows become batches: readers ask the data set's config.
+std::string batches_identity(const ChatConfig& config) {
+  const NumberOrAuto ratio = config.packing_ratio.value_or(NumberOrAuto{0, false});
+  return fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}", ratio.is_auto, ratio.value, config.packing_groups,
+                     config.max_leftover_rows.value_or(-1), config.shuffle, config.shuffle_seed.value_or(-1),
+                     config.trim_padding, config.bucket_batches);
+}
+
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
   std::string text =
@@ -57,7 +65,7 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
                   static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
   text += "|" + stamp(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
   for (const std::string& path : files_of(config)) text += "|" + stamp(path);
-  return text;
+  return text + batches_identity(config);
 }
 
 }  // namespace

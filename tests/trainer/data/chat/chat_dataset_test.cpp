@@ -236,6 +236,19 @@ TEST_F(ChatDatasetTest, TrimmedBatchesAreTheSameOnAnyNumberOfRanksAndAfterAResum
       << rows.summary();
 }
 
+TEST_F(ChatDatasetTest, ReadersOfTheSameFileKeepTheirOwnConfigs) {
+  write_rows(9);
+  const auto trimmed = [&](bool trim) {
+    ChatConfig config = config_;
+    config.trim_padding = trim;
+    return open_rows({{config}}, shape_);
+  };
+  const auto whole = trimmed(false), narrow = trimmed(true), again = trimmed(false);
+  EXPECT_TRUE(whole->trimmed_lengths().empty());
+  EXPECT_EQ(narrow->trimmed_lengths().size(), 9u);
+  EXPECT_TRUE(again->trimmed_lengths().empty());
+}
+
 TEST_F(ChatDatasetTest, RowsWithoutASampleHaveNoTarget) {
   write_rows(3);
   for (const bool pack : {false, true}) {
