@@ -1,5 +1,5 @@
 # The Lua border, the command line, and the Lua specs.
-tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp bindings/define/standard_functions_test.cpp bindings/define/watch_test.cpp LIBS bindings_define)
+tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp bindings/define/row_function_test.cpp bindings/define/standard_functions_test.cpp bindings/define/watch_test.cpp LIBS bindings_define)
 tycho_test(strings_test SOURCES bindings/define/pattern_test.cpp bindings/define/strings_test.cpp LIBS bindings_define)
 tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
@@ -15,7 +15,7 @@ tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/ctl_test.cpp host/verbs/diff_test.cpp
-  host/data/contents_test.cpp host/data/preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/plan/schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/data/contents_test.cpp host/data/map_test.cpp host/data/preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/plan/schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
   host/shipped_recipes_test.cpp LIBS base)
 tycho_test(mesh_table_test SOURCES host/mesh_table_test.cpp LIBS base)
 # The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.

@@ -1,6 +1,7 @@
 // tycho data: converts text and JSONL to data sets, and says what is in data sets.
 #include "host/data/contents.h"
 #include "host/data/convert.h"
+#include "host/data/map.h"
 #include "host/data/preload.h"
 #include "host/text_table.h"
 #include "host/verb.h"
@@ -18,11 +19,14 @@ const VerbSpec kDataSpec = {
     "       tycho data stats DIR | INPUT ...\n"
     "       tycho data sample DIR\n"
     "       tycho data merge DIR [FOLDER ...]\n"
+    "       tycho data map FUNCTION.lua INPUT ... --out FILE.jsonl\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
     "Converts text, JSONL, CSV and conversations, also .gz and .zst, and Parquet to MDS shards; shows, "
     "counts and "
-    "checks what a data set contains; joins data sets; copies remote data to a disk of this machine.",
+    "checks what a data set contains; joins data sets; makes rows of finetuning data by a Lua function; "
+    "copies "
+    "remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data convert sft.jsonl --chat --out data/sft\n"
@@ -32,11 +36,12 @@ const VerbSpec kDataSpec = {
     "  tycho data stats books/ c4.jsonl.gz --tokenizer tokenizer.json\n"
     "  tycho data sample data/books/train --from 100 --number 2\n"
     "  tycho data merge data/web 2023 2024\n"
+    "  tycho data map rows.lua raw.jsonl --out sft.jsonl\n"
     "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
     {{"tokenizer",
       "convert: a tokenizer.json. stats, sample: instead of the data set's own; of texts, counts tokens.",
       "FILE"},
-     {"out", "convert: folder of the new data set.", "DIR"},
+     {"out", "convert: folder of the new data set. map: the file that is written.", "DIR"},
      {"chat",
       "convert: lines of JSONL, or rows of Parquet, are conversations, or prompts with responses. They stay "
       "text, or become "
@@ -130,6 +135,7 @@ int run_data(const Arguments& arguments) {
                        {"stats", show_data_stats},
                        {"sample", show_samples},
                        {"merge", merge_data},
+                       {"map", map_data},
                        {"preload", preload_data}});
 }
 

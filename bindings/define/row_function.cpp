@@ -1,0 +1,71 @@
+// One Lua state for all rows: what the function keeps from row to row is its own affair.
+#include "bindings/define/row_function.h"
+
+#include <filesystem>
+
+#include "bindings/define/native.h"
+#include "bindings/define/watch.h"
+#include "trainer/base/error.h"
+
+namespace tycho {
+namespace {
+
+constexpr char kExample[] =
+    "return function(row) return { prompt = row.question, response = row.answer } end";
+
+/// Modules beside the file come first.
+void search_beside(lua_State* L, const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "path");
+  const std::string path = (folder.empty() ? "." : folder) + "/?.lua;" + lua_tostring(L, -1);
+  lua_pushlstring(L, path.data(), path.size());
+  lua_setfield(L, -3, "path");
+  lua_pop(L, 2);
+}
+
+}  // namespace
+
+RowFunction::RowFunction(const std::string& file) : file_(file) {
+  lua_State* L = state_.get();
+  open_library(L);
+  search_beside(L, file);
+  const LuaWatch watch(L, {.what = "the file of the row function"});
+  if (luaL_loadfile(L, file.c_str()) != 0)
+    fail(ExitCode::kUsage, "[{}] cannot be loaded: {}", file, lua_tostring(L, -1));
+  call_lua(L, 0, 1);
+  if (!lua_isfunction(L, -1))
+    fail(ExitCode::kUsage, "[{}] wanted a file that returns a function, given {}; write, for example: {}",
+         file, luaL_typename(L, -1), kExample);
+  function_ = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+std::vector<Json> RowFunction::operator()(const Json& row, const std::string& place) {
+  lua_State* L = state_.get();
+  lua_settop(L, 0);
+  Json result;
+  bool nothing = false;
+  try {
+    const LuaWatch watch(L, {.what = "the row function"});
+    lua_rawgeti(L, LUA_REGISTRYINDEX, function_);
+    push_json(L, row);
+    call_lua(L, 1, 1);
+    nothing = lua_isnil(L, -1) || (lua_isboolean(L, -1) && !lua_toboolean(L, -1));
+    if (!nothing) result = read_json(L, -1);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kInterrupted) throw;
+    throw Error(fmt::format("[{}] {} failed: {}", place, file_, error.what()), ExitCode::kUnusable);
+  }
+  if (nothing) return {};
+  if (result.is_object()) return {std::move(result)};
+  std::vector<Json> rows;
+  if (result.is_array()) rows.assign(result.begin(), result.end());
+  for (const Json& one : rows)
+    if (!one.is_object()) result = one;
+  if (!result.is_array())
+    fail(ExitCode::kUnusable, "[{}] wanted a row, a list of rows, or nil from {}, given {}", place, file_,
+         result.dump());
+  return rows;
+}
+
+}  // namespace tycho

@@ -1,0 +1,120 @@
+// Line by line: the file that is written appears under its name when all of it is there.
+#include "host/data/map.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/define/row_function.h"
+#include "host/data/input_options.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/data/part_file.h"
+#include "trainer/data/text/byte_source.h"
+#include "trainer/data/text/json_line.h"
+
+namespace tycho {
+namespace {
+
+struct MapCounts {
+  int64_t read = 0, written = 0, dropped = 0;
+};
+
+/// Calls with every line that is not blank, and its number.
+void for_each_line(const std::string& path, const std::function<void(std::string_view, int64_t)>& call) {
+  const std::unique_ptr<ByteSource> source = open_bytes(path);
+  std::string piece(size_t{1} << 20, '\0'), line;
+  int64_t number = 0;
+  const auto finish = [&] {
+    ++number;
+    if (line.find_first_not_of(" \t\r") != std::string::npos) call(line, number);
+    line.clear();
+  };
+  while (const size_t size = source->read(piece.data(), piece.size())) {
+    std::string_view rest(piece.data(), size);
+    for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      line += rest.substr(0, end);
+      rest.remove_prefix(end + 1);
+      finish();
+    }
+    line += rest;
+    if (line.size() > kMostLineBytes)
+      fail(ExitCode::kUnusable, "[{}:{}] a line has more than {} MiB; is it JSONL?", path, number + 1,
+           kMostLineBytes >> 20);
+  }
+  finish();
+}
+
+Json row_of(std::string_view line, const std::string& place) {
+  Json row = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!row.is_object())
+    fail(ExitCode::kUnusable, "[{}] wanted an object of JSON, given {}", place,
+         row.is_discarded() ? "text that is no JSON" : row.type_name());
+  return row;
+}
+
+MapCounts write_rows(const InputFiles& files, RowFunction& function, PartFile& part) {
+  part.cut(0);  // of an attempt that was killed
+  MapCounts counts;
+  std::string pending;
+  const auto write = [&](size_t at_least) {
+    if (pending.size() < at_least) return;
+    part.write(pending.data(), pending.size());
+    pending.clear();
+  };
+  for (const InputFile& file : files.files)
+    for_each_line(file.path, [&](std::string_view line, int64_t number) {
+      const std::string place = fmt::format("{}:{}", file.path, number);
+      const std::vector<Json> rows = function(row_of(line, place), place);
+      counts.read += 1;
+      counts.dropped += rows.empty() ? 1 : 0;
+      counts.written += std::ssize(rows);
+      for (const Json& row : rows) pending += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      write(size_t{1} << 20);
+    });
+  write(1);
+  return counts;
+}
+
+}  // namespace
+
+int map_data(const Arguments& arguments) {
+  if (arguments.words.size() < 3)
+    fail(ExitCode::kUsage,
+         "[tycho data] map wants a Lua file and JSONL files or folders: tycho data map rows.lua raw.jsonl "
+         "--out "
+         "sft.jsonl");
+  if (!arguments.has("out")) fail(ExitCode::kUsage, "[tycho data] map wants --out FILE.jsonl");
+  const std::string out = arguments.text("out");
+  Arguments inputs = arguments;
+  inputs.words.erase(inputs.words.begin());
+  InputRules rules = input_rules(arguments);
+  if (rules.extensions.empty()) rules.extensions = {"jsonl", "json"};
+  const InputFiles files = find_input_files({inputs.words.begin() + 1, inputs.words.end()}, rules);
+  for (const InputFile& file : files.files)
+    if (file.format != TextFormat::kJsonl)
+      fail(ExitCode::kUsage, "[tycho data] map reads JSONL, and {} is something else", file.path);
+  RowFunction function(arguments.words[1]);
+  auto part = PartFile::claim(out + ".part", [] { return false; }, {},
+                              {"free room on that disk, or choose another --out", "choose another --out"});
+  MapCounts counts;
+  try {
+    counts = write_rows(files, function, *part);
+  } catch (...) {
+    part->remove();
+    throw;
+  }
+  part->publish(out);
+  if (arguments.has("json")) {
+    fmt::print("{}\n",
+               Json{{"read", counts.read}, {"written", counts.written}, {"dropped", counts.dropped}}.dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} rows of {}, {} left out\n", out, counts.written, counts.read, counts.dropped);
+  return 0;
+}
+
+}  // namespace tycho

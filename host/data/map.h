@@ -1,0 +1,10 @@
+// tycho data map: rows of finetuning data made of other rows by a Lua function.
+#pragma once
+#include "host/arguments.h"
+
+namespace tycho {
+
+/// The subverb; `arguments` as data has them, with "map" as their first word.
+int map_data(const Arguments& arguments);
+
+}  // namespace tycho
