@@ -2,6 +2,6 @@
 tycho_test(plan_test LIBS plan SOURCES trainer/plan/estimate_test.cpp trainer/plan/memory_limits_test.cpp
   trainer/plan/mesh_choice_test.cpp trainer/plan/mesh_drawing_test.cpp
   trainer/plan/micro_batch_choice_test.cpp trainer/plan/cp_choice_test.cpp trainer/plan/plan_test.cpp trainer/plan/step_time_test.cpp
-  trainer/plan/region_traffic_test.cpp)
+  trainer/plan/region_traffic_test.cpp trainer/plan/large_orders_test.cpp)
 tycho_test(pipeline_test LIBS pipeline SOURCES trainer/pipeline/drawing_test.cpp trainer/pipeline/program_test.cpp
   trainer/pipeline/schedule_test.cpp trainer/pipeline/simulation_test.cpp trainer/pipeline/validity_test.cpp)

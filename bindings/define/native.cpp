@@ -191,9 +191,10 @@ int check_tree(lua_State* L) {
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
     if (problems.empty() && with_files)
-      for (const auto& missing_ones : {missing_files(config), missing_task_files(config.icl)})
-        for (const ConfigProblem& missing : missing_ones)
-          list.push_back({{"path", missing.path}, {"message", missing.message}, {"warning", true}});
+      for (const auto& warnings :
+           {missing_files(config), missing_task_files(config.icl), large_orders(config)})
+        for (const ConfigProblem& one : warnings)
+          list.push_back({{"path", one.path}, {"message", one.message}, {"warning", true}});
     push_json(L, list);
     return 1;
   });

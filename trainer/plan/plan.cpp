@@ -11,6 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/chat_rows.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/layout/decoder_layout.h"
@@ -257,6 +258,28 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
         {"resume", config.resume + " does not exist yet, but a run resumes from it: it wants a checkpoint, a "
                                    "run, or a run's checkpoints"});
   return missing;
+}
+
+std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
+  std::vector<ConfigProblem> large;
+  const auto look = [&](const DataConfig& data, const std::string& path) {
+    if (!shuffles_one_list(data)) return;
+    const auto& mds = data.as<MdsConfig>();
+    if (mds.is_remote() || !missing_data(mds).empty()) return;
+    try {
+      const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+      const int64_t samples =
+          count_samples(data, shape, {.global_sequences = global_batch_sequences(config)});
+      if (std::string text = one_list_warning(data, samples); !text.empty())
+        large.push_back({path + ".shuffle_algo", std::move(text)});
+    } catch (const Error&) {
+      // What is wrong with the data is said by the plan and by a run.
+    }
+  };
+  look(config.train_data, "train_data");
+  for (size_t i = 0; i < config.data_stages.size(); ++i)
+    look(config.data_stages[i].data, fmt::format("data_stages[{}].data", i + 1));
+  return large;
 }
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {

@@ -70,6 +70,8 @@ std::vector<ConfigProblem> check_parameters(const TrainConfig& config);
 std::vector<ConfigProblem> check_files(const TrainConfig& config);
 /// Files that a run will need and that do not exist now. They may be created before it starts.
 std::vector<ConfigProblem> missing_files(const TrainConfig& config);
+/// Orders of training data on this machine that take much memory and time to begin with.
+std::vector<ConfigProblem> large_orders(const TrainConfig& config);
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});

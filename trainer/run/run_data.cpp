@@ -4,6 +4,7 @@
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/chat_rows.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
@@ -70,6 +71,18 @@ void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<c
                    "the chat template is another one than that of " + candidates.front().path +
                        ": conversations have another text from here on",
                    Json::object());
+}
+
+void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& reporter) {
+  const auto report = [&](const std::string& name, const DataConfig& data, int64_t samples) {
+    if (const std::string text = one_list_warning(data, samples); !text.empty())
+      reporter.event("warning", fmt::format("{}.shuffle_algo: {}", name, text), Json::object());
+  };
+  report("train_data", config.train_data, num_samples);
+  const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  for (const DataStageConfig& stage : config.data_stages)
+    if (shuffles_one_list(stage.data))
+      report("data_stages." + stage.name, stage.data, count_samples(stage.data, shape, order_shape(config)));
 }
 
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {

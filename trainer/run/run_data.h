@@ -29,6 +29,9 @@ void check_later_data(const TrainConfig& config);
 void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<const ChatDataset>>& chats,
                   const std::vector<CheckpointInfo>& candidates, Reporter& reporter);
 
+/// A warning for each order of what the run trains on that takes much memory and time to begin with.
+void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& reporter);
+
 /// The template that wrote their conversations, of the first that have any; "" for none.
 std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats);
 

@@ -153,6 +153,7 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   run.world->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
   run.reporter->run_start(run.facts.run);
   report_chats(run.config, run.chats, candidates, *run.reporter);
+  report_orders(run.config, run.facts.run.num_samples, *run.reporter);
   try {
     with_own_errors([&] { make_trainer(run, request, candidates, session); });
   } catch (const std::exception& error) {

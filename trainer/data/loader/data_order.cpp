@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/data/order/length_buckets.h"
 
@@ -70,6 +71,23 @@ OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
 }
 
 }  // namespace
+
+bool shuffles_one_list(const DataConfig& data) {
+  return data.is<MdsConfig>() && data.as<MdsConfig>().shuffle &&
+         data.as<MdsConfig>().shuffle_algo == ShuffleAlgo::kNaive;
+}
+
+std::string one_list_warning(const DataConfig& data, int64_t num_samples) {
+  constexpr int64_t kMany = 50'000'000;
+  if (!shuffles_one_list(data) || num_samples <= kMany) return "";
+  constexpr double kSecondsEach = 1e-8;  // bench/results/sample_order.md
+  return fmt::format(
+      "\"naive\" shuffles {:.3g} million samples of {} as one list: {} in every process, and {:.1f} s "
+      "whenever "
+      "a run starts or resumes. shuffle_algo = \"py1s\" or \"py1e\" needs neither; its order is another one",
+      static_cast<double>(num_samples) / 1e6, data.place(),
+      human_bytes(4.0 * static_cast<double>(num_samples)), kSecondsEach * static_cast<double>(num_samples));
+}
 
 SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape) {
   OrderSpec spec = plain_spec(data, shape);

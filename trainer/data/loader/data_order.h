@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "trainer/data/chat_config.h"
@@ -29,6 +30,11 @@ SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_siz
 std::unique_ptr<IdStream> bucketed_rows(std::unique_ptr<IdStream> rows, const DataConfig& data,
                                         std::span<const int32_t> lengths, const OrderShape& shape,
                                         int64_t epoch);
+
+/// Whether all samples are shuffled as one list although the data could have another order.
+bool shuffles_one_list(const DataConfig& data);
+/// What that takes with so many samples; "" where it is little. It begins with the value of shuffle_algo.
+std::string one_list_warning(const DataConfig& data, int64_t num_samples);
 
 /// The order in which examples are packed batch by batch; that of the rows is then the one they are made in.
 SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape);
