@@ -12,6 +12,7 @@
 #include "trainer/data/convert/chunk_tokenizer.h"
 #include "trainer/data/convert/conversion_state.h"
 #include "trainer/data/convert/data_set_records.h"
+#include "trainer/data/convert/leftovers.h"
 #include "trainer/data/convert/publication.h"
 #include "trainer/data/convert/split_writer.h"
 #include "trainer/data/convert/token_packer.h"
@@ -315,7 +316,7 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   }
   check_free(split_rules(options));
   std::optional<ConversionState> left = adopt_conversion(files, split_rules(options), key);
-  for (std::string& leftover : find_leftovers(options.out_dir))
+  for (std::string& leftover : sweep_leftovers(files, options.out_dir, key))
     result.warnings.push_back(std::move(leftover));
   keep_tokenizer(files, options.out_dir, options.tokenizer);
 

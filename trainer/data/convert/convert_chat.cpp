@@ -15,6 +15,7 @@
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/chat/parquet_chat.h"
 #include "trainer/data/convert/conversion_state.h"
+#include "trainer/data/convert/leftovers.h"
 #include "trainer/data/convert/publication.h"
 #include "trainer/data/text/document_reader.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -297,7 +298,7 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   check_free(options.splits);
   std::optional<ConversionState> left = adopt_conversion(files, options.splits, key);
   if (left) result.notes.push_back(continuation_note(left->documents));
-  result.warnings = find_leftovers(out_dir);
+  result.warnings = sweep_leftovers(files, out_dir, key);
   if (!options.tokenizer.empty()) keep_tokenizer(files, out_dir, options.tokenizer);
   ChatConversion conversion(options, maker, key, files, std::move(left));
   for (const InputFile& file : inputs.files) conversion.progress().bytes_total += file.bytes;

@@ -15,8 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPublication = ".publish-";
-
 /// Names every count once, for both directions.
 template <class Split, class Visit>
 void visit_counts(Split& split, Visit visit) {

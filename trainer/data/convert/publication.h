@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/base/file_ops.h"
@@ -12,6 +13,9 @@
 #include "trainer/data/convert/split_writer.h"
 
 namespace tycho {
+
+/// In `out_dir`, before the number of a process: the file that lists the renames.
+inline constexpr std::string_view kPublication = ".publish-";
 
 /// Notes for people, of a conversion that was interrupted and of this one.
 inline constexpr const char* kPublicationCompleted =

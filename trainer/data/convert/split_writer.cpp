@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPartial = ".partial-";
-
 std::vector<std::string> sorted_names(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -101,21 +99,6 @@ void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::strin
   }
 }
 
-std::vector<std::string> find_leftovers(const std::string& out_dir) {
-  std::vector<std::string> warnings;
-  std::error_code error;
-  const std::string own = fmt::format("{}{}", kPartial, ::getpid());
-  for (fs::directory_iterator it(out_dir, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename();
-    if (name.find(kPartial) != std::string::npos && !name.ends_with(own))
-      warnings.push_back(
-          fmt::format("{} is left over from an interrupted conversion, or belongs to one that is running; "
-                      "delete it if nothing is running",
-                      it->path().string()));
-  }
-  return warnings;
-}
-
 bool is_folder_in_use(const std::string& dir) {
   const int lock = lock_folder(dir);
   if (lock >= 0) ::close(lock);
@@ -129,7 +112,7 @@ std::string work_folder_of(const SplitRules& rules, const std::string& split) {
 bool adopt_left_over(FileOps& files, const SplitRules& rules,
                      const std::function<bool(const std::string& dir)>& fits) {
   const std::vector<std::string> splits = rules.names();
-  const std::string prefix = "." + rules.split + kPartial;
+  const std::string prefix = fmt::format(".{}{}", rules.split, kPartial);
   std::error_code error;
   for (fs::directory_iterator it(rules.out_dir, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/base/file_ops.h"
@@ -36,9 +37,9 @@ void check_splits(const SplitRules& rules);
 void check_free(const SplitRules& rules);
 /// The data set gets a copy of its tokenizer. Throws Error (kUsage) when it has another one already.
 void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer);
-/// Warnings about folders of conversions that were interrupted.
-std::vector<std::string> find_leftovers(const std::string& out_dir);
 
+/// In the name of a folder in which a process writes a split, before the number of the process.
+inline constexpr std::string_view kPartial = ".partial-";
 /// Whether a process, this one included, writes into that folder.
 bool is_folder_in_use(const std::string& dir);
 /// The folder in which this process writes a split.

@@ -165,8 +165,10 @@ class KilledConvertTest : public ::testing::Test {
       num_continued += has_note(result, "continued the conversion");
       num_completed += has_note(result, "completed the conversion");
       EXPECT_TRUE(bytes_of(options_.out_dir) == wanted) << call;
-      for (const auto& entry : std::filesystem::directory_iterator(options_.out_dir))
-        EXPECT_FALSE(is_publication(entry.path())) << entry.path();
+      for (const auto& entry : std::filesystem::directory_iterator(options_.out_dir)) {
+        const std::string name = entry.path().filename();
+        EXPECT_TRUE(name == "train" || name == "val" || name == "tokenizer.json") << name << " at " << call;
+      }
       for (size_t i = 0; i < 2; ++i) {
         const ConvertedSplit &a = result.splits.at(i), &b = whole.splits[i];
         EXPECT_TRUE(result.splits[i].dir.ends_with(i == 0 ? "/train" : "/val"));
@@ -336,6 +338,34 @@ TEST_F(KilledConvertTest, OtherFilesOrOptionsStartOver) {
   remove_splits();
   write_text(temp_ / "in/9.txt", "changed");
   EXPECT_FALSE(continued(convert()));
+}
+
+TEST_F(KilledConvertTest, WhatNoneCanContinueGoesOnlyWhenItsProcessIsGone) {
+  int call = 1;
+  do {
+    std::filesystem::remove_all(options_.out_dir);
+    ASSERT_EQ(convert_until(call++), 9);
+  } while (left_over().empty() || std::filesystem::exists(left_over() + "/.resume"));
+  const std::string folder = left_over();
+  const std::string process = folder.substr(folder.rfind('-') + 1);
+  const std::string half = options_.out_dir + "/.publish-" + process + ".tmp-" + process;
+  const std::string mine = options_.out_dir + "/notes.tmp-" + process;
+  const std::string of_one_that_runs = options_.out_dir + "/.train.partial-1";
+  for (const std::string& path : {half, mine, of_one_that_runs + "/shard", folder + "/shard"})
+    write_text(path, "half");
+  const int running = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(running, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(convert().warnings.size(), 3u) << "of two splits of one, and of the other";
+  EXPECT_TRUE(std::filesystem::exists(folder + "/shard"));
+  EXPECT_TRUE(std::filesystem::exists(half));
+  ::close(running);
+  remove_splits();
+  const ConvertResult result = convert();
+  EXPECT_EQ(result.warnings.size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_FALSE(std::filesystem::exists(half));
+  EXPECT_TRUE(std::filesystem::exists(mine)) << "not a file of conversions";
+  EXPECT_TRUE(std::filesystem::exists(of_one_that_runs)) << "process 1 does";
 }
 
 TEST_F(KilledConvertTest, OneThatIsDamagedOrInUseIsLeftAlone) {
