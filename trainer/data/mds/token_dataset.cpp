@@ -1,16 +1,13 @@
-// One conversion per stored type, with the check of the range in the same loop: it has no branch, so that the
-// compiler vectorises it.
+// One conversion per stored type.
 #include "trainer/data/mds/token_dataset.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/stored_tokens.h"
 
 namespace tycho {
 namespace {
@@ -24,13 +21,6 @@ void number_documents(const MdsConfig& config, std::span<const Id> tokens, std::
     documents[t] = document;
     document += tokens[t] == config.eos_token_id;
   }
-}
-
-template <class Stored>
-Stored stored_at(const char* elements, size_t i) {
-  Stored value;
-  std::memcpy(&value, elements + i * sizeof value, sizeof value);
-  return value;
 }
 
 /// Position of the column with the tokens.
@@ -79,30 +69,14 @@ TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t voc
   read(0, std::span(first));
 }
 
-template <class Stored>
-void TokenDataset::fail_at_outsider(int64_t sample, const char* elements) const {
-  for (size_t i = 0;; ++i) {
-    const auto token = stored_at<Stored>(elements, i);
-    if (std::cmp_less(token, 0) || std::cmp_greater_equal(token, vocab_size_))
-      fail(ExitCode::kUnusable,
-           "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
-           "with a different tokenizer?",
-           token, i, reader_.name_of(sample), vocab_size_);
-  }
-}
-
 template <class Stored, class Id>
-void TokenDataset::copy_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const {
-  using Unsigned = std::make_unsigned_t<Stored>;  // negative ones are large
-  const auto last = static_cast<Unsigned>(
-      std::min(static_cast<uint64_t>(vocab_size_ - 1), uint64_t{std::numeric_limits<Unsigned>::max()}));
-  Unsigned outside = 0;  // of the tokens' size, as vectors need it
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const auto token = stored_at<Unsigned>(elements, i);
-    outside |= static_cast<Unsigned>(token > last);
-    tokens[i] = static_cast<Id>(token);
-  }
-  if (outside != 0) fail_at_outsider<Stored>(sample, elements);
+void TokenDataset::take_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const {
+  if (copy_tokens<Stored>(elements, vocab_size_, tokens)) return;
+  const size_t at = first_outside<Stored>(elements, vocab_size_);
+  fail(ExitCode::kUnusable,
+       "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
+       "with a different tokenizer?",
+       stored_at<Stored>(elements, at), at, reader_.name_of(sample), vocab_size_);
 }
 
 template <class Id>
@@ -116,10 +90,10 @@ void TokenDataset::read(int64_t sample, std::span<Id> tokens) {
          "again with --concat-tokens {}",
          reader_.name_of(sample), array.count, seq_len_, array.count, seq_len_);
   }
-  if (array.dtype == "int32") return copy_tokens<int32_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "uint16") return copy_tokens<uint16_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "uint32") return copy_tokens<uint32_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "int64") return copy_tokens<int64_t, Id>(sample, array.elements, tokens);
+  if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array.elements, tokens);
+  if (array.dtype == "uint16") return take_tokens<uint16_t, Id>(sample, array.elements, tokens);
+  if (array.dtype == "uint32") return take_tokens<uint32_t, Id>(sample, array.elements, tokens);
+  if (array.dtype == "int64") return take_tokens<int64_t, Id>(sample, array.elements, tokens);
   fail(ExitCode::kUnusable, "[data] {} holds {} values; tokens must be int32, int64, uint16 or uint32",
        reader_.name_of(sample), array.dtype);
 }

@@ -38,13 +38,11 @@ class TokenDataset final : public RowReader {
   template <class Id>
   void read(int64_t sample, std::span<Id> tokens);
   template <class Stored, class Id>
-  void copy_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const;
+  void take_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const;
   /// Rows of these samples with their targets, and which documents they are of.
   template <class Id>
   void fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
             Batch& batch);
-  template <class Stored>
-  [[noreturn]] void fail_at_outsider(int64_t sample, const char* elements) const;
 
   MdsReader reader_;
   size_t column_;

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/stored_tokens.h"
 #include "trainer/data/token_files/token_file.h"
 
 namespace tycho {
@@ -59,7 +59,8 @@ class TokenFilesReader final : public RowReader {
       : config_(config),
         shape_(shape),
         files_(find_token_files(config)),
-        ends_(row_ends(files_, config, shape.seq_len)) {
+        ends_(row_ends(files_, config, shape.seq_len)),
+        row_(shape.vocab_size, static_cast<size_t>(shape.seq_len) + 1, 0) {
     for (const TokenFile& file : files_) {
       const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
       if (descriptor < 0)
@@ -77,13 +78,9 @@ class TokenFilesReader final : public RowReader {
     if (config_.eos_token_id) batch.documents.resize(batch.tokens.size());
     for (size_t row = 0; row < samples.size(); ++row) {
       read_row(samples[row]);
-      batch.tokens.put(row * size, std::span(row_).first(size));
-      batch.targets.put(row * size, std::span(row_).last(size));
-      int32_t document = 0;
-      for (size_t t = 0; config_.eos_token_id && t < size; ++t) {
-        batch.documents[row * size + t] = document;
-        document += row_[t] == *config_.eos_token_id;
-      }
+      batch.tokens.put(row * size, row_, 0, size);
+      batch.targets.put(row * size, row_, 1, size);
+      if (config_.eos_token_id) number_documents(std::span(batch.documents).subspan(row * size, size));
     }
     batch.valid_tokens = static_cast<int64_t>(samples.size()) * shape_.seq_len;
     return batch;
@@ -100,29 +97,40 @@ class TokenFilesReader final : public RowReader {
     bytes_.resize(static_cast<size_t>((shape_.seq_len + 1) * file.token_bytes));
     read_shard(descriptors_.all[file_index], file.begin + first * file.token_bytes, bytes_.data(),
                bytes_.size(), file.path);
-    row_.resize(static_cast<size_t>(shape_.seq_len) + 1);
-    if (file.dtype == "uint16") return convert<uint16_t>(file, first);
-    if (file.dtype == "uint32") return convert<uint32_t>(file, first);
-    if (file.dtype == "int32") return convert<int32_t>(file, first);
-    if (file.dtype == "int64") return convert<int64_t>(file, first);
-    if (file.dtype == "uint64") return convert<uint64_t>(file, first);
-    if (file.dtype == "int16") return convert<int16_t>(file, first);
-    return file.dtype == "int8" ? convert<int8_t>(file, first) : convert<uint8_t>(file, first);
+    row_.visit([&]<class Id>(std::vector<Id>& ids) { take<Id>(file, first, ids); });
   }
 
-  template <class Stored>
-  void convert(const TokenFile& file, int64_t first) {
-    for (size_t i = 0; i < row_.size(); ++i) {
-      Stored token;
-      std::memcpy(&token, bytes_.data() + i * sizeof token, sizeof token);
-      if (std::cmp_less(token, 0) || std::cmp_greater_equal(token, shape_.vocab_size))
-        fail(
-            ExitCode::kUnusable,
-            "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
-            "with a different tokenizer?",
-            token, first + static_cast<int64_t>(i), file.path, shape_.vocab_size);
-      row_[i] = static_cast<int32_t>(token);
-    }
+  template <class Id>
+  void take(const TokenFile& file, int64_t first, std::span<Id> ids) const {
+    if (file.dtype == "uint16") return convert<uint16_t>(file, first, ids);
+    if (file.dtype == "uint32") return convert<uint32_t>(file, first, ids);
+    if (file.dtype == "int32") return convert<int32_t>(file, first, ids);
+    if (file.dtype == "int64") return convert<int64_t>(file, first, ids);
+    if (file.dtype == "uint64") return convert<uint64_t>(file, first, ids);
+    if (file.dtype == "int16") return convert<int16_t>(file, first, ids);
+    return file.dtype == "int8" ? convert<int8_t>(file, first, ids) : convert<uint8_t>(file, first, ids);
+  }
+
+  template <class Stored, class Id>
+  void convert(const TokenFile& file, int64_t first, std::span<Id> ids) const {
+    if (copy_tokens<Stored>(bytes_.data(), shape_.vocab_size, ids)) return;
+    const size_t at = first_outside<Stored>(bytes_.data(), shape_.vocab_size);
+    fail(ExitCode::kUnusable,
+         "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
+         "with a different tokenizer?",
+         stored_at<Stored>(bytes_.data(), at), first + static_cast<int64_t>(at), file.path,
+         shape_.vocab_size);
+  }
+
+  /// Of the row: the token after an eos begins the next document.
+  void number_documents(std::span<int32_t> documents) const {
+    row_.visit([&](const auto& ids) {
+      int32_t document = 0;
+      for (size_t t = 0; t < documents.size(); ++t) {
+        documents[t] = document;
+        document += ids[t] == *config_.eos_token_id;
+      }
+    });
   }
 
   TokenFilesConfig config_;
@@ -131,7 +139,7 @@ class TokenFilesReader final : public RowReader {
   std::vector<int64_t> ends_;  // of each file, in rows
   Descriptors descriptors_;
   std::string bytes_;
-  std::vector<int32_t> row_;
+  TokenArray row_;  // seq_len + 1
 };
 
 }  // namespace
