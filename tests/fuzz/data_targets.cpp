@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -252,10 +253,15 @@ void decompress(std::string_view bytes) {
   constexpr std::array kKinds = {CompressionKind::kBrotli, CompressionKind::kBzip2, CompressionKind::kGzip,
                                  CompressionKind::kSnappy, CompressionKind::kZstd};
   const MemoryFile file(bytes.substr(2));
+  const CompressionKind kind = kKinds[static_cast<unsigned char>(bytes[0]) % kKinds.size()];
+  std::optional<std::string> grown, in_place;
+  std::string raw(static_cast<unsigned char>(bytes[1]), '\0');
+  refused_or_taken([&] { grown = decompress_to_memory(file.path(), kind, std::ssize(raw)); });
   refused_or_taken([&] {
-    decompress_to_memory(file.path(), kKinds[static_cast<unsigned char>(bytes[0]) % kKinds.size()],
-                         static_cast<unsigned char>(bytes[1]));
+    decompress_into(file.path(), kind, raw);
+    in_place = raw;
   });
+  must(grown == in_place, "in one piece it decompresses to something else");
 }
 
 /// A line of JSONL: a document, or a conversation.

@@ -114,6 +114,8 @@ void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblem
   idle(".download_retry", data.download_retry != defaults.download_retry);
   idle(".download_timeout_s", data.download_timeout_s != defaults.download_timeout_s);
   idle(".remote_sas_env", !data.remote_sas_env.empty());
+  problems.idle(path + ".decompress_memory", data.decompress_memory != defaults.decompress_memory, !is_remote,
+                "with remote: shards are decompressed to files in local_dir");
   problems.idle(path + ".decompress_dir", !data.decompress_dir.empty(), !is_remote,
                 "with remote, where local_dir holds what is decompressed");
 }

@@ -95,6 +95,7 @@ struct MdsConfig {
   std::optional<Bytes> cache_limit;
   bool keep_zip = false;
   std::string decompress_dir;
+  Bytes decompress_memory = {int64_t{192} << 20};
   std::optional<int64_t> predownload;
   int64_t download_retry = 6;
   double download_timeout_s = 60;
@@ -175,6 +176,10 @@ struct MdsConfig {
     v("decompress_dir", decompress_dir,
       "Folder for what compressed shards are decompressed to, where local_dir cannot be written to. Default: "
       "beside them.");
+    v("decompress_memory", decompress_memory,
+      "Memory of each rank for decompressed shards. Those that do not fit are decompressed to files, as are "
+      "all of train_data where several ranks share a machine. 0: files only.",
+      at_least(0));
     v("predownload", predownload,
       "How many samples before their turn the shards of remote data are fetched, and compressed shards "
       "decompressed. Default: those of 64 batches.",

@@ -164,6 +164,13 @@ TEST(CheckConfig, RefusesRemotesThatCannotBeReadAndKeysThatWouldDoNothing) {
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).keep_zip = true; }),
             "train_data.keep_zip: has no effect without remote; remove it");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).decompress_dir = "/tmp/x"; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).decompress_memory = Bytes{0}; }), "");
+  EXPECT_EQ(problems_after([&](TrainConfig& c) {
+              data(c).decompress_memory = Bytes{0};
+              data(c).remote = "https://h/x";
+            }),
+            "train_data.decompress_memory: has no effect with remote: shards are decompressed to files in "
+            "local_dir; remove it");
   EXPECT_EQ(problems_after([&](TrainConfig& c) {
               data(c).decompress_dir = "/tmp/x";
               data(c).remote = "https://h/x";

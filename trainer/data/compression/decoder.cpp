@@ -2,10 +2,12 @@
 // whose streams cannot follow one another.
 #include "trainer/data/compression/decoder.h"
 
+#define ZSTD_STATIC_LINKING_ONLY  // names the parameter for output that stays where it is
 #include <brotli/decode.h>
 #include <bzlib.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -28,22 +30,29 @@ void advance(std::string_view& in, std::span<char>& out, size_t used, size_t mad
 
 class ZstdDecoder final : public Decoder {
  public:
-  ZstdDecoder() : stream_(ZSTD_createDStream()) {
+  explicit ZstdDecoder(DecoderOutput output)
+      : stream_(ZSTD_createDStream()), is_whole_(output == DecoderOutput::kWhole) {
     TYCHO_CHECK(stream_ != nullptr, "[compression] zstd has no memory");
+    if (is_whole_) ZSTD_DCtx_setParameter(stream_, ZSTD_d_stableOutBuffer, 1);
   }
   ~ZstdDecoder() override { ZSTD_freeDStream(stream_); }
   ZstdDecoder(const ZstdDecoder&) = delete;
   bool decode(std::string_view& in, std::span<char>& out) override {
     ZSTD_inBuffer from = {in.data(), in.size(), 0};
-    ZSTD_outBuffer to = {out.data(), out.size(), 0};
+    if (!is_whole_ || whole_.data() == nullptr) whole_ = out;
+    const size_t begin = whole_.size() - out.size();
+    ZSTD_outBuffer to = {whole_.data(), whole_.size(), begin};
     const size_t status = ZSTD_decompressStream(stream_, &to, &from);
+    if (is_whole_ && ZSTD_getErrorCode(status) == ZSTD_error_dstSize_tooSmall) return false;
     if (ZSTD_isError(status)) fail(ExitCode::kUnusable, "{}", ZSTD_getErrorName(status));
-    advance(in, out, from.pos, to.pos);
+    advance(in, out, from.pos, to.pos - begin);
     return status == 0;
   }
 
  private:
   ZSTD_DStream* stream_;
+  bool is_whole_;
+  std::span<char> whole_;  // the output of all calls; in pieces: of this one
 };
 
 class GzipDecoder final : public Decoder {
@@ -127,12 +136,12 @@ class BrotliDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_decoder(CompressionKind kind) {
+std::unique_ptr<Decoder> make_decoder(CompressionKind kind, DecoderOutput output) {
   switch (kind) {
     case CompressionKind::kBrotli: return std::make_unique<BrotliDecoder>();
     case CompressionKind::kBzip2: return std::make_unique<Bzip2Decoder>();
     case CompressionKind::kGzip: return std::make_unique<GzipDecoder>();
-    case CompressionKind::kZstd: return std::make_unique<ZstdDecoder>();
+    case CompressionKind::kZstd: return std::make_unique<ZstdDecoder>(output);
     case CompressionKind::kSnappy: break;
   }
   fail(ExitCode::kFailure, "[compression] snappy has no pieces");

@@ -15,11 +15,16 @@ class Decoder {
   virtual ~Decoder() = default;
   /// Takes bytes from the front of `in` and fills the front of `out`; both shrink by what was used. True at
   /// the end of a stream (a member of gzip and bzip2, a frame of zstd), after which a further one may begin;
-  /// false when it wants more input or more room. Throws Error (kUnusable) with the library's words.
+  /// false when it wants more input or more room. If neither moves, what comes next does not fit into
+  /// `out`. Throws Error (kUnusable) with the library's words.
   virtual bool decode(std::string_view& in, std::span<char>& out) = 0;
 };
 
+/// kWhole, for zstd: `out` is always the rest of one piece of memory that all of the output goes to, which
+/// spares it a window and a copy.
+enum class DecoderOutput { kPieces, kWhole };
+
 /// For every kind but snappy, which has no pieces.
-std::unique_ptr<Decoder> make_decoder(CompressionKind kind);
+std::unique_ptr<Decoder> make_decoder(CompressionKind kind, DecoderOutput output = DecoderOutput::kPieces);
 
 }  // namespace tycho

@@ -66,9 +66,10 @@ class ZipFile {
   int64_t num_read_ = 0;
 };
 
-void decode_stream(ZipFile& file, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
-  const std::unique_ptr<Decoder> decoder = make_decoder(kind);
-  std::string input(kPieceBytes, '\0'), output(kPieceBytes, '\0');
+/// `room_after(made)`: memory for what follows so many bytes. `take`: gets it when it is filled.
+template <class RoomAfter, class Take>
+void decode_stream(ZipFile& file, Decoder& decoder, int64_t raw_bytes, RoomAfter room_after, Take take) {
+  std::string input(kPieceBytes, '\0');
   std::string_view in;
   int64_t made = 0;
   bool ended = false;
@@ -76,20 +77,23 @@ void decode_stream(ZipFile& file, CompressionKind kind, int64_t raw_bytes, const
     if (in.empty()) in = {input.data(), file.read(input.data(), input.size())};
     if (in.empty() && ended) break;
     const bool last_input = in.empty();
-    std::span<char> room(output);
+    const std::span<char> given = room_after(made);
+    std::span<char> room = given;
     const size_t before = in.size();
     try {
-      ended = decoder->decode(in, room);
+      ended = decoder.decode(in, room);
     } catch (const Error& error) {
       file.damaged(error.what(), in.size());
     }
-    const size_t num_made = output.size() - room.size();
+    const size_t num_made = given.size() - room.size();
     made += static_cast<int64_t>(num_made);
     if (made > raw_bytes) file.check_size(made, raw_bytes);
-    if (num_made > 0) sink({output.data(), num_made});
-    if (last_input && num_made == 0 && !ended) file.cut_short();
-    if (!last_input && num_made == 0 && in.size() == before && !ended)
-      file.damaged("it cannot go on", before);
+    take(std::string_view(given.data(), num_made));
+    if (ended || num_made > 0 || in.size() < before) continue;
+    if (last_input) file.cut_short();
+    const bool had_all_room = made + std::ssize(given) == raw_bytes;
+    if (had_all_room) file.check_size(raw_bytes + 1, raw_bytes);
+    file.damaged("it cannot go on", before);
   }
   file.check_size(made, raw_bytes);
 }
@@ -114,6 +118,14 @@ void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
   sink(raw);
 }
 
+/// Without zstd's window, and the copy out of it.
+void decode_zstd_into(ZipFile& file, std::span<char> raw, const std::function<void()>& after_each) {
+  const std::unique_ptr<Decoder> decoder = make_decoder(CompressionKind::kZstd, DecoderOutput::kWhole);
+  decode_stream(
+      file, *decoder, std::ssize(raw), [&](int64_t made) { return raw.subspan(static_cast<size_t>(made)); },
+      [&](std::string_view) { after_each(); });
+}
+
 }  // namespace
 
 std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes) {
@@ -122,10 +134,33 @@ std::string decompress_to_memory(const std::string& zip_path, CompressionKind ki
   return raw;
 }
 
+void decompress_into(const std::string& zip_path, CompressionKind kind, std::span<char> raw,
+                     const std::stop_token& stop) {
+  const auto check_stop = [&] {
+    if (stop.stop_requested())
+      fail(ExitCode::kTerminated, "[mds] stopped while {} was decompressed", zip_path);
+  };
+  if (kind == CompressionKind::kZstd) {
+    ZipFile file(zip_path);
+    return decode_zstd_into(file, raw, check_stop);
+  }
+  char* end = raw.data();
+  decompress(zip_path, kind, std::ssize(raw), [&](std::string_view piece) {
+    check_stop();
+    end = std::copy(piece.begin(), piece.end(), end);
+  });
+}
+
 void decompress(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
   ZipFile file(zip_path);
   if (kind == CompressionKind::kSnappy) return decode_snappy(file, raw_bytes, sink);
-  decode_stream(file, kind, raw_bytes, sink);
+  const std::unique_ptr<Decoder> decoder = make_decoder(kind);
+  std::string output(kPieceBytes, '\0');
+  decode_stream(
+      file, *decoder, raw_bytes, [&](int64_t) { return std::span<char>(output); },
+      [&](std::string_view piece) {
+        if (!piece.empty()) sink(piece);
+      });
 }
 
 }  // namespace tycho

@@ -8,6 +8,8 @@
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/packed_chat_reader.h"
 #include "trainer/data/loader/streams_reader.h"
+#include "trainer/data/mds/shard_memory.h"
+#include "trainer/data/mds/shard_source.h"
 #include "trainer/data/mds/token_dataset.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/remote/cached_source.h"
@@ -17,20 +19,26 @@
 namespace tycho {
 namespace {
 
-/// Nothing for shards in a local folder.
-MakeShardSource source_of(const MdsConfig& stream) {
-  if (stream.remote.empty()) return {};
+MakeShardSource source_of(const MdsConfig& stream, const std::shared_ptr<ShardMemory>& memory) {
+  if (stream.remote.empty()) return local_source(stream.verify, RawShards::kInFiles, memory);
   return [verify = stream.verify, spec = cache_spec(stream)](const MdsIndex& index) {
     return make_cached_source(index, verify, spec);
   };
 }
 
-std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape) {
+/// None where ranks share a machine: each would decompress what the others do, too.
+std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShape& order) {
+  if (data.decompress_memory.value == 0 || order.num_ranks > order.num_machines) return nullptr;
+  return std::make_shared<ShardMemory>(data.decompress_memory.value);
+}
+
+std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape, const OrderShape& order) {
   std::vector<std::unique_ptr<RowReader>> streams;
   fetch_indexes({{data}});
+  const std::shared_ptr<ShardMemory> memory = shard_memory(data, order);
   for (const MdsConfig& stream : data.each_stream())
     streams.push_back(
-        std::make_unique<TokenDataset>(stream, shape.seq_len, shape.vocab_size, source_of(stream)));
+        std::make_unique<TokenDataset>(stream, shape.seq_len, shape.vocab_size, source_of(stream, memory)));
   return streams.size() == 1 ? std::move(streams[0])
                              : make_streams_reader(std::move(streams), shape.vocab_size);
 }
@@ -48,7 +56,7 @@ std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& sha
   if (data.is<TextConfig>())
     return std::make_unique<TextReader>(open_text_dataset(data.as<TextConfig>(), shape));
   if (data.is<TokenFilesConfig>()) return open_token_files(data.as<TokenFilesConfig>(), shape);
-  return open_mds(data.as<MdsConfig>(), shape);
+  return open_mds(data.as<MdsConfig>(), shape, order);
 }
 
 int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order) {

@@ -9,7 +9,8 @@
 
 namespace tycho {
 
-/// Opens data of any kind. `order`: for rows that are packed batch by batch. Throws Error (kUnusable) when it
+/// Opens data of any kind. `order`: for rows that are packed batch by batch, and
+/// for the ranks that share a machine. Throws Error (kUnusable) when it
 /// is not there or does not fit.
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape,
                                      const OrderShape& order = {});

@@ -1,8 +1,7 @@
-// mosaicml-streaming decompresses a whole shard to a file too: samples are read in any order.
+// A whole shard at a time, as mosaicml-streaming does: samples are read in any order.
 #include "trainer/data/mds/compressed_shard.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,14 +35,6 @@ bool is_older(const struct stat& file, const struct stat& other) {
     return std::pair(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   };
   return time(file) < time(other);
-}
-
-/// Whether an earlier run, another process or mosaicml-streaming has decompressed it.
-bool is_there(const MdsShard& shard) {
-  struct stat raw {
-  }, zip{};
-  if (::stat(shard.path.c_str(), &raw) != 0 || raw.st_size != shard.bytes) return false;
-  return ::stat(shard.zip->path.c_str(), &zip) != 0 || !is_older(raw, zip);
 }
 
 /// A descriptor that is closed.
@@ -82,8 +73,20 @@ void check_zip(const MdsShard& shard) {
          zip.hash);
 }
 
+bool is_decompressed(const MdsShard& shard) {
+  struct stat raw {
+  }, zip{};
+  if (::stat(shard.path.c_str(), &raw) != 0 || raw.st_size != shard.bytes) return false;
+  return ::stat(shard.zip->path.c_str(), &zip) != 0 || !is_older(raw, zip);
+}
+
+void decompress_shard_into(const MdsShard& shard, std::span<char> raw, const std::stop_token& stop) {
+  check_zip(shard);
+  decompress_into(shard.zip->path, shard.zip->kind, raw, stop);
+}
+
 void decompress_shard(const MdsShard& shard, const std::stop_token& stop) {
-  const auto is_made = [&] { return is_there(shard); };
+  const auto is_made = [&] { return is_decompressed(shard); };
   if (is_made()) return;
   check_zip(shard);
   std::optional<PartFile> part;
@@ -119,26 +122,6 @@ void sweep_left_overs(const MdsIndex& index, const MdsShard& shard) {
     if (!ours.contains(path)) continue;
     if (std::optional<PartFile> part = PartFile::claim_left_over(path)) part->remove();
   }
-}
-
-int open_in_memory(const MdsShard& shard) {
-  check_zip(shard);
-  const std::string raw = decompress_to_memory(shard.zip->path, shard.zip->kind, shard.bytes);
-  const int descriptor = ::memfd_create("tycho-shard", MFD_CLOEXEC);
-  size_t written = 0;
-  while (descriptor >= 0 && written < raw.size()) {
-    const ssize_t n = ::write(descriptor, raw.data() + written, raw.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    written += static_cast<size_t>(n);
-  }
-  if (written < raw.size()) {
-    const int reason = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    fail(ExitCode::kUnusable, "[mds] cannot keep {} decompressed in memory: {}", shard.zip->path,
-         std::strerror(reason));
-  }
-  return descriptor;
 }
 
 }  // namespace tycho

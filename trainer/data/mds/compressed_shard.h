@@ -1,5 +1,6 @@
 // From the compressed file of a shard to its raw bytes.
 #pragma once
+#include <span>
 #include <stop_token>
 
 #include "trainer/data/mds/mds_index.h"
@@ -19,8 +20,11 @@ void decompress_shard(const MdsShard& shard, const std::stop_token& stop);
 /// Removes what killed processes have left of shards of `index` beside `shard`.
 void sweep_left_overs(const MdsIndex& index, const MdsShard& shard);
 
-/// A descriptor of the raw bytes in memory, which is freed when the caller closes it.
-int open_in_memory(const MdsShard& shard);
+/// Whether there is such a file of an earlier run, another process or mosaicml-streaming.
+bool is_decompressed(const MdsShard& shard);
+
+/// Decompresses it into memory of shard.bytes bytes. Throws Error (kTerminated) on a stop.
+void decompress_shard_into(const MdsShard& shard, std::span<char> raw, const std::stop_token& stop);
 
 /// Compares the compressed file with the index.
 void check_zip(const MdsShard& shard);

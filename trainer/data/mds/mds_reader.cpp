@@ -11,6 +11,25 @@
 
 namespace tycho {
 
+namespace {
+
+/// Bytes [offset, offset + size) of a shard: where they are in memory, or from its file in `buffer`.
+std::string_view bytes_at(const MdsReader::RawBytes& raw, int64_t offset, size_t size, std::string& buffer,
+                          const std::string& path) {
+  if (raw.memory) {
+    const auto bytes = std::string_view(raw.memory->data(), raw.memory->size());
+    const auto begin = static_cast<size_t>(offset);
+    if (begin > bytes.size() || size > bytes.size() - begin)
+      fail(ExitCode::kUnusable, "[mds] {} ends at byte {}; copy the shard again", path, bytes.size());
+    return bytes.substr(begin, size);
+  }
+  buffer.resize(size);
+  read_shard(raw.descriptor, offset, buffer.data(), size, path);
+  return buffer;
+}
+
+}  // namespace
+
 MdsReader::MdsReader(MdsIndex index, VerifyShards verify, RawShards raw)
     : MdsReader(std::move(index), local_source(verify, raw)) {}
 
@@ -51,6 +70,14 @@ size_t MdsReader::column(std::string_view name) const {
        fmt::join(there, ", "));
 }
 
+MdsReader::RawBytes MdsReader::raw_bytes(size_t shard) {
+  if (descriptors_[shard] < 0)
+    if (const auto memory = source_->in_memory(shard)) return {.memory = memory};
+  const int descriptor = open_shard(shard);
+  source_->verify(shard, descriptor);
+  return {.descriptor = descriptor};
+}
+
 int MdsReader::open_shard(size_t shard) {
   int& fd = descriptors_[shard];
   if (fd >= 0) return fd;
@@ -77,22 +104,19 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
   const size_t shard_index = shard_of(sample);
   const MdsShard& shard = index_.shards[shard_index];
   if (shard.lines) read_offsets(shard_index);
-  const int fd = open_shard(shard_index);
-  source_->verify(shard_index, fd);
+  const RawBytes raw = raw_bytes(shard_index);
   const int64_t local = sample - index_.first_sample[shard_index];
   uint32_t range[2];
   if (shard.lines)
     std::copy_n(offsets_.begin() + local, 2, range);
   else
-    read_shard(fd, 4 + 4 * local, range, sizeof range, shard.path);
+    std::memcpy(range, bytes_at(raw, 4 + 4 * local, sizeof range, data_, shard.path).data(), sizeof range);
   const int64_t first = shard.lines ? 0 : 4 + 4 * (shard.samples + 1);
   if (range[0] > range[1] || range[1] > shard.bytes || range[0] < first) {
     fail(ExitCode::kUnusable, "[mds] {} is damaged: it should be in bytes {} to {} of {}", name_of(sample),
          range[0], range[1], shard.bytes);
   }
-  data_.resize(range[1] - range[0]);
-  read_shard(fd, range[0], data_.data(), data_.size(), shard.path);
-  split_sample(shard, sample);
+  split_sample(shard, sample, bytes_at(raw, range[0], range[1] - range[0], data_, shard.path));
   return values_;
 }
 
@@ -100,44 +124,45 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
 void MdsReader::read_offsets(size_t shard) {
   if (offsets_of_ == shard) return;
   const size_t file = index_.shards.size() + index_.shards[shard].offsets_file;
-  const int fd = open_shard(file);
-  source_->verify(file, fd);
+  const RawBytes raw = raw_bytes(file);
   offsets_of_ = SIZE_MAX;
   offsets_.resize(static_cast<size_t>(index_.shards[shard].samples) + 1);
-  read_shard(fd, 4, offsets_.data(), offsets_.size() * sizeof(uint32_t), files_.shards[file].path);
+  const size_t num_bytes = offsets_.size() * sizeof(uint32_t);
+  std::memcpy(offsets_.data(), bytes_at(raw, 4, num_bytes, data_, files_.shards[file].path).data(),
+              num_bytes);
   if (offsets_.back() != index_.shards[shard].bytes)
     fail(ExitCode::kUnusable, "[mds] {}: the last sample ends at byte {} of {}; copy the shard again",
          files_.shards[file].path, offsets_.back(), index_.shards[shard].bytes);
   offsets_of_ = shard;
 }
 
-void MdsReader::split_sample(const MdsShard& shard, int64_t sample) {
+void MdsReader::split_sample(const MdsShard& shard, int64_t sample, std::string_view data) {
   const auto damaged = [&] {
     fail(ExitCode::kUnusable, "[mds] {} is damaged: its columns do not add up to its {} bytes",
-         name_of(sample), data_.size());
+         name_of(sample), data.size());
   };
   values_.clear();
   if (shard.lines) {
-    parts_ = split_line(*shard.lines, shard.columns, data_, name_of(sample));
+    parts_ = split_line(*shard.lines, shard.columns, data, name_of(sample));
     values_.assign(parts_.begin(), parts_.end());
     return;
   }
   const auto variable = std::count(shard.column_sizes.begin(), shard.column_sizes.end(), std::nullopt);
   size_t length_at = 0, at = 4 * static_cast<size_t>(variable);
-  if (at > data_.size()) damaged();
+  if (at > data.size()) damaged();
   for (const auto& fixed : shard.column_sizes) {
     uint32_t size = 0;
     if (fixed) {
       size = static_cast<uint32_t>(*fixed);
     } else {
-      std::memcpy(&size, data_.data() + length_at, sizeof size);
+      std::memcpy(&size, data.data() + length_at, sizeof size);
       length_at += sizeof size;
     }
-    if (size > data_.size() - at) damaged();
-    values_.emplace_back(data_.data() + at, size);
+    if (size > data.size() - at) damaged();
+    values_.emplace_back(data.data() + at, size);
     at += size;
   }
-  if (at != data_.size()) damaged();
+  if (at != data.size()) damaged();
 }
 
 }  // namespace tycho

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,14 +45,21 @@ class MdsReader {
   /// "sample 17 of /data/train/shard.00003.mds", for messages.
   std::string name_of(int64_t sample) const;
 
+  /// A shard in memory, or the descriptor of its file.
+  struct RawBytes {
+    std::optional<std::span<const char>> memory;
+    int descriptor = -1;
+  };
+
   /// Position of a column in what read() gives. Throws Error (kUnusable) that lists the columns there are.
   size_t column(std::string_view name) const;
 
  private:
   size_t shard_of(int64_t sample) const;
+  RawBytes raw_bytes(size_t shard);
   int open_shard(size_t shard);
   void read_offsets(size_t shard);
-  void split_sample(const MdsShard& shard, int64_t sample);
+  void split_sample(const MdsShard& shard, int64_t sample, std::string_view data);
 
   MdsIndex index_, files_;  // files_: with those of offsets, if there are any
   std::unique_ptr<ShardSource> source_;

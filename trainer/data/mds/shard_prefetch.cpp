@@ -14,8 +14,10 @@ void ShardPrefetch::announce(std::span<const size_t> shards) {
   const std::lock_guard lock(mutex_);
   for (const size_t shard : shards)
     if (++unread_[shard] == 1) queue_.push_back(shard);
+  // Most batches are of shards that were announced already: they wake nobody.
+  if (queue_.empty()) return;
   // Not before there is something to do: many readers read local data or one sample.
-  while (!queue_.empty() && std::ssize(threads_) < num_threads_)
+  while (std::ssize(threads_) < num_threads_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   changed_.notify_all();
 }

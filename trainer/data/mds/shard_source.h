@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "trainer/data/batch.h"
 #include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
+#include "trainer/data/mds/shard_memory.h"
 
 namespace tycho {
 
@@ -22,6 +24,9 @@ class ShardSource {
   /// Compares an open shard with the index: size, number of samples and checksum, the first time and whenever
   /// its file has changed since. Called before each read of a sample.
   virtual void verify(size_t shard, int descriptor) = 0;
+  /// The raw bytes of a shard that is in memory, compared with the index, valid until the next call; nothing
+  /// for one that is to be opened. Called before each read of a sample of a shard that is not open.
+  virtual std::optional<std::span<const char>> in_memory(size_t /*shard*/) { return std::nullopt; }
   /// Samples of these shards will be read soon: one entry for each sample. Returns at once.
   virtual void prefetch(std::span<const size_t> /*shards*/) {}
   /// Whether prefetch() does something: shards are fetched or decompressed.
@@ -40,20 +45,22 @@ using MakeShardSource = std::function<std::unique_ptr<ShardSource>(const MdsInde
 /// Whether the file of a shard may be replaced by an equal one while a run reads it, as in a cache.
 enum class ShardFiles { kStay, kMayBeReplaced };
 
-/// Where a compressed shard is decompressed to when it is opened, or by other threads when it was announced:
-/// into MdsShard::path, where it stays; or into memory, until its descriptor is closed; a reader keeps one of
-/// these open.
+/// Where a compressed shard is decompressed to when it is read, or by other threads when it was announced:
+/// into MdsShard::path, where it stays; or into memory, one at a time.
 enum class RawShards { kInFiles, kInMemory };
 
 /// Shards that lie in the folder of the index, which outlives the source. Nothing is looked at before it is
 /// opened: a data set may have a million shards. kAlways: after as many reads as a shard has samples its
 /// checksum is compared again, which finds what changed without a trace in the file's time and size.
+/// `memory`: for compressed shards, as far as there is room; the others go into files.
 std::unique_ptr<ShardSource> make_local_source(const MdsIndex& index, VerifyShards verify,
                                                ShardFiles files = ShardFiles::kStay,
-                                               RawShards raw = RawShards::kInFiles);
+                                               RawShards raw = RawShards::kInFiles,
+                                               std::shared_ptr<ShardMemory> memory = nullptr);
 
 /// The same as a MakeShardSource.
-MakeShardSource local_source(VerifyShards verify, RawShards raw = RawShards::kInFiles);
+MakeShardSource local_source(VerifyShards verify, RawShards raw = RawShards::kInFiles,
+                             std::shared_ptr<ShardMemory> memory = nullptr);
 
 /// Compares a whole file with the index: size, number of samples (where it says one) and checksum. Throws
 /// Error (kUnusable) naming shard.path. `when`: "" or " since this run first read it".

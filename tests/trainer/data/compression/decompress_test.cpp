@@ -21,8 +21,28 @@ class DecompressTest : public ::testing::Test {
     for (size_t i = 0; i < count; ++i) text += fmt::format("Sentence {} has the square {}. ", i, i * i);
     return text;
   }
+  /// In both ways, which must agree.
   std::string to_memory(const std::string& name, int64_t raw_bytes) const {
-    return decompress_to_memory(path_, parse_compression(name, "[test]").kind, raw_bytes);
+    const CompressionKind kind = parse_compression(name, "[test]").kind;
+    std::string place(static_cast<size_t>(raw_bytes) + 64, '#'), given;
+    const std::span<char> room = std::span(place).first(static_cast<size_t>(raw_bytes));
+    const std::string grown = problem_of([&] { given = decompress_to_memory(path_, kind, raw_bytes); });
+    const std::string in_place = problem_of([&] { decompress_into(path_, kind, room); });
+    EXPECT_EQ(grown.empty(), in_place.empty()) << grown << in_place;
+    EXPECT_EQ(place.substr(room.size()), std::string(64, '#')) << "nothing is written behind it";
+    if (!in_place.empty()) fail(ExitCode::kUnusable, "{}", in_place);
+    EXPECT_TRUE(place.substr(0, room.size()) == given);
+    return given;
+  }
+  template <class Call>
+  static std::string problem_of(Call call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUnusable);
+      return error.what();
+    }
+    return "";
   }
   void write_zip(const std::string& name, std::string_view raw) const {
     write_text(path_, compress_bytes(parse_compression(name, "[test]"), raw));
@@ -60,6 +80,7 @@ TEST_F(DecompressTest, ABombIsStoppedWhereTheIndexSaysItEnds) {
       continue;  // slow to make, or no bomb
     write_zip(name, raw);
     size_t given = 0;
+    expect_error(ExitCode::kUnusable, {"gives more than the 1000 bytes"}, [&] { to_memory(name, 1000); });
     expect_error(ExitCode::kUnusable, {"gives more than the 1000 bytes"}, [&] {
       decompress(path_, parse_compression(name, "[test]").kind, 1000,
                  [&](std::string_view piece) { given += piece.size(); });
@@ -105,6 +126,18 @@ TEST_F(DecompressTest, AFlippedBitNeverGivesMoreThanWasAskedFor) {
         EXPECT_EQ(error.code(), ExitCode::kUnusable) << error.what();
       }
     }
+  }
+}
+
+TEST_F(DecompressTest, AStopEndsIt) {
+  std::stop_source stop;
+  stop.request_stop();
+  std::string room(9, '.');
+  for (const std::string& name : kNames) {
+    write_zip(name, "some text");
+    expect_error(ExitCode::kTerminated, {"stopped", "shard.zip"}, [&] {
+      decompress_into(path_, parse_compression(name, "[test]").kind, room, stop.get_token());
+    });
   }
 }
 

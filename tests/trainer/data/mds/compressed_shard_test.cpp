@@ -73,6 +73,102 @@ TEST_F(CompressedShardTest, ReadsWhatStreamingCompressed) {
   }
 }
 
+TEST_F(CompressedShardTest, MemoryHoldsWhatFitsAndFilesTheRest) {
+  for (const std::string& name : kSets) {
+    SCOPED_TRACE(name);
+    copy(name);
+    const MdsIndex index = read_mds_index(dir_);
+    const auto num_raw = [&] {
+      return std::ranges::count_if(index.shards, [](const MdsShard& one) { return fs::exists(one.path); });
+    };
+    ASSERT_GT(index.shards.size(), 2u);
+    int64_t all_bytes = 0;
+    for (const MdsShard& one : index.shards) all_bytes += one.bytes;
+    const auto read_twice = [&](int64_t limit_bytes) {
+      const auto memory = std::make_shared<ShardMemory>(limit_bytes);
+      MdsReader reader(index, local_source(VerifyShards::kAlways, RawShards::kInFiles, memory));
+      EXPECT_TRUE(reader.prefetches());
+      for (int32_t i = 23; i >= 0; --i) EXPECT_EQ(reader.read(i % 12)[0], sample_of(i % 12)) << i;
+      EXPECT_LE(memory->held_bytes(), limit_bytes);
+    };
+    read_twice(all_bytes);
+    EXPECT_EQ(num_raw(), 0) << "nothing was written";
+    read_twice(index.shards.back().bytes);
+    EXPECT_EQ(num_raw(), std::ssize(index.shards) - 1) << "all but the first that was read";
+    fs::remove(index.shards[0].path);
+    read_twice(all_bytes);
+    EXPECT_EQ(num_raw(), std::ssize(index.shards) - 2) << "files that are there are read";
+    read_twice(1);
+    EXPECT_EQ(num_raw(), std::ssize(index.shards));
+  }
+}
+
+TEST_F(CompressedShardTest, DamageIsFoundInMemoryToo) {
+  const auto read_in_memory = [&] {
+    const auto memory = std::make_shared<ShardMemory>(1 << 20);
+    MdsReader(read_mds_index(dir_), local_source(VerifyShards::kOnce, RawShards::kInFiles, memory)).read(0);
+  };
+  const auto refuses = [&](std::initializer_list<std::string_view> parts, auto change) {
+    copy("zstd");
+    change();
+    expect_error(ExitCode::kUnusable, parts, read_in_memory);
+    EXPECT_FALSE(fs::exists(raw()));
+  };
+  refuses({"shard.00000.mds.zstd is damaged: its checksum"}, [&] {
+    std::string bytes = read_file(zip());
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    write_text(zip(), bytes);
+  });
+  refuses({"the contents of", "shard.00000.mds.zstd is damaged: its checksum"}, [&] {
+    change_index([](Json& json) {
+      for (auto& [name, hash] : json["shards"][0]["raw_data"]["hashes"].items())
+        hash = std::string(hash.template get<std::string>().size(), '0');
+    });
+  });
+  refuses({"shard.00000.mds.zstd", "gives more than the"}, [&] {
+    change_index([](Json& json) {
+      json["shards"][0]["raw_data"]["bytes"] = json["shards"][0]["raw_data"]["bytes"].get<int64_t>() - 1;
+    });
+  });
+  refuses({"the contents of", "samples"}, [&] {
+    change_index([](Json& json) {
+      json["shards"][0]["samples"] = json["shards"][0]["samples"].get<int64_t>() - 1;
+      json["shards"][0]["raw_data"]["hashes"] = Json::object();
+    });
+  });
+}
+
+TEST_F(CompressedShardTest, ACompressedFileThatIsReplacedIsNoticedWhenItIsDecompressedAgain) {
+  const auto read_before_and_after = [&](bool has_checksums) {
+    copy("zstd");
+    if (!has_checksums)
+      change_index([](Json& json) {
+        for (Json& one : json["shards"])
+          for (const char* file : {"raw_data", "zip_data"}) one[file]["hashes"] = Json::object();
+      });
+    const MdsIndex index = read_mds_index(dir_);
+    const auto memory = std::make_shared<ShardMemory>(index.shards[0].bytes + index.shards[1].bytes);
+    MdsReader reader(index, local_source(VerifyShards::kOnce, RawShards::kInFiles, memory));
+    const auto read_shard_at = [&](size_t one) {  // often, so that it makes room for others
+      for (int round = 0; round < 200; ++round)
+        for (int64_t i = index.first_sample[one]; i < index.first_sample[one + 1]; ++i)
+          EXPECT_EQ(reader.read(i)[0], sample_of(static_cast<int32_t>(i)));
+    };
+    const auto others = [&](const char* from) {
+      fs::copy_file(golden("mds_values/" + folder_of("zstd")) + "/shard.00000.mds.zstd", temp_ / from);
+      fs::rename(temp_ / from, zip());
+    };
+    read_shard_at(0);
+    others("equal");
+    for (const size_t one : {0, 1, 2}) read_shard_at(one);  // the first is still in memory
+    read_shard_at(0);                                       // anew
+    EXPECT_FALSE(fs::exists(raw()));
+  };
+  read_before_and_after(true);
+  expect_error(ExitCode::kUnusable, {"shard.00000.mds.zstd was written to while this run reads it"},
+               [&] { read_before_and_after(false); });
+}
+
 TEST_F(CompressedShardTest, WritesShardsOfTheSameContents) {
   for (const std::string& name : kSets) {
     SCOPED_TRACE(name);
