@@ -1,6 +1,7 @@
 """Tokenizers of every style that Tycho reads, trained on tests/golden/tokenizer/corpus.txt, and hostile texts for them.
 
     python tests/golden/tokenizer_styles.py make             writes tests/golden/tokenizer_styles/, which the tests read
+    python tests/golden/tokenizer_styles.py digests          writes hostile.json there: what the packages make of 10,000 texts more
     python tests/golden/tokenizer_styles.py check TYCHO 10000            compares TYCHO with the packages on 10,000 texts of each style
     python tests/golden/tokenizer_styles.py check TYCHO 10000 FILE ...   the same for tokenizer.json and .model files of real models
 
@@ -10,9 +11,11 @@ import io
 import json
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import sentencepiece
 import tokenizers
@@ -279,8 +282,74 @@ def make():
     (OUT / "encoded.json").write_text(json.dumps(golden, ensure_ascii=True, separators=(",", ":")) + "\n")
 
 
+class HostileTexts:
+    """Texts that tests/trainer/data/tokenizer/hostile_texts.h makes too, so that they need not be kept."""
+
+    def __init__(self, words):
+        self.words, self.state = WORDS + words, 0
+
+    def below(self, bound):
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = self.state
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        return (mixed ^ mixed >> 31) % bound
+
+    def next(self):
+        text, spaced = "", self.below(10) < 3
+        for _ in range(self.below(30)):
+            kind = self.below(20)
+            if kind < 8:
+                text += PLAIN[self.below(len(PLAIN))]
+            elif kind < 13:
+                text += self.words[self.below(len(self.words))]
+            elif kind < 14:
+                text += PLAIN[self.below(len(PLAIN))] * (2 + self.below(38))
+            else:
+                low, high = RANGES[self.below(len(RANGES))]
+                text += chr(low + self.below(high - low))
+            text += " " if spaced else ""
+        return text
+
+
+HOSTILE_TEXTS, HOSTILE_BLOCK = 10000, 500
+
+
+def digests_of(words, encode, decode):
+    texts, out = HostileTexts(words), []
+    for _ in range(HOSTILE_TEXTS // HOSTILE_BLOCK):
+        numbers = []
+        for _ in range(HOSTILE_BLOCK):
+            ids = encode(texts.next())
+            decoded = decode(ids).encode()
+            numbers += [len(ids), *ids, len(decoded), *decoded]
+        out.append(zlib.crc32(struct.pack(f"<{len(numbers)}Q", *numbers)))
+    return out
+
+
+def digests():
+    styles = {}
+    for path in sorted(OUT.iterdir()):
+        if path.suffix == ".model":
+            processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+            # Unknown pieces come back as " ⁇ " there, as their name here.
+            decode = lambda ids: "" if processor.unk_id() in ids else processor.decode(ids)
+            styles[path.name] = {"words": [], "unknown": processor.unk_id(), "crc": digests_of([], processor.encode, decode)}
+        elif path.name not in ("encoded.json", "hostile.json"):
+            tokenizer = Tokenizer.from_file(str(path))
+            words = [token["content"] for token in json.loads(path.read_text())["added_tokens"]][:50]
+            styles[path.name] = {"words": words, "crc": digests_of(
+                words, lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+                lambda ids: tokenizer.decode(ids, skip_special_tokens=False))}
+        print(path.name, flush=True)
+    tables = {"plain": PLAIN, "words": WORDS, "ranges": RANGES, "block": HOSTILE_BLOCK}
+    (OUT / "hostile.json").write_text(json.dumps({**tables, "styles": styles}, separators=(",", ":")) + "\n")
+
+
 if sys.argv[1:2] == ["make"]:
     make()
+elif sys.argv[1:2] == ["digests"]:
+    digests()
 elif sys.argv[1:2] == ["check"] and len(sys.argv) > 3:
     check(sys.argv[2], int(sys.argv[3]), sys.argv[4:])
 else:

@@ -2,6 +2,7 @@
 #include "trainer/data/tokenizer/sentencepiece.h"
 
 #include "tests/trainer/data/data_testing.h"
+#include "tests/trainer/data/tokenizer/hostile_texts.h"
 #include "trainer/base/json.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -32,6 +33,16 @@ TEST_P(PieceModelTest, EqualsSentencePiece) {
       EXPECT_EQ(tokenizer->decode(ids), wanted["texts"][i].get<std::string>());
     }
   }
+}
+
+TEST_P(PieceModelTest, EqualsSentencePieceOnTenThousandHostileTexts) {
+  const std::string name = std::string(GetParam()) + ".model";
+  const auto tokenizer = load_tokenizer(golden("tokenizer_styles/" + name));
+  const auto recorded = SortedJson::parse(read_file(golden("tokenizer_styles/hostile.json")));
+  const auto unknown = recorded["styles"][name]["unknown"].get<int32_t>();
+  testing::expect_recorded_digests(name, *tokenizer, [&](const std::vector<int32_t>& ids) {
+    return std::count(ids.begin(), ids.end(), unknown) > 0 ? "" : tokenizer->decode(ids);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, PieceModelTest, ::testing::Values("llama2", "user", "no_prefix", "no_bytes"));

@@ -335,33 +335,6 @@ TEST_F(TokenizerFileTest, KnowsTheNamesInTokenizerConfig) {
   EXPECT_EQ(tokenizer->info().pad, "");
 }
 
-/// Every style against the library, whose answers tests/golden/tokenizer_styles.py recorded.
-class StyleTest : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(StyleTest, EqualsHuggingFace) {
-  const auto golden_texts = SortedJson::parse(read_file(golden("tokenizer_styles/encoded.json")));
-  const auto tokenizer = load_tokenizer(golden(std::string("tokenizer_styles/") + GetParam() + ".json"));
-  const auto& wanted = golden_texts[GetParam()];
-  for (size_t i = 0; i < golden_texts["texts"].size(); ++i) {
-    const auto text = golden_texts["texts"][i].get<std::string>();
-    const auto ids = tokenizer->encode(text);
-    EXPECT_EQ(ids, wanted["ids"][i].get<std::vector<int32_t>>()) << golden_texts["texts"][i];
-    DecodeStream stream(*tokenizer);
-    std::string decoded;
-    for (const int32_t id : ids) decoded += stream.add(id);
-    EXPECT_EQ(decoded + stream.finish(), wanted["texts"][i].get<std::string>()) << golden_texts["texts"][i];
-  }
-  std::vector<int32_t> added = tokenizer->text_begin();
-  for (const int32_t id : tokenizer->encode("a")) added.push_back(id);
-  for (const int32_t id : tokenizer->text_end()) added.push_back(id);
-  EXPECT_EQ(added, wanted["added"].get<std::vector<int32_t>>());
-}
-
-INSTANTIATE_TEST_SUITE_P(Files, StyleTest,
-                         ::testing::Values("gpt2", "gpt2_prefix", "neox", "llama3", "qwen2", "smollm",
-                                           "gpt4o", "deepseek", "falcon", "nfkc", "odd", "invert", "llama2",
-                                           "llama2_first", "metaspace", "metaspace_never"));
-
 TEST_F(TokenizerFileTest, IsTheSameFromTheText) {
   const std::string path = golden("tokenizer/lines.json");
   const auto from_file = load_tokenizer(path), from_text = tokenizer_from_text(read_file(path), "here");
