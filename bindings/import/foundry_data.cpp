@@ -277,7 +277,9 @@ const Rows kDataset = {
     to("epoch_size", "epoch_size", epoch_samples),
     order_key("sampling_method", no_reason),
     order_key("sampling_granularity", no_reason),
-    only("replication", {"null", "1"}, "is not supported: every rank has sequences of its own"),
+    only("replication", {"null", "1"},
+         "is not needed: ranks that share a sequence (parallel.tp, parallel.cp, parallel.pp) get the same "
+         "samples. Set one of these, and leave it out"),
     only("mlm_probability", {"null"}, "masked language models are not supported"),
 };
 

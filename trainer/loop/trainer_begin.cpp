@@ -4,6 +4,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config/data_stages.h"
+#include "trainer/data/loader/data_order.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/restore/initial_weights.h"
@@ -94,7 +95,8 @@ std::unique_ptr<DataLoader> Trainer::open_loader(const DataCursor& cursor, const
   shape.global_sequences = global_batch_sequences(config_);
   shape.rank = data_ranks_.rank();
   shape.num_ranks = data_ranks_.size();
-  shape.num_machines = context_.num_machines;
+  shape.num_machines =
+      machines_of_data_ranks(data_ranks_.size(), context_.world.size(), context_.num_machines);
   shape.vocab_size = model_.layout().vocab_size;
   shape.tokenizer = config_.tokenizer;
   shape.seed = static_cast<uint64_t>(config_.seed);

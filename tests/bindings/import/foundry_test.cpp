@@ -213,7 +213,7 @@ TEST(FoundryImport, MapsTheOrderOfSamples) {
                   "py1s has no blocks");
   EXPECT_CONTAINS(text("local: x, batching_method: stratified"),
                   "-- batching_method: stratified  (there is one");
-  EXPECT_CONTAINS(text("local: x, replication: 2"), "every rank has sequences of its own");
+  EXPECT_CONTAINS(text("local: x, replication: 2"), "get the same samples. Set one of these");
 }
 
 TEST(FoundryImport, MapsWhatFetchesData) {

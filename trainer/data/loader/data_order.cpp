@@ -20,8 +20,7 @@ uint64_t seed_of(std::optional<int64_t> seed, const OrderShape& shape) {
 /// Ranks that a batch is arranged for.
 RankGrid grid_of(const MdsConfig& data, const OrderShape& shape) {
   if (data.compat == OrderCompat::kStreaming) {
-    // Ranks that are not spread evenly count as one machine.
-    const int64_t machines = shape.num_ranks % shape.num_machines == 0 ? shape.num_machines : 1;
+    const int64_t machines = machines_of_data_ranks(shape.num_ranks, shape.num_ranks, shape.num_machines);
     return {machines, shape.num_ranks / machines};
   }
   if (data.batching_method == BatchingMethod::kDevicePerStream) return {1, shape.num_ranks};
@@ -87,6 +86,13 @@ std::string one_list_warning(const DataConfig& data, int64_t num_samples) {
       "a run starts or resumes. shuffle_algo = \"py1s\" or \"py1e\" needs neither; its order is another one",
       static_cast<double>(num_samples) / 1e6, data.place(),
       human_bytes(4.0 * static_cast<double>(num_samples)), kSecondsEach * static_cast<double>(num_samples));
+}
+
+int64_t machines_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_machines) {
+  // Ranks that are not spread evenly count as one machine.
+  if (num_ranks % num_machines != 0) return 1;
+  const int64_t ranks_of_machine = num_ranks / num_machines;
+  return num_data_ranks % ranks_of_machine == 0 ? num_data_ranks / ranks_of_machine : 1;
 }
 
 SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape) {

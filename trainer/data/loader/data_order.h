@@ -21,6 +21,10 @@ struct OrderShape {
   uint64_t seed = 0;  // used when the config has no shuffle_seed
 };
 
+/// The machines of OrderShape, where `num_ranks` on `num_machines` are `num_data_ranks` with samples of their
+/// own: those that mosaicml-streaming counts with its `replication`.
+int64_t machines_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_machines);
+
 /// `shard_sizes`: RowReader's. Throws as SampleOrder does. Ranks and machines count only where the config
 /// says so: compat = "streaming" and batching_method = "device_per_stream".
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
