@@ -1,14 +1,13 @@
 // tycho data convert: text to samples of tokens, and conversations to samples of their own.
 #include "host/data/convert.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 
 #include "host/data/input_options.h"
+#include "host/data/progress_line.h"
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
@@ -52,14 +51,21 @@ ConvertOptions to_options(const Arguments& arguments) {
 
 using ShowProgress = std::function<void(const ConvertProgress&)>;
 
-/// A line that is written over again. Speed and time left are those since it was first shown.
-class ProgressLine {
+/// Speed and time left are those since it was first shown.
+class ConversionLine {
  public:
   void show(const ConvertProgress& progress) {
     const auto now = Clock::now();
     if (!start_) start_ = now, first_ = progress;
+    line_.show([&] { return text(progress, std::chrono::duration<double>(now - *start_).count()); });
+  }
+  void clear() { line_.clear(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string text(const ConvertProgress& progress, double seconds) const {
     const double share = progress.bytes_total > 0 ? 100.0 * progress.bytes_done / progress.bytes_total : 0;
-    const double seconds = std::chrono::duration<double>(now - *start_).count();
     const auto bytes = static_cast<double>(progress.bytes_done - first_.bytes_done);
     std::string rate;
     if (seconds > 1 && bytes > 0) {
@@ -68,12 +74,11 @@ class ProgressLine {
                          human_count(static_cast<double>(progress.tokens - first_.tokens) / seconds),
                          clock_text(left_s));
     }
-    fmt::print(stderr, "\r{:5.1f} %  {} tokens  {} samples{} ", share, human_count(progress.tokens),
-               progress.samples, rate);
+    return fmt::format("{:5.1f} %  {} tokens  {} samples{}", share,
+                       human_count(static_cast<double>(progress.tokens)), progress.samples, rate);
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
+  ProgressLine line_;
   std::optional<Clock::time_point> start_;
   ConvertProgress first_;
 };
@@ -83,6 +88,7 @@ Json split_json(const ConvertedSplit& split) {
           {"documents", split.documents},
           {"bytes", split.bytes},
           {"longest_bytes", split.longest_bytes},
+          {"skipped_rows", split.skipped_rows},
           {"tokens", split.tokens},
           {"samples", split.samples},
           {"dropped_tokens", split.dropped_tokens},
@@ -115,6 +121,7 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
   else
     refuse_options(arguments, {"template", "template-date"},
                    "needs --tokenizer: without it, texts are written");
+  options.bad_rows = bad_rows(arguments);
   options.chat_template = arguments.text("template");
   options.template_date = arguments.text("template-date");
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
@@ -125,13 +132,11 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
 }  // namespace
 
 int convert_data(const Arguments& arguments) {
-  const bool live = isatty(STDERR_FILENO) != 0;
-  ProgressLine line;
-  ShowProgress progress;
-  if (live) progress = [&line](const ConvertProgress& now) { line.show(now); };
+  ConversionLine line;
+  const ShowProgress progress = [&line](const ConvertProgress& now) { line.show(now); };
   const ConvertResult result = arguments.has("chat") ? convert_conversations(arguments, progress)
                                                      : convert_documents(arguments, progress);
-  if (live) fmt::print(stderr, "\r{:60}\r", "");
+  line.clear();
   for (const std::string& note : result.notes) fmt::print(stderr, "note: {}\n", note);
   for (const std::string& warning : result.warnings) fmt::print(stderr, "warning: {}\n", warning);
   Json splits = Json::array();

@@ -9,8 +9,15 @@
 
 namespace tycho {
 
+BadRows bad_rows(const Arguments& arguments) {
+  const std::string& name = arguments.text("bad-rows");
+  for (const auto& [text, policy] : enum_names(BadRows()))
+    if (name == text) return policy;
+  fail(ExitCode::kUsage, "[tycho {}] --bad-rows expects error or skip, given \"{}\"", arguments.verb, name);
+}
+
 InputRules input_rules(const Arguments& arguments) {
-  InputRules rules{.field = arguments.text("field")};
+  InputRules rules{.field = arguments.text("field"), .bad_rows = bad_rows(arguments)};
   if (!arguments.text("ext").empty()) rules.extensions = arguments.list("ext");
   const std::string& format = arguments.text("format");
   constexpr std::array<std::pair<std::string_view, TextFormat>, 5> kFormats = {

@@ -1,11 +1,14 @@
-// Which files `data convert` and `tokenizer train` read, from their words and options.
+// What `data convert`, `data stats` and `tokenizer train` read, from their words and options.
 #pragma once
 #include "host/arguments.h"
+#include "trainer/data/bad_rows.h"
 #include "trainer/data/text/input_files.h"
 
 namespace tycho {
 
-/// From --ext, --format and --field. Throws Error (kUsage).
+/// From --bad-rows. Throws Error (kUsage).
+BadRows bad_rows(const Arguments& arguments);
+/// From --ext, --format, --field and --bad-rows. Throws Error (kUsage).
 InputRules input_rules(const Arguments& arguments);
 /// The files that the words after the subverb name. `what` says in messages what those are.
 InputFiles named_inputs(const Arguments& arguments, const char* what);

@@ -1,69 +1,136 @@
 // One data set by its URL, or all remote data of a recipe.
 #include "host/data/preload.h"
 
-#include <unistd.h>
-
-#include <cstdio>
+#include <chrono>
+#include <filesystem>
+#include <functional>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "bindings/define/recipe.h"
+#include "host/data/progress_line.h"
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
+#include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/remote/preload.h"
+#include "trainer/data/text_rows/text_dataset.h"
 
 namespace tycho {
 namespace {
 
-void add_remotes(const DataConfig& data, std::vector<CacheSpec>& specs) {
-  if (!data.is<MdsConfig>()) return;
-  for (const MdsConfig& stream : data.as<MdsConfig>().each_stream()) {
+/// What is copied: a data set, or files.
+struct Copy {
+  std::string remote, to;
+  std::function<PreloadReport()> make;
+};
+
+/// What all copies share.
+struct Copying {
+  int threads = 8;
+  ProgressLine line;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::filesystem::file_time_type file_start = std::filesystem::file_time_type::clock::now();
+};
+
+Copy copy_of(const CacheSpec& spec, Copying& copying) {
+  const auto show = [&copying](const PreloadProgress& progress) {
+    copying.line.show([&] {
+      const auto left_s = static_cast<int64_t>(progress.left_s);
+      return fmt::format("{} of {}  {}/s  {}:{:02d} left",
+                         human_bytes(static_cast<double>(progress.bytes_done)),
+                         human_bytes(static_cast<double>(progress.bytes_total)),
+                         human_bytes(progress.bytes_per_s), left_s / 60, left_s % 60);
+    });
+  };
+  return {spec.remote, spec.dir, [=, threads = copying.threads] { return preload(spec, threads, show); }};
+}
+
+/// Files that `fetch` brings to these paths, one after the other. A file to train on is there already:
+/// reading the recipe has fetched it.
+Copy copy_of_files(const std::string& remote, const std::string& to, const std::vector<std::string>& paths,
+                   bool with_checksums, const Copying& copying, const std::function<void()>& fetch) {
+  return {remote, to, [=, &copying] {
+            PreloadReport report{.remote = remote, .dir = to, .shards = std::ssize(paths)};
+            if (with_checksums) report.with_checksum = report.shards;
+            fetch();
+            report.seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();
+            for (const std::string& path : paths) {
+              const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+              report.bytes += bytes;
+              if (std::filesystem::last_write_time(path) < copying.file_start) continue;
+              ++report.fetched_shards;
+              report.fetched_bytes += bytes;
+            }
+            return report;
+          }};
+}
+
+void add_copies(const MdsConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  for (const MdsConfig& stream : data.each_stream()) {
     if (stream.remote.empty()) continue;
     if (stream.cache_limit)
       fail(ExitCode::kUsage,
            "[data] {} is not fetched ahead: its cache_limit would remove it again. Leave cache_limit out, if "
-           "the disk "
-           "has room",
+           "the disk has room",
            stream.remote);
-    specs.push_back(cache_spec(stream));
+    copies.push_back(copy_of(cache_spec(stream), copying));
   }
 }
 
-std::vector<CacheSpec> remotes_of_recipe(const Arguments& arguments) {
+void add_copies(const ChatConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  if (data.remote.empty()) return;
+  if (const auto spec = rows_cache(data))
+    copies.push_back(copy_of(*spec, copying));
+  else
+    copies.push_back(copy_of_files(data.remote, data.path, {data.path}, !data.remote_hash.empty(), copying,
+                                   [data] { fetch_rows(data); }));
+}
+
+void add_copies(const TextConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  if (data.remote.empty()) return;
+  std::vector<std::string> paths;
+  for (const std::string& name : data.remote_files) paths.push_back(data.path + "/" + name);
+  if (paths.empty()) paths = {data.path};
+  copies.push_back(copy_of_files(data.remote, data.path, paths,
+                                 !data.remote_hash.empty() || !data.remote_hashes.empty(), copying,
+                                 [data] { fetch_texts(data); }));
+}
+
+void add_copies(const TokenFilesConfig&, Copying&, std::vector<Copy>&) {}  // have no remote
+
+std::vector<Copy> copies_of_recipe(const Arguments& arguments, Copying& copying) {
   Arguments recipe = arguments;
   recipe.words.erase(recipe.words.begin());
   recipe.numbers.erase(recipe.numbers.begin());
   const TrainConfig config = resolve_recipe(recipe_request(recipe)).config;
-  std::vector<CacheSpec> specs;
-  add_remotes(config.train_data, specs);
-  for (const DataStageConfig& stage : config.data_stages) add_remotes(stage.data, specs);
-  for (const auto& [name, data] : config.eval_data) add_remotes(data, specs);
-  if (specs.empty())
+  std::vector<Copy> copies;
+  const auto add = [&](const DataConfig& data) {
+    std::visit([&](const auto& one) { add_copies(one, copying, copies); }, data.value);
+  };
+  add(config.train_data);
+  for (const DataStageConfig& stage : config.data_stages) add(stage.data);
+  for (const auto& [name, data] : config.eval_data) add(data);
+  if (copies.empty())
     fail(ExitCode::kUsage,
          "[data] the recipe has no data with a remote; name it: tycho data preload URL DIR");
-  return specs;
+  return copies;
 }
 
-std::vector<CacheSpec> remotes_of_words(const Arguments& arguments) {
-  std::vector<CacheSpec> specs;
+std::vector<Copy> copies_of_words(const Arguments& arguments, Copying& copying) {
+  std::vector<Copy> copies;
   std::vector<std::string> splits = {""};
   if (!arguments.text("split").empty()) splits = arguments.list("split");
   for (const std::string& split : splits)
-    specs.push_back(
-        cache_spec({.local_dir = arguments.words[2], .remote = arguments.words[1], .split = split}));
-  return specs;
-}
-
-void show(const PreloadProgress& progress) {
-  const auto left_s = static_cast<int64_t>(progress.left_s);
-  fmt::print(stderr, "\r{} of {}  {}/s  {}:{:02d} left    ",
-             human_bytes(static_cast<double>(progress.bytes_done)),
-             human_bytes(static_cast<double>(progress.bytes_total)), human_bytes(progress.bytes_per_s),
-             left_s / 60, left_s % 60);
+    copies.push_back(
+        copy_of(cache_spec({.local_dir = arguments.words[2], .remote = arguments.words[1], .split = split}),
+                copying));
+  return copies;
 }
 
 std::string checked_text(const PreloadReport& report) {
@@ -79,17 +146,19 @@ int preload_data(const Arguments& arguments) {
   word(arguments, 1, "a URL and a folder, or a recipe");
   const bool is_recipe = arguments.words.size() == 2 || is_override(arguments.words[2]);
   if (!is_recipe) no_more_words(arguments, 3);
-  const std::vector<CacheSpec> specs = is_recipe ? remotes_of_recipe(arguments) : remotes_of_words(arguments);
-  const auto threads = static_cast<int>(arguments.integer("threads", 0, 4096));
-  const bool live = isatty(STDERR_FILENO) != 0;
+  Copying copying;
+  if (const int64_t threads = arguments.integer("threads", 0, 4096); threads > 0)
+    copying.threads = static_cast<int>(threads);
+  const std::vector<Copy> copies =
+      is_recipe ? copies_of_recipe(arguments, copying) : copies_of_words(arguments, copying);
   Json list = Json::array();
   std::vector<std::vector<std::string>> rows = {
       {"remote", "folder", "shards", "bytes", "fetched", "rate", "verified"}};
   std::set<std::pair<std::string, std::string>> done;
-  for (const CacheSpec& spec : specs) {
-    if (!done.emplace(spec.remote, spec.dir).second) continue;
-    const PreloadReport report = preload(spec, threads == 0 ? 8 : threads, live ? show : nullptr);
-    if (live) fmt::print(stderr, "\r{:60}\r", "");
+  for (const Copy& copy : copies) {
+    if (!done.emplace(copy.remote, copy.to).second) continue;
+    const PreloadReport report = copy.make();
+    copying.line.clear();
     const double rate = static_cast<double>(report.fetched_bytes) / report.seconds;
     list.push_back({{"remote", report.remote},
                     {"dir", report.dir},

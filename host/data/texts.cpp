@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 void print_text_stats(const TextStats& stats, const Tokenizer* tokenizer) {
   fmt::print("{} files, {} documents ({} empty), {}\n", stats.files, stats.documents, stats.empty_documents,
              human_bytes(static_cast<double>(stats.bytes())));
+  if (stats.skipped.count > 0) fmt::print("{}\n", stats.skipped.text());
   print_lengths("documents", "bytes", stats.document_bytes);
   fmt::print("duplicates: {:.2f} % of the documents are the same as an earlier one{}\n",
              100 * stats.duplicate_share,
@@ -61,6 +62,7 @@ int show_text_stats(const Arguments& arguments) {
   Json json = {{"files", stats.files},
                {"documents", stats.documents},
                {"empty_documents", stats.empty_documents},
+               {"skipped_rows", stats.skipped.count},
                {"bytes", stats.bytes()},
                {"document_bytes", lengths_json(stats.document_bytes)},
                {"duplicate_share", stats.duplicate_share},

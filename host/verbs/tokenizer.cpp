@@ -14,6 +14,7 @@
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/document_reader.h"
 #include "trainer/data/tokenizer/decode_stream.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -43,6 +44,10 @@ const VerbSpec kTokenizerSpec = {
       "KIND", ""},
      {"field", "train, compare: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
       "NAME", "text"},
+     {"bad-rows",
+      "train, compare: what happens to lines and rows that cannot be used, such as invalid JSON: error, or "
+      "skip, which leaves them out and counts them.",
+      "POLICY", "error"},
      {"threads", "train: CPU threads; 0 for one per core.", "N", "0"},
      {"added-tokens", "encode: with the tokens that the tokenizer adds around every text."},
      {"skip-special", "decode: leave special tokens out."},
@@ -52,6 +57,10 @@ const VerbSpec kTokenizerSpec = {
      kJsonOption}};
 
 namespace {
+
+void warn_of(const SkippedRows& skipped) {
+  if (skipped.count > 0) fmt::print(stderr, "warning: {}\n", skipped.text());
+}
 
 int train(const Arguments& arguments) {
   BpeTrainOptions options;
@@ -70,9 +79,13 @@ int train(const Arguments& arguments) {
   for (const std::string& path : inputs.skipped)
     fmt::print(stderr, "note: skipped {}; --ext selects other endings\n", path);
   options.field = arguments.text("field");
+  SkippedRows skipped;
+  if (bad_rows(arguments) == BadRows::kSkip)
+    options.on_bad_row = [&](const std::string& why) { skipped.add(why); };
   const std::vector<InputFile>& files = inputs.files;
   const std::string text = train_bpe(files, options);
   if (live) fmt::print(stderr, "\r{:60}\r", "");
+  warn_of(skipped);
   const std::string folder = std::filesystem::path(out).parent_path();
   if (!folder.empty()) make_dirs(real_files(), folder);
   write_file_atomically(real_files(), out, text);
@@ -257,10 +270,13 @@ std::string first_difference(const std::array<std::unique_ptr<Tokenizer>, 2>& bo
 }
 
 Comparison compare_texts(const Arguments& arguments, const std::array<std::unique_ptr<Tokenizer>, 2>& both) {
-  const InputFiles inputs =
-      find_input_files({arguments.words.begin() + 3, arguments.words.end()}, input_rules(arguments));
-  DocumentReader reader(inputs.files, {.field = arguments.text("field"), .keep_newlines = true});
+  const InputRules rules = input_rules(arguments);
+  const InputFiles inputs = find_input_files({arguments.words.begin() + 3, arguments.words.end()}, rules);
+  DocumentReader reader(inputs.files, {.field = rules.field, .keep_newlines = true});
   Comparison result;
+  SkippedRows skipped;
+  OnBadRow on_bad_row;
+  if (rules.bad_rows == BadRows::kSkip) on_bad_row = [&](const std::string& why) { skipped.add(why); };
   const auto compare_text = [&](std::string_view text, const std::string& file, bool is_new) {
     const std::array ids = {both[0]->encode(text), both[1]->encode(text)};
     result.documents += is_new;
@@ -276,10 +292,12 @@ Comparison compare_texts(const Arguments& arguments, const std::array<std::uniqu
     if (chunk->format == TextFormat::kText) {
       compare_text(chunk->text, file.path, chunk->first);
     } else {
-      for_each_record(*chunk, file, arguments.text("field"),
-                      [&](std::string_view text) { compare_text(text, file.path, true); });
+      for_each_record(
+          *chunk, file, rules.field, [&](std::string_view text) { compare_text(text, file.path, true); },
+          on_bad_row);
     }
   }
+  warn_of(skipped);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/base/fields.h"
+#include "trainer/data/bad_rows.h"
 
 namespace tycho {
 
@@ -31,6 +32,7 @@ struct ChatConfig {
   std::string path;
   std::string remote;
   std::string remote_hash;
+  BadRows bad_rows = BadRows::kError;
   std::string chat_template = "chatml";
   std::string template_date;
   TargetResponses target_responses = TargetResponses::kLast;
@@ -74,6 +76,9 @@ struct ChatConfig {
       "or .parquet file, with the same ending in path.");
     v("remote_hash", remote_hash,
       "Checksum of a file at remote, such as \"sha256:9f86d0...\": another file is refused.");
+    v("bad_rows", bad_rows,
+      "What happens to rows that cannot be used, such as invalid JSON or an empty response: an error, or "
+      "skip, which leaves them out and counts them.");
     v("template", chat_template,
       "How the messages of a conversation become one text: chatml, llama3, tokenizer (the tokenizer's own), "
       "or the path of a .jinja file.");

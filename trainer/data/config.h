@@ -9,6 +9,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
+#include "trainer/data/bad_rows.h"
 #include "trainer/data/chat_config.h"
 
 namespace tycho {
@@ -250,6 +251,7 @@ struct TextConfig {
   std::vector<std::string> remote_hashes;
   std::string remote_hash;
   std::string field = "text";
+  BadRows bad_rows = BadRows::kError;
   std::optional<int64_t> bos_token_id;
   std::optional<int64_t> eos_token_id;
   bool separate_documents = false;
@@ -281,6 +283,9 @@ struct TextConfig {
     v("remote_hash", remote_hash,
       "Checksum of the file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");
+    v("bad_rows", bad_rows,
+      "What happens to lines and rows that cannot be used, such as invalid JSON or a text that is null: an "
+      "error, or skip, which leaves them out and counts them.");
     v("bos_token_id", bos_token_id,
       "Token before every document, unless the tokenizer adds its own. Default: the tokenizer's.",
       at_least(0));

@@ -5,7 +5,8 @@
 
 namespace tycho {
 
-/// Owned by one thread. Errors are kUnusable and name the file.
+/// Owned by one thread. Errors are kUnusable and name the file; after a BadRow, next() gives the row behind
+/// it.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;

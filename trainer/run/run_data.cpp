@@ -37,6 +37,15 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
   return chats;
 }
 
+std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config) {
+  std::vector<std::shared_ptr<const TextDataset>> texts;
+  for (const DataConfig& data : all_data(config))
+    if (data.is<TextConfig>())
+      texts.push_back(open_text_dataset(data.as<TextConfig>(),
+                                        {config.seq_len, config.model.vocab_size(), config.tokenizer}));
+  return texts;
+}
+
 void check_later_data(const TrainConfig& config) {
   const OrderShape order = order_shape(config);
   for (const DataStageConfig& stage : config.data_stages) {
@@ -83,6 +92,11 @@ void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& rep
   for (const DataStageConfig& stage : config.data_stages)
     if (shuffles_one_list(stage.data))
       report("data_stages." + stage.name, stage.data, count_samples(stage.data, shape, order_shape(config)));
+}
+
+void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter) {
+  for (const auto& data : texts)
+    for (const std::string& warning : data->warnings()) reporter.event("warning", warning, Json::object());
 }
 
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {

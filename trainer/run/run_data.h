@@ -8,6 +8,7 @@
 #include "trainer/config/train_config.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/config.h"
+#include "trainer/data/text_rows/text_dataset.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/reporter.h"
 
@@ -20,6 +21,8 @@ std::vector<DataConfig> all_data(const TrainConfig& config);
 /// (kUnusable) for rows that are wrong, and one with the code 128 + signal when `stop` holds one meanwhile.
 std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
                                                            const std::atomic<int>& stop);
+/// The same of texts, which cannot be stopped.
+std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config);
 /// Opens what the run changes to and is evaluated on, and closes it again: it is as needed as what is trained
 /// on first. Throws Error (kUnusable).
 void check_later_data(const TrainConfig& config);
@@ -31,6 +34,8 @@ void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<c
 
 /// A warning for each order of what the run trains on that takes much memory and time to begin with.
 void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& reporter);
+/// Their warnings.
+void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter);
 
 /// The template that wrote their conversations, of the first that have any; "" for none.
 std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats);

@@ -35,6 +35,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   require_memory(run.config, run.device, request);
   run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
   run.chats = open_chats(run.config, run.stop);
+  run.texts = open_texts(run.config);
   run.facts.run = describe_run(run.config, request, run.device, run_dir);
   check_later_data(run.config);
   run.facts.rank = run.world->rank();
@@ -154,6 +155,7 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   run.reporter->run_start(run.facts.run);
   report_chats(run.config, run.chats, candidates, *run.reporter);
   report_orders(run.config, run.facts.run.num_samples, *run.reporter);
+  report_texts(run.texts, *run.reporter);
   try {
     with_own_errors([&] { make_trainer(run, request, candidates, session); });
   } catch (const std::exception& error) {

@@ -17,6 +17,7 @@
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/chat/chat_dataset.h"
+#include "trainer/data/text_rows/text_dataset.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/trainer.h"
@@ -42,6 +43,7 @@ struct RunParts {
   at::Device device = at::kCPU;
   int64_t memory_before = 0;
   std::vector<std::shared_ptr<const ChatDataset>> chats;
+  std::vector<std::shared_ptr<const TextDataset>> texts;
   std::unique_ptr<RunLock> lock;  // rank 0's, as are the files
   std::optional<OwnedFiles> files;
   std::unique_ptr<Reporter> reporter;

@@ -46,6 +46,37 @@ TEST_F(DataPreloadTest, FillsTheCachesOfARecipe) {
   EXPECT_CONTAINS(here("tycho data preload y.lua").output, "no data with a remote");
 }
 
+TEST_F(DataPreloadTest, FillsTheCachesOfConversationsAndTexts) {
+  write("{\"prompt\": \"a\", \"response\": \" b\"}\n", "far/sft.jsonl");
+  write("{\"text\": \"one\"}\n", "far/0.jsonl");
+  write("{\"text\": \"two\"}\n", "far/1.jsonl");
+  ASSERT_EQ(here("tycho data convert far/sft.jsonl --chat --out far/talks").code, 0);
+  write(
+      whole("r.tokenizer = 'tok.json'\n"
+            "r.train_data = t.data.chat { remote = 'far/sft.jsonl', path = 'near/sft.jsonl' }\n"
+            "r.eval_data.talks = t.data.chat { remote = 'far/talks/train', path = 'near/talks' }\n"
+            "r.eval_data.texts = t.data.text { remote = 'far', remote_files = { '0.jsonl', '1.jsonl' }, "
+            "path = 'near/texts' }\n"));
+  for (const int64_t wanted : {1, 0}) {
+    const Outcome outcome = here("tycho data preload x.lua --json");
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    const Json list = parse_json(outcome.output, "preload");
+    ASSERT_EQ(list.size(), 3u);
+    for (const Json& one : list) {
+      EXPECT_GT(one.at("seconds"), 0);
+      const bool is_texts = one.at("dir") == "near/texts";
+      EXPECT_EQ(one.at("shards"), is_texts ? 2 : 1) << one;
+      EXPECT_EQ(one.at("fetched_shards"), wanted * one.at("shards").get<int64_t>()) << one;
+    }
+  }
+  EXPECT_TRUE(has("near/sft.jsonl") && has("near/talks/shard.00000.mds") && has("near/texts/1.jsonl"));
+  std::filesystem::remove(folder_ / "far/1.jsonl");
+  std::filesystem::remove(folder_ / "near/texts/1.jsonl");
+  const Outcome absent = here("tycho data preload x.lua");
+  EXPECT_EQ(absent.code, 12);
+  EXPECT_CONTAINS(absent.output, "far/1.jsonl does not exist");
+}
+
 TEST_F(DataPreloadTest, OneTaskOfANodeCopies) {
   EXPECT_EQ(here("SLURM_LOCALID=1 tycho data preload far near").code, 0);
   EXPECT_FALSE(has("near"));

@@ -57,12 +57,12 @@ std::string batches_identity(const ChatConfig& config) {
 
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
-  std::string text =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote, config.chat_template,
-                  config.template_date, static_cast<int>(config.target_responses),
-                  static_cast<int>(config.target_prompts), config.min_target_prompt,
-                  config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
-                  static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote,
+                                 static_cast<int>(config.bad_rows), config.chat_template,
+                                 config.template_date, static_cast<int>(config.target_responses),
+                                 static_cast<int>(config.target_prompts), config.min_target_prompt,
+                                 config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
+                                 static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
   text += "|" + stamp(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
   for (const std::string& path : files_of(config)) text += "|" + stamp(path);
   return text + batches_identity(config);
@@ -77,16 +77,22 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
   filler_ = encoder.eos_token_id();
   fetch_rows(config);
+  SkippedRows counted;
+  SkippedRows* const skipped = config.bad_rows == BadRows::kSkip ? &counted : nullptr;
   if (has_mds_rows(config)) {
     check_tokenizer(config.path, *tokenizer, shape.tokenizer);
-    for (ChatExample& example : encode_mds_rows(config, encoder, vocab_size_, stop)) keep(std::move(example));
+    for (ChatExample& example : encode_mds_rows(config, encoder, vocab_size_, stop, skipped))
+      keep(std::move(example));
   } else {
-    for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop);
+    for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop, skipped);
   }
+  if (num_read_ == 0 && counted.count > 0)
+    fail(ExitCode::kUnusable, "[data] no row of {} can be used; the first one: {}", place_,
+         counted.reasons.front());
   if (num_read_ == 0)
     fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line, or rows of Parquet",
          place_);
-  note_losses();
+  note_losses(counted);
   note_template(config, *tokenizer);
   if (config.packs_batches()) return;
   if (config.pack) {
@@ -97,9 +103,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
 }
 
 void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
-                                 const std::atomic<int>& stop) {
-  auto examples = path.ends_with(".parquet") ? encode_parquet_rows(path, encoder, vocab_size_, stop)
-                                             : encode_lines(read_file(path), path, encoder, stop);
+                                 const std::atomic<int>& stop, SkippedRows* skipped) {
+  auto examples = path.ends_with(".parquet") ? encode_parquet_rows(path, encoder, vocab_size_, stop, skipped)
+                                             : encode_lines(read_file(path), path, encoder, stop, skipped);
   for (ChatExample& example : examples) keep(std::move(example));
 }
 
@@ -119,11 +125,12 @@ void ChatDataset::keep(ChatExample example) {
   learnt_.insert(learnt_.end(), example.learnt.begin(), example.learnt.end());
 }
 
-void ChatDataset::note_losses() {
+void ChatDataset::note_losses(const SkippedRows& skipped) {
   if (lengths_.empty())
     fail(ExitCode::kUnusable,
          "[data] none of the {} examples of {} has a target within seq_len = {} tokens: raise seq_len",
          num_read_, place_, seq_len_);
+  if (skipped.count > 0) warnings_.push_back(fmt::format("of {}, {}", place_, skipped.text()));
   if (num_cut() > 0)
     warnings_.push_back(fmt::format(
         "{} of {} examples of {} are longer than seq_len = {} and are cut: of all tokens, {:.1f} % "

@@ -12,6 +12,7 @@
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/chat_config.h"
 #include "trainer/data/row_reader.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
@@ -51,14 +52,15 @@ class ChatDataset {
                   int64_t width) const;
   /// The template that wrote its conversations as text; "" when it has none.
   std::string used_template() const { return num_templated_ > 0 ? template_text_ : ""; }
-  /// Warnings: examples that were cut or dropped, and a template whose special tokens are not in the
-  /// tokenizer's vocabulary.
+  /// Warnings: rows that were skipped, examples that were cut or dropped, and a template whose special tokens
+  /// are not in the tokenizer's vocabulary.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void read_file_rows(const std::string& path, const ChatEncoder& encoder, const std::atomic<int>& stop);
+  void read_file_rows(const std::string& path, const ChatEncoder& encoder, const std::atomic<int>& stop,
+                      SkippedRows* skipped);
   void keep(ChatExample example);
-  void note_losses();
+  void note_losses(const SkippedRows& skipped);
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
   void fill_row(std::span<const uint32_t> examples, size_t row, Batch& batch) const;
 

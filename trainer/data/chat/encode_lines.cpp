@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/data/text/json_line.h"
@@ -68,16 +70,48 @@ void for_each_row(size_t count, const std::function<void(size_t)>& work_on, int 
          "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), place);
 }
 
+std::vector<bool> for_each_good_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
+                                    const std::string& place, const std::atomic<int>& stop,
+                                    SkippedRows* skipped) {
+  std::mutex mutex;
+  std::map<size_t, std::string> bad;  // reasons
+  const auto try_row = [&](size_t i) {
+    try {
+      work_on(i);
+    } catch (const Error& error) {
+      if (skipped == nullptr || error.code() != ExitCode::kUnusable) throw;
+      const std::lock_guard lock(mutex);
+      bad.emplace(i, error.what());
+    }
+  };
+  for_each_row(count, try_row, threads, place, stop);
+  std::vector<bool> is_good(count, true);
+  for (const auto& [i, reason] : bad) {
+    skipped->add(reason);
+    is_good[i] = false;
+  }
+  return is_good;
+}
+
 std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
-                                     const std::string& place, const std::atomic<int>& stop) {
+                                     const std::string& place, const std::atomic<int>& stop,
+                                     SkippedRows* skipped) {
   std::vector<ChatExample> examples(count);
-  for_each_row(
-      count, [&](size_t i) { examples[i] = encode(i); }, /*threads=*/0, place, stop);
+  const std::vector<bool> is_good = for_each_good_row(
+      count, [&](size_t i) { examples[i] = encode(i); }, /*threads=*/0, place, stop, skipped);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_good[i]) continue;
+    if (kept != i) examples[kept] = std::move(examples[i]);
+    ++kept;
+  }
+  examples.resize(kept);
   return examples;
 }
 
 std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder, const std::atomic<int>& stop) {
+                                      const ChatEncoder& encoder, const std::atomic<int>& stop,
+                                      SkippedRows* skipped) {
   const std::vector<NumberedLine> lines = split_lines(text);
   const auto encode = [&](size_t i) {
     const std::string place = fmt::format("{}:{}", path, lines[i].number);
@@ -86,7 +120,7 @@ std::vector<ChatExample> encode_lines(std::string_view text, const std::string& 
            kMostLineBytes >> 20);
     return encoder.encode(parse_chat_row(lines[i].text, place));
   };
-  return encode_rows(lines.size(), encode, path, stop);
+  return encode_rows(lines.size(), encode, path, stop, skipped);
 }
 
 }  // namespace tycho

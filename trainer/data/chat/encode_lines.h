@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/data/chat/chat_example.h"
+#include "trainer/data/skipped_rows.h"
 
 namespace tycho {
 
@@ -26,12 +27,20 @@ std::vector<NumberedLine> split_lines(std::string_view text, int64_t first = 1);
 void for_each_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
                   const std::string& place, const std::atomic<int>& stop);
 
-/// The examples that `encode` makes of the rows 0 to count - 1, in order, by for_each_row.
+/// The same, but with `skipped` rows that cannot be used (kUnusable) are counted there instead; returns which
+/// of the rows are good.
+std::vector<bool> for_each_good_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
+                                    const std::string& place, const std::atomic<int>& stop,
+                                    SkippedRows* skipped);
+
+/// The examples that `encode` makes of the rows 0 to count - 1, in order, by for_each_good_row.
 std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExample(size_t)>& encode,
-                                     const std::string& place, const std::atomic<int>& stop);
+                                     const std::string& place, const std::atomic<int>& stop,
+                                     SkippedRows* skipped = nullptr);
 
 /// The examples of all lines that are not blank, by encode_rows; its errors name path:line.
 std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder, const std::atomic<int>& stop);
+                                      const ChatEncoder& encoder, const std::atomic<int>& stop,
+                                      SkippedRows* skipped = nullptr);
 
 }  // namespace tycho

@@ -59,8 +59,14 @@ void fetch_rows(const ChatConfig& config) {
   fetch_index_once(rows_spec(as_mds(config)));
 }
 
+std::optional<CacheSpec> rows_cache(const ChatConfig& config) {
+  if (config.remote.empty() || config.has_remote_file()) return std::nullopt;
+  return rows_spec(as_mds(config));
+}
+
 std::vector<ChatExample> encode_mds_rows(const ChatConfig& config, const ChatEncoder& encoder,
-                                         int64_t vocab_size, const std::atomic<int>& stop) {
+                                         int64_t vocab_size, const std::atomic<int>& stop,
+                                         SkippedRows* skipped) {
   const MdsConfig mds = as_mds(config);
   MdsReader reader(read_mds_index(mds.dir()), source_of_rows(mds));
   const RowColumns columns(reader.index().shards[0].columns, config.path);
@@ -76,7 +82,7 @@ std::vector<ChatExample> encode_mds_rows(const ChatConfig& config, const ChatEnc
           return columns.encode(rows[i], encoder, vocab_size,
                                 reader.name_of(first + static_cast<int64_t>(i)));
         },
-        config.path, stop);
+        config.path, stop, skipped);
     std::move(made.begin(), made.end(), std::back_inserter(examples));
   }
   return examples;

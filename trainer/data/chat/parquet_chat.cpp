@@ -42,22 +42,24 @@ std::string ParquetChat::place(int64_t row) const {
 }
 
 std::vector<ChatExample> encode_parquet_rows(const std::string& path, const ChatEncoder& encoder,
-                                             int64_t vocab_size, const std::atomic<int>& stop) {
+                                             int64_t vocab_size, const std::atomic<int>& stop,
+                                             SkippedRows* skipped) {
   ParquetChat chat(path);
   std::vector<ChatExample> examples;
   std::vector<RowCell> cells;
+  int64_t first = 0;
   for (bool more = true; more;) {
     std::vector<std::vector<RowCell>> rows;
     while (rows.size() < kParquetRowsAtOnce && stop == 0 && (more = chat.next(cells)))
       rows.push_back(std::move(cells));
-    const int64_t first = std::ssize(examples);
     std::vector<ChatExample> made = encode_rows(
         rows.size(),
         [&](size_t i) {
           return chat.columns().encode(rows[i], encoder, vocab_size,
                                        chat.place(first + static_cast<int64_t>(i)));
         },
-        path, stop);
+        path, stop, skipped);
+    first += std::ssize(rows);
     std::move(made.begin(), made.end(), std::back_inserter(examples));
   }
   return examples;

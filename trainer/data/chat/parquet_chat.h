@@ -12,6 +12,7 @@
 #include "trainer/data/chat/row_columns.h"
 #include "trainer/data/parquet/parquet_file.h"
 #include "trainer/data/parquet/parquet_rows.h"
+#include "trainer/data/skipped_rows.h"
 
 namespace tycho {
 
@@ -38,8 +39,9 @@ class ParquetChat {
 };
 
 /// The examples of all rows, in order. Throws Error (kUnusable) that names the row for rows that are wrong
-/// and tokens outside [0, vocab_size), and as encode_rows when it is stopped.
+/// and tokens outside [0, vocab_size), which `skipped` counts instead; and as encode_rows when it is stopped.
 std::vector<ChatExample> encode_parquet_rows(const std::string& path, const ChatEncoder& encoder,
-                                             int64_t vocab_size, const std::atomic<int>& stop);
+                                             int64_t vocab_size, const std::atomic<int>& stop,
+                                             SkippedRows* skipped = nullptr);
 
 }  // namespace tycho

@@ -1,6 +1,8 @@
 // Threads read and tokenise chunks in turn, so the one that is waited for is always in work.
 #include "trainer/data/convert/chunk_tokenizer.h"
 
+#include <utility>
+
 namespace tycho {
 
 namespace {
@@ -12,8 +14,11 @@ void append(std::vector<int32_t>& tokens, const std::vector<int32_t>& more) {
 }  // namespace
 
 ChunkTokenizer::ChunkTokenizer(const Tokenizer& tokenizer, DocumentReader& reader, bool adds_tokens,
-                               int threads)
-    : tokenizer_(tokenizer), reader_(reader), window_(kChunksPerThread * static_cast<size_t>(threads)) {
+                               BadRows bad_rows, int threads)
+    : tokenizer_(tokenizer),
+      reader_(reader),
+      bad_rows_(bad_rows),
+      window_(kChunksPerThread * static_cast<size_t>(threads)) {
   if (adds_tokens) {
     begin_ = tokenizer.text_begin();
     end_ = tokenizer.text_end();
@@ -94,10 +99,15 @@ ChunkTokens ChunkTokenizer::encode(const TextChunk& chunk) const {
     if (!chunk.text.empty()) add(chunk.text, chunk.first, chunk.last);
     return out;
   }
-  for_each_record(chunk, reader_.file(chunk), reader_.rules().field, [&](std::string_view text) {
+  int64_t skipped_before = 0;
+  OnBadRow on_bad_row;
+  if (bad_rows_ == BadRows::kSkip) on_bad_row = [&](const std::string& why) { out.skipped.add(why); };
+  const auto on_document = [&](std::string_view text) {
     add(text, true, true);
-    out.documents.push_back({out.tokens.size(), static_cast<int64_t>(text.size())});
-  });
+    out.documents.push_back({out.tokens.size(), static_cast<int64_t>(text.size()),
+                             out.skipped.count - std::exchange(skipped_before, out.skipped.count)});
+  };
+  for_each_record(chunk, reader_.file(chunk), reader_.rules().field, on_document, on_bad_row);
   return out;
 }
 

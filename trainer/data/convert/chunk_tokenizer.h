@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/data/bad_rows.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/document_reader.h"
 #include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -25,8 +27,10 @@ struct ChunkTokens {
   struct Document {
     size_t end = 0;  // in tokens
     int64_t text_bytes = 0;
+    int64_t skipped_rows = 0;  // between the document before and this one
   };
   std::vector<Document> documents;  // of the other formats
+  SkippedRows skipped;              // of all the chunk
   int64_t text_bytes = 0, file_bytes = 0;
 };
 
@@ -34,7 +38,8 @@ struct ChunkTokens {
 class ChunkTokenizer {
  public:
   /// `adds_tokens`: with what the tokenizer's own encoding puts around a text, once per document.
-  ChunkTokenizer(const Tokenizer& tokenizer, DocumentReader& reader, bool adds_tokens, int threads);
+  ChunkTokenizer(const Tokenizer& tokenizer, DocumentReader& reader, bool adds_tokens, BadRows bad_rows,
+                 int threads);
 
   /// The tokens of the next chunk, nothing after the last; called by one thread. Errors of reading and
   /// tokenising are thrown here, the one of the earliest chunk.
@@ -52,6 +57,7 @@ class ChunkTokenizer {
 
   const Tokenizer& tokenizer_;
   DocumentReader& reader_;
+  const BadRows bad_rows_;
   std::vector<int32_t> begin_, end_;  // around every document
   size_t window_;                     // how far the threads may run ahead
   std::mutex reading_;                // held by the thread that reads: chunks are numbered in order

@@ -20,6 +20,7 @@ Json split_json(const SplitState& split) {
   return {{"documents", split.documents},
           {"bytes", split.bytes},
           {"longest_bytes", split.longest_bytes},
+          {"skipped_rows", split.skipped_rows},
           {"part_bytes", split.part_bytes},
           {"rest", split.packer.rest},
           {"tokens", split.packer.num_tokens},
@@ -34,6 +35,7 @@ SplitState split_of(const Json& json, std::string_view& data) {
   SplitState split{.documents = json.at("documents"),
                    .bytes = json.at("bytes"),
                    .longest_bytes = json.at("longest_bytes"),
+                   .skipped_rows = json.at("skipped_rows"),
                    .part_bytes = json.at("part_bytes")};
   split.packer.rest = json.at("rest").get<std::vector<int32_t>>();
   split.packer.num_tokens = json.at("tokens");
@@ -96,7 +98,7 @@ void remove_conversion_state(FileOps& files, const std::string& dir) {
 std::string conversion_key(const std::string& kind, const SplitRules& rules,
                            const std::vector<InputFile>& inputs) {
   std::string key =
-      fmt::format("2|{}|{}|{}|{}|{}|{}|{}", kind, rules.split, rules.val_split, rules.val_fraction,
+      fmt::format("3|{}|{}|{}|{}|{}|{}|{}", kind, rules.split, rules.val_split, rules.val_fraction,
                   rules.size_limit, rules.compression, fmt::join(rules.hashes, ","));
   for (const InputFile& file : inputs)
     key += fmt::format("|{}|{}", static_cast<int>(file.format), version_of(file));

@@ -20,7 +20,7 @@ namespace tycho {
 inline constexpr const char* kConversionState = ".resume";
 
 struct SplitState {
-  int64_t documents = 0, bytes = 0, longest_bytes = 0;
+  int64_t documents = 0, bytes = 0, longest_bytes = 0, skipped_rows = 0;
   int64_t part_bytes = 0;     // of the document that has begun
   TokenPacker::State packer;  // of conversations: their tokens and samples
   MdsWriter::State writer;

@@ -41,14 +41,15 @@ class SplitInProgress {
         split_({.dir = writer_.dir(),
                 .documents = state.documents,
                 .bytes = state.bytes,
-                .longest_bytes = state.longest_bytes}),
+                .longest_bytes = state.longest_bytes,
+                .skipped_rows = state.skipped_rows}),
         part_bytes_(state.part_bytes),
         packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {
     packer_.restore(std::move(state.packer));
   }
 
   SplitState state() const {
-    return {split_.documents, split_.bytes,    split_.longest_bytes,
+    return {split_.documents, split_.bytes,    split_.longest_bytes, split_.skipped_rows,
             part_bytes_,      packer_.state(), writer_.state()};
   }
 
@@ -63,6 +64,8 @@ class SplitInProgress {
     packer_.add_document(tokens);
     count_document(text_bytes);
   }
+
+  void add_skipped(int64_t rows) { split_.skipped_rows += rows; }
 
   const std::string& work_dir() const { return writer_.work_dir(); }
   int64_t num_shards() const { return writer_.num_shards(); }
@@ -199,12 +202,16 @@ class Dealer {
       return;
     }
     size_t begin = 0;
-    for (const auto& [end, text_bytes] : chunk.documents) {
+    int64_t skipped = chunk.skipped.count;
+    for (const ChunkTokens::Document& document : chunk.documents) {
       if (is_full()) return;
-      split().add_document(std::span(chunk.tokens).subspan(begin, end - begin), text_bytes);
-      begin = end;
+      split().add_skipped(document.skipped_rows);
+      skipped -= document.skipped_rows;
+      split().add_document(std::span(chunk.tokens).subspan(begin, document.end - begin), document.text_bytes);
+      begin = document.end;
       ++documents_;
     }
+    if (!is_full()) split().add_skipped(skipped);
   }
 
   void count(ConvertProgress& progress) const {
@@ -213,7 +220,11 @@ class Dealer {
       progress.tokens += split->num_tokens(), progress.samples += split->num_samples();
   }
 
-  std::vector<ConvertedSplit> publish(const ConversionNote& note, const std::string& key, FileOps& files) {
+  /// `reasons`: of skipped rows.
+  std::vector<ConvertedSplit> publish(const ConversionNote& note, const std::string& key,
+                                      const std::vector<std::string>& reasons, FileOps& files) {
+    if (documents_ == 0 && !reasons.empty())
+      fail(ExitCode::kUnusable, "[data] no row can be used; the first one: {}", reasons.front());
     if (rules_.validation_period() > documents_)
       fail(ExitCode::kUsage,
            "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
@@ -285,10 +296,10 @@ ConversionNote make_note(const ConvertOptions& options, const Tokenizer& tokeniz
 
 std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, const InputFiles& inputs) {
   return conversion_key(
-      fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
-                  options.keep_newlines, options.no_added_tokens, options.no_separator, options.concat_tokens,
-                  Json(options.bos_text).dump(), Json(options.eos_text).dump(), options.no_wrap,
-                  options.max_documents.value_or(0)),
+      fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
+                  static_cast<int>(options.rules.bad_rows), options.keep_newlines, options.no_added_tokens,
+                  options.no_separator, options.concat_tokens, Json(options.bos_text).dump(),
+                  Json(options.eos_text).dump(), options.no_wrap, options.max_documents.value_or(0)),
       split_rules(options), inputs.files);
 }
 
@@ -299,6 +310,12 @@ void skip_chunks(DocumentReader& reader, int64_t chunks, ConvertProgress& progre
 }
 
 }  // namespace
+
+int64_t skipped_rows(const std::vector<ConvertedSplit>& splits) {
+  int64_t count = 0;
+  for (const ConvertedSplit& split : splits) count += split.skipped_rows;
+  return count;
+}
 
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   check_options(options);
@@ -339,13 +356,15 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
     dealer.count(progress);
     result.notes.push_back(continuation_note(progress.samples));
   }
-  ChunkTokenizer chunks(*tokenizer, reader, !options.no_added_tokens, threads);
+  ChunkTokenizer chunks(*tokenizer, reader, !options.no_added_tokens, options.rules.bad_rows, threads);
+  SkippedRows skipped;
   auto reported = std::chrono::steady_clock::now();
   StateSaver saver(files, key, options.save_every_s, dealer.num_shards());
   while (!dealer.is_full()) {
     const auto chunk = chunks.next();
     if (!chunk) break;
     dealer.add(*chunk);
+    skipped.add(chunk->skipped);
     ++chunks_done;
     progress.bytes_done += chunk->file_bytes;
     saver.save_if_due(dealer.work_dir(), dealer.num_shards(), [&] { return dealer.state(chunks_done); });
@@ -354,7 +373,9 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
     reported = now;
     report();
   }
-  result.splits = dealer.publish(make_note(options, *tokenizer), key, files);
+  result.splits = dealer.publish(make_note(options, *tokenizer), key, skipped.reasons, files);
+  skipped.count = skipped_rows(result.splits);
+  if (skipped.count > 0) result.warnings.push_back(skipped.text());
   progress.bytes_done = progress.bytes_total;
   report();
   return result;

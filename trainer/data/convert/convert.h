@@ -51,8 +51,12 @@ struct ConvertedSplit {
   int64_t tokens = 0;          // all that the documents gave, bos and eos included
   int64_t dropped_tokens = 0;  // those of the tail (and of no_wrap) that fill no sample
   int64_t longest_bytes = 0;   // of a document
+  int64_t skipped_rows = 0;    // that could not be used and would have been next
   int64_t samples = 0, shards = 0;
 };
+
+/// Of all splits.
+int64_t skipped_rows(const std::vector<ConvertedSplit>& splits);
 
 struct ConvertResult {
   std::vector<ConvertedSplit> splits;  // train, then val when there is one
@@ -63,10 +67,12 @@ struct ConvertResult {
 /// Tokenises the documents (a text file is one, and so is a line of JSONL and a row of the others; files in
 /// sorted order of their paths within each input) and writes them packed into samples of `concat_tokens`: the
 /// bytes of shards and index.json are those that LLM Foundry's converters write for the same text and flags.
-/// The result does not depend on `threads`. Splits are written to a temporary folder beside their place and
-/// renamed when complete, so an interrupted call leaves no split that looks whole. Errors: kUsage for options
-/// that make no sense, a split that is already there, and documents that nothing would separate; kUnusable
-/// for inputs and tokenizers that cannot be read, or text that gives no sample; kStorage for failing writes.
+/// The result does not depend on `threads`. Lines and rows that cannot be used are an Error, or are skipped
+/// if the rules say so: documents are counted without them. Splits are written to a temporary folder beside
+/// their place and renamed when complete, so an interrupted call leaves no split that looks whole. Errors:
+/// kUsage for options that make no sense, a split that is already there, and documents that nothing would
+/// separate; kUnusable for inputs and tokenizers that cannot be read, or text that gives no sample; kStorage
+/// for failing writes.
 ConvertResult convert_text(const ConvertOptions& options, FileOps& files = real_files());
 
 /// What one split contains, for `tycho data inspect`.

@@ -58,7 +58,7 @@ ChatSample tokens_of_turns(const std::vector<TokenTurn>& turns) {
 /// What lines become. Immutable; used by several threads at once.
 class SampleMaker {
  public:
-  explicit SampleMaker(const ConvertChatOptions& options) {
+  explicit SampleMaker(const ConvertChatOptions& options) : skips_(options.bad_rows == BadRows::kSkip) {
     if (options.tokenizer.empty()) return;
     tokenizer_ = load_tokenizer(options.tokenizer);
     ChatConfig config{.path = options.inputs.front(),
@@ -74,7 +74,8 @@ class SampleMaker {
 
   /// What samples depend on besides the files.
   std::string key() const {
-    return encoder_ ? fmt::format("chat|{}|{}", tokenizer_->hash(), hash_hex(template_)) : "chat";
+    return fmt::format("chat|{}|{}", skips_,
+                       encoder_ ? fmt::format("{}|{}", tokenizer_->hash(), hash_hex(template_)) : "");
   }
 
   std::vector<MdsColumn> columns(bool conversations) const {
@@ -95,6 +96,7 @@ class SampleMaker {
   }
 
  private:
+  bool skips_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatEncoder> encoder_;
   std::string template_;
@@ -115,12 +117,13 @@ class ChatSplits {
       writers_.push_back(
           left ? std::make_unique<SplitWriter>(files_, rules_, names[i], columns, std::move(left->writer))
                : std::make_unique<SplitWriter>(files_, rules_, names[i], columns));
-      counts_.push_back({.dir = writers_.back()->dir()});
+      counts_.push_back({.dir = writers_.back()->dir(), .skipped_rows = std::exchange(skipped_before_, 0)});
       if (!left) continue;
       counts_[i].documents = left->documents;
       counts_[i].bytes = left->bytes;
       counts_[i].tokens = left->packer.num_tokens;
       counts_[i].longest_bytes = left->longest_bytes;
+      counts_[i].skipped_rows = left->skipped_rows;
     }
   }
 
@@ -133,6 +136,8 @@ class ChatSplits {
     counts.longest_bytes = std::max(counts.longest_bytes, text_bytes);
     counts.tokens += sample.tokens;
   }
+
+  void skip() { ++(is_open() ? counts_[rules_.split_of(lines_)].skipped_rows : skipped_before_); }
 
   const std::string& work_dir() const { return writers_[0]->work_dir(); }
   int64_t num_shards() const {
@@ -147,6 +152,7 @@ class ChatSplits {
       state.splits.push_back({.documents = counts.documents,
                               .bytes = counts.bytes,
                               .longest_bytes = counts.longest_bytes,
+                              .skipped_rows = counts.skipped_rows,
                               .packer = {.num_tokens = counts.tokens, .num_samples = counts.documents},
                               .writer = writers_[i]->state()});
     }
@@ -184,6 +190,7 @@ class ChatSplits {
   std::vector<std::unique_ptr<SplitWriter>> writers_;
   std::vector<ConvertedSplit> counts_;
   int64_t lines_;
+  int64_t skipped_before_ = 0;  // before the first line that can be used
 };
 
 /// Makes samples of rows, a block at a time.
@@ -239,21 +246,33 @@ class ChatConversion {
 
   ConvertProgress& progress() { return progress_; }
   ChatSplits& splits() { return splits_; }
+  const SkippedRows& skipped() const { return skipped_; }
 
  private:
   void convert(size_t count, const std::string& path, const std::function<ChatRow(size_t)>& parse,
                const std::function<int64_t(size_t)>& text_bytes) {
-    if (count > 0 && !conversations_) {
-      conversations_ = !parse(0).messages.empty();
-      splits_.open(maker_.columns(*conversations_));
-    }
+    if (!conversations_) find_kind(count, parse);
     if (blocks_++ < blocks_left_ || count == 0) return;  // in the splits already
     std::vector<ChatSample> samples(count);
-    for_each_row(
-        count, [&](size_t i) { samples[i] = maker_.make(parse(i), *conversations_); }, options_.threads, path,
-        never_stopped);
-    for (size_t i = 0; i < count; ++i) splits_.write(samples[i], text_bytes(i));
-    saver_.save_if_due(splits_.work_dir(), splits_.num_shards(), [&] { return splits_.state(blocks_); });
+    SkippedRows* const skipped = options_.bad_rows == BadRows::kSkip ? &skipped_ : nullptr;
+    const std::vector<bool> is_good = for_each_good_row(
+        count, [&](size_t i) { samples[i] = maker_.make(parse(i), conversations_.value_or(false)); },
+        options_.threads, path, never_stopped, skipped);
+    for (size_t i = 0; i < count; ++i) is_good[i] ? splits_.write(samples[i], text_bytes(i)) : splits_.skip();
+    if (splits_.is_open())
+      saver_.save_if_due(splits_.work_dir(), splits_.num_shards(), [&] { return splits_.state(blocks_); });
+  }
+
+  /// The first row that can be used says what all are; there may be none among these.
+  void find_kind(size_t count, const std::function<ChatRow(size_t)>& parse) {
+    for (size_t i = 0; i < count && !conversations_; ++i) {
+      try {
+        conversations_ = !parse(i).messages.empty();
+      } catch (const Error&) {
+        if (options_.bad_rows != BadRows::kSkip) throw;
+      }
+    }
+    if (conversations_) splits_.open(maker_.columns(*conversations_));
   }
 
   void report(int64_t file_bytes) {
@@ -273,6 +292,7 @@ class ChatConversion {
   ChatSplits splits_;
   ConvertProgress progress_;
   std::optional<bool> conversations_;  // what the first row is
+  SkippedRows skipped_;
   std::chrono::steady_clock::time_point reported_ = std::chrono::steady_clock::now();
 };
 
@@ -304,9 +324,13 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   for (const InputFile& file : inputs.files) conversion.progress().bytes_total += file.bytes;
   for (const InputFile& file : inputs.files)
     file.format == TextFormat::kParquet ? conversion.convert_parquet(file) : conversion.convert_jsonl(file);
+  SkippedRows skipped = conversion.skipped();
   if (!conversion.splits().is_open())
-    fail(ExitCode::kUnusable, "[data] {} has no rows to convert", options.inputs.front());
+    fail(ExitCode::kUnusable, "[data] {} has no rows to convert{}", options.inputs.front(),
+         skipped.count > 0 ? ": " + skipped.text() : "");
   result.splits = conversion.splits().publish(maker.tokenizer(), key);
+  skipped.count = skipped_rows(result.splits);
+  if (skipped.count > 0) result.warnings.push_back(skipped.text());
   if (options.progress) options.progress(conversion.progress());
   return result;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/data/bad_rows.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/convert/split_writer.h"
 
@@ -18,6 +19,7 @@ struct ConvertChatOptions {
   std::string tokenizer;                 // path of a tokenizer.json; "": texts are written, not tokens
   std::string chat_template = "chatml";  // as ChatConfig::chat_template; with a tokenizer
   std::string template_date;
+  BadRows bad_rows = BadRows::kError;
   int threads = 0;           // 0: one per core
   double save_every_s = 10;  // as ConvertOptions::save_every_s
   /// Called by the caller's thread, at most ten times a second.
@@ -29,8 +31,8 @@ struct ConvertChatOptions {
 /// the first line says which of both all lines are. With one both become "turns" (json): the tokens of each
 /// prompt and response, as runs would make them, without the end of the text, which readers add. The bytes do
 /// not depend on `threads`. Splits appear when they are complete. After a kill the next call continues, as
-/// convert_text does. Errors: as convert_text, and as parse_chat_row and ChatTemplate::turns naming file and
-/// line.
+/// convert_text does, and rows that cannot be used are skipped if `bad_rows` says so. Errors: as
+/// convert_text, and as parse_chat_row and ChatTemplate::turns naming file and line.
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files = real_files());
 
 }  // namespace tycho

@@ -23,6 +23,7 @@ void visit_counts(Split& split, Visit visit) {
   visit("tokens", split.tokens);
   visit("dropped_tokens", split.dropped_tokens);
   visit("longest_bytes", split.longest_bytes);
+  visit("skipped_rows", split.skipped_rows);
   visit("samples", split.samples);
   visit("shards", split.shards);
 }

@@ -67,21 +67,24 @@ TextStats text_stats(const InputFiles& inputs, const InputRules& rules, const To
   ReadRules reading{.field = rules.field, .open_data_set = open_data_set_texts};
   TextCounter counter(stats);
   DocumentReader reader(inputs.files, reading);
+  OnBadRow on_bad_row;
+  if (rules.bad_rows == BadRows::kSkip) on_bad_row = [&](const std::string& why) { stats.skipped.add(why); };
   while (const auto chunk = reader.next()) {
     if (chunk->format == TextFormat::kText) {
       counter.add(chunk->text);
       if (chunk->last) counter.end_document();
       continue;
     }
-    for_each_record(*chunk, reader.file(*chunk), rules.field, [&](std::string_view text) {
+    const auto on_document = [&](std::string_view text) {
       counter.add(text);
       counter.end_document();
-    });
+    };
+    for_each_record(*chunk, reader.file(*chunk), rules.field, on_document, on_bad_row);
   }
   counter.finish();
   if (tokenizer == nullptr) return stats;
   DocumentReader again(inputs.files, reading);
-  ChunkTokenizer chunks(*tokenizer, again, /*adds_tokens=*/false, threads);
+  ChunkTokenizer chunks(*tokenizer, again, /*adds_tokens=*/false, rules.bad_rows, threads);
   while (const auto chunk = chunks.next()) stats.tokens += std::ssize(chunk->tokens);
   return stats;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/data/convert/dataset_stats.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -31,6 +32,7 @@ class DuplicateCounter {
 
 struct TextStats {
   int64_t files = 0, documents = 0, empty_documents = 0;
+  SkippedRows skipped;  // where the rules skip rows that cannot be used
   LengthCounts document_bytes;
   double duplicate_share = 0;  // of documents that are the same as an earlier one
   int64_t duplicates_of_one_in = 1;

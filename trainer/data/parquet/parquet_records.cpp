@@ -3,6 +3,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/parquet/parquet_column.h"
+#include "trainer/data/skipped_rows.h"
 
 namespace tycho {
 namespace {
@@ -35,22 +36,23 @@ class ParquetRecords final : public RecordSource {
 
   bool next(std::string& text) override {
     if (row_ == file_.footer().num_rows) return false;
+    bool is_null = false;
     try {
       const auto& entry = column_.peek();
       if (!entry) fail(ExitCode::kUnusable, "[parquet] its column ends too early");
-      if (entry->definition == leaf_.definition) {
-        text = entry->value.text;
-        column_.take();
-        ++row_;
-        return true;
-      }
+      is_null = entry->definition != leaf_.definition;
+      if (!is_null) text = entry->value.text;
+      column_.take();
     } catch (const Error& error) {
       file_.fail_row(row_, error);
     }
-    fail(ExitCode::kUnusable,
-         "[data] {}: column \"{}\" is null in row {}; leave such rows out when you write the file, or name "
-         "another column: --field NAME",
-         file_.path(), leaf_.path, row_ + 1);
+    ++row_;
+    if (is_null)
+      throw BadRow(
+          fmt::format("[data] {}: column \"{}\" is null in row {}; leave such rows out when you write the "
+                      "file, or name another column: --field NAME",
+                      file_.path(), leaf_.path, row_));
+    return true;
   }
 
   int64_t file_bytes() const override {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/data/skipped_rows.h"
 
 namespace tycho {
 namespace {
@@ -64,10 +65,10 @@ size_t CsvReader::column(const std::string& name) const {
 bool CsvReader::next(std::vector<std::string>& values) {
   if (!read_row(values)) return false;
   if (values.size() != columns_.size())
-    fail(ExitCode::kUnusable,
-         "[data] {}:{} has {} values, and the first line names {} columns: put values that contain {} or "
-         "line breaks into quotes",
-         path_, row_line_, values.size(), columns_.size(), separator_ == '\t' ? "tabs" : "commas");
+    throw BadRow(fmt::format(
+        "[data] {}:{} has {} values, and the first line names {} columns: put values that "
+        "contain {} or line breaks into quotes",
+        path_, row_line_, values.size(), columns_.size(), separator_ == '\t' ? "tabs" : "commas"));
   return true;
 }
 

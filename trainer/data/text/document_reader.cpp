@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/base/text/utf8.h"
 #include "trainer/data/parquet/parquet_records.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/csv_reader.h"
 #include "trainer/data/text/json_line.h"
 #include "trainer/data/text/pretokenize.h"
@@ -43,6 +45,15 @@ void append_universal(std::string_view text, std::string& out) {
     out += '\n';
     text.remove_prefix(cr + (cr + 1 < text.size() && text[cr + 1] == '\n' ? 2 : 1));
   }
+}
+
+std::string_view text_of_row(const TextChunk& chunk, size_t i, const std::string& path) {
+  if (const auto bad = chunk.bad_rows.find(i); bad != chunk.bad_rows.end()) throw BadRow(bad->second);
+  const std::string_view row = chunk.rows[i];
+  if (const size_t bad = find_not_text(row); bad != std::string_view::npos)
+    not_text(path, fmt::format(" of row {}", chunk.line + static_cast<int64_t>(i)), static_cast<int64_t>(bad),
+             static_cast<uint8_t>(row[bad]));
+  return row;
 }
 
 }  // namespace
@@ -174,8 +185,16 @@ std::optional<TextChunk> DocumentReader::next_rows() {
   TextChunk chunk{.file = file_, .format = files_[file_].format};
   chunk.line = line_;
   std::string row;
-  for (size_t bytes = 0; bytes < kLinesBytes && records_->next(row); bytes += chunk.rows.back().size())
-    chunk.rows.push_back(std::move(row));
+  for (size_t bytes = 0; bytes < kLinesBytes;) {
+    try {
+      if (!records_->next(row)) break;
+    } catch (const BadRow& bad) {
+      row.clear();
+      bytes += chunk.bad_rows.emplace(chunk.rows.size(), bad.what()).first->second.size();
+    }
+    bytes += row.size();
+    chunk.rows.push_back(std::exchange(row, {}));
+  }
   if (chunk.rows.empty()) return std::nullopt;
   line_ += std::ssize(chunk.rows);
   chunk.file_bytes = records_->file_bytes() - reported_bytes_;
@@ -207,26 +226,33 @@ std::optional<TextChunk> DocumentReader::next() {
 }
 
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
-                     const std::function<void(std::string_view)>& on_document) {
-  for (size_t i = 0; i < chunk.rows.size(); ++i) {
-    const std::string_view row = chunk.rows[i];
-    if (const size_t bad = find_not_text(row); bad != std::string_view::npos)
-      not_text(file.path, fmt::format(" of row {}", chunk.line + static_cast<int64_t>(i)),
-               static_cast<int64_t>(bad), static_cast<uint8_t>(row[bad]));
-    on_document(row);
-  }
+                     const std::function<void(std::string_view)>& on_document, const OnBadRow& on_bad_row) {
+  /// The errors of `text_of`, and no others, are those of a row.
+  const auto take = [&](auto text_of) {
+    decltype(text_of()) text;
+    try {
+      text = text_of();
+    } catch (const Error& error) {
+      if (!on_bad_row) throw;
+      return on_bad_row(error.what());
+    }
+    on_document(text);
+  };
+  for (size_t i = 0; i < chunk.rows.size(); ++i) take([&] { return text_of_row(chunk, i, file.path); });
   std::string_view text = chunk.text;
   const char* const begin = text.data();
   for (int64_t number = chunk.line; !text.empty(); ++number) {
     const size_t newline = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(newline + 1, text.size()));
-    if (const size_t bad = find_not_text(line); bad != std::string_view::npos)
-      not_text(file.path, fmt::format(", line {}", number),
-               chunk.offset + (line.data() - begin) + static_cast<int64_t>(bad),
-               static_cast<uint8_t>(line[bad]));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    on_document(text_of_json_line(line, field, fmt::format("{}:{}", file.path, number)));
+    take([&] {
+      if (const size_t bad = find_not_text(line); bad != std::string_view::npos)
+        not_text(file.path, fmt::format(", line {}", number),
+                 chunk.offset + (line.data() - begin) + static_cast<int64_t>(bad),
+                 static_cast<uint8_t>(line[bad]));
+      return text_of_json_line(line, field, fmt::format("{}:{}", file.path, number));
+    });
   }
 }
 

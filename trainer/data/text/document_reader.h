@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,7 +38,9 @@ struct TextChunk {
   size_t file = 0;  // in the list of files
   TextFormat format = TextFormat::kText;
   std::string text;
-  std::vector<std::string> rows;   // of CSV, Parquet and data sets, instead of `text`
+  std::vector<std::string> rows;  // of CSV, Parquet and data sets, instead of `text`
+  std::map<size_t, std::string>
+      bad_rows;                    // what is wrong with rows that cannot be used, by their place in `rows`
   bool first = true, last = true;  // kText: of its file
   int64_t line = 1,
           offset = 0;      // kJsonl: where the lines begin, in the file decompressed; else the first row
@@ -80,8 +83,13 @@ class DocumentReader {
   bool ended_ = false, first_ = true;
 };
 
-/// Calls on_document with every document of a chunk that is not of a text file.
+/// Takes what is wrong with a row that cannot be used.
+using OnBadRow = std::function<void(const std::string& why)>;
+
+/// Calls on_document with every document of a chunk that is not of a text file, and on_bad_row for every line
+/// and row that cannot be used; without on_bad_row these are an Error.
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
-                     const std::function<void(std::string_view)>& on_document);
+                     const std::function<void(std::string_view)>& on_document,
+                     const OnBadRow& on_bad_row = {});
 
 }  // namespace tycho

@@ -1,10 +1,13 @@
 // Compares what a file's name says with its first bytes; on a mismatch nothing is guessed.
 #include "trainer/data/text/input_files.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/data/text/byte_source.h"
@@ -241,11 +244,28 @@ class Finder {
   InputFiles found_;
 };
 
+/// What a pattern matches, sorted; itself where it is no pattern, or names something that is there.
+std::vector<std::string> matches_of(const std::string& input) {
+  std::error_code error;
+  if (input.find_first_of("*?[") == std::string::npos || fs::exists(input, error)) return {input};
+  glob_t found{};
+  const int result = ::glob(input.c_str(), GLOB_ERR, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (result == GLOB_NOMATCH) fail(ExitCode::kUnusable, "[data] no file or folder matches {}", input);
+  if (result != 0) fail(ExitCode::kUnusable, "[data] a folder that {} names cannot be read", input);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
 }  // namespace
 
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules) {
   Finder finder(rules);
-  for (const std::string& input : inputs) {
+  std::vector<std::string> paths;
+  for (const std::string& input : inputs)
+    for (std::string& path : matches_of(input)) paths.push_back(std::move(path));
+  for (const std::string& input : paths) {
     std::error_code error;
     if (is_data_set(input)) {
       finder.add_data_set(input);

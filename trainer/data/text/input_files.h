@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trainer/data/bad_rows.h"
+
 namespace tycho {
 
 /// kTsv: CSV with tabs. kDataSet: a folder of mosaicml-streaming's, with a column of texts.
@@ -24,6 +26,7 @@ struct InputRules {
   std::optional<TextFormat> format;  // of every file, instead of looking
   bool parquet_too = false;          // a format is of every file that is not Parquet
   std::string field = "text";        // of JSONL; the column of CSV and Parquet
+  BadRows bad_rows = BadRows::kError;
 };
 
 struct InputFiles {
@@ -32,7 +35,8 @@ struct InputFiles {
 };
 
 /// Files as they are named, folders searched and sorted by path, hidden files left out; a named folder with
-/// the index.json of a data set is one input. A named file of an unknown ending is text. Throws Error:
+/// the index.json of a data set is one input. A pattern such as "texts/*.jsonl" stands for what it matches,
+/// sorted by path. A named file of an unknown ending is text. Throws Error:
 /// kUnusable for an input that is not there, a folder with nothing to read, and data of a kind that cannot be
 /// read (Arrow, archives), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);

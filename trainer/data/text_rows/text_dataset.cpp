@@ -31,8 +31,33 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
   return tokenizer;
 }
 
-/// The files and folders to read, once what comes from a remote is there.
-std::vector<std::string> fetched_paths(const TextConfig& config) {
+InputFiles text_files(const TextConfig& config) {
+  return find_input_files(fetch_texts(config), {.field = config.field});
+}
+
+/// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.
+std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
+                                   std::optional<int64_t> chosen, const std::string& name) {
+  if (!own.empty()) return std::nullopt;
+  if (chosen) return static_cast<int32_t>(*chosen);
+  const int32_t id = name.empty() ? -1 : tokenizer.find(name);
+  return id >= 0 ? std::optional(id) : std::nullopt;
+}
+
+/// Equal for two that would read the same rows.
+std::string key_of(const TextConfig& config, const RowShape& shape) {
+  std::string key =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.field, static_cast<int>(config.bad_rows),
+                  config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
+                  config.separate_documents, shape.seq_len, shape.vocab_size);
+  key += "|" + version_of(shape.tokenizer);
+  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file);
+  return key;
+}
+
+}  // namespace
+
+std::vector<std::string> fetch_texts(const TextConfig& config) {
   if (config.remote.empty()) return {config.path};
   if (config.remote_files.empty()) {
     const RemotePlace place = parse_remote(config.remote);
@@ -57,31 +82,6 @@ std::vector<std::string> fetched_paths(const TextConfig& config) {
   return paths;
 }
 
-InputFiles text_files(const TextConfig& config) {
-  return find_input_files(fetched_paths(config), {.field = config.field});
-}
-
-/// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.
-std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
-                                   std::optional<int64_t> chosen, const std::string& name) {
-  if (!own.empty()) return std::nullopt;
-  if (chosen) return static_cast<int32_t>(*chosen);
-  const int32_t id = name.empty() ? -1 : tokenizer.find(name);
-  return id >= 0 ? std::optional(id) : std::nullopt;
-}
-
-/// Equal for two that would read the same rows.
-std::string key_of(const TextConfig& config, const RowShape& shape) {
-  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}", config.path, config.field,
-                                config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
-                                config.separate_documents, shape.seq_len, shape.vocab_size);
-  key += "|" + version_of(shape.tokenizer);
-  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file);
-  return key;
-}
-
-}  // namespace
-
 TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
     : seq_len_(shape.seq_len),
       vocab_size_(shape.vocab_size),
@@ -95,32 +95,35 @@ TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
          "set "
          "eos_token_id",
          config.path, shape.tokenizer);
-  read(config, *tokenizer);
+  const SkippedRows skipped = read(config, *tokenizer);
+  if (skipped.count > 0) warnings_.push_back(fmt::format("of {}, {}", config.path, skipped.text()));
   if (num_rows() == 0)
     fail(ExitCode::kUnusable,
-         "[data] {} has {} tokens, fewer than a row of {}; use more text or a smaller seq_len", config.path,
-         tokens_.size(), seq_len_);
+         "[data] {} has {} tokens, fewer than a row of {}; use more text or a smaller seq_len{}", config.path,
+         tokens_.size(), seq_len_, skipped.count > 0 ? ". " + skipped.text() : "");
   if (num_rows() >= int64_t{1} << 32)
     fail(ExitCode::kUnusable, "[data] {} has more than 2^32-1 rows; convert it: tycho data convert",
          config.path);
 }
 
-void TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
+SkippedRows TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
   const InputFiles inputs = text_files(config);
   DocumentReader reader(inputs.files,
                         {.field = config.field,
                          .cut = tokenizer.splits_at_words() ? CutAt::kWords : CutAt::kMillionCharacters,
                          .open_data_set = open_data_set_texts});
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  ChunkTokenizer chunks(tokenizer, reader, true, threads);
+  ChunkTokenizer chunks(tokenizer, reader, true, config.bad_rows, threads);
   const auto add = [&](std::span<const int32_t> tokens, bool first, bool last) {
     if (first && begin_) add_token(*begin_);
     for (const int32_t token : tokens) add_token(token);
     if (last && end_) add_token(*end_);
     if (last) end_document();
   };
+  SkippedRows skipped;
   while (const auto chunk = chunks.next()) {
     const std::span<const int32_t> tokens(chunk->tokens);
+    skipped.add(chunk->skipped);
     if (chunk->format == TextFormat::kText) {
       add(tokens, chunk->first, chunk->last);
       continue;
@@ -131,6 +134,7 @@ void TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
       from = document.end;
     }
   }
+  return skipped;
 }
 
 void TextDataset::add_token(int32_t token) {

@@ -10,9 +10,13 @@
 #include "trainer/data/batch.h"
 #include "trainer/data/config.h"
 #include "trainer/data/row_reader.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
+
+/// The files and folders to read, once what comes from a remote is there. Throws Error as fetch_file does.
+std::vector<std::string> fetch_texts(const TextConfig& config);
 
 /// Immutable; read by several threads at once. Rows are those of TorchTitan 0.3's HuggingFaceTextDataset on
 /// one rank: of each document, in their order, every token but the last with the token after it as its
@@ -24,11 +28,13 @@ class TextDataset {
   TextDataset(const TextConfig& config, const RowShape& shape);
 
   int64_t num_rows() const { return std::ssize(tokens_) / seq_len_; }
+  /// Of rows that were skipped (bad_rows).
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// RowReader's.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
 
  private:
-  void read(const TextConfig& config, const Tokenizer& tokenizer);
+  SkippedRows read(const TextConfig& config, const Tokenizer& tokenizer);
   void add_token(int32_t token);
   void end_document();
 
@@ -36,6 +42,7 @@ class TextDataset {
   bool separates_documents_;
   std::optional<int32_t> begin_, end_;  // around every document, where the tokenizer adds none
   std::optional<int32_t> last_;         // of the document that is being read
+  std::vector<std::string> warnings_;
   std::vector<int32_t> tokens_, targets_;
   std::vector<int64_t> document_ends_;  // in tokens_
 };

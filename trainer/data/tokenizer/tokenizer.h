@@ -97,6 +97,9 @@ struct BpeTrainOptions {
   bool whole_files = false;
   std::string field = "text";  // of JSONL
   int threads = 0;             // 0: one per core
+  /// Takes what is wrong with lines and rows that cannot be used, from one thread at a time; without it they
+  /// are an Error.
+  std::function<void(const std::string& why)> on_bad_row;
   std::function<void(double fraction, const std::string& phase)> progress;
 };
 

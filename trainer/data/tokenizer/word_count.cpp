@@ -80,11 +80,18 @@ WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOption
       const auto count = [&](std::string_view text) {
         options.whole_files ? count_text(text, words) : count_lines(text, words);
       };
+      OnBadRow on_bad_row;
+      if (options.on_bad_row) {
+        on_bad_row = [&](const std::string& why) {
+          const std::lock_guard lock(mutex);
+          options.on_bad_row(why);
+        };
+      }
       while (const auto chunk = chunks.next()) {
         if (chunk->format == TextFormat::kText) {
           count(chunk->text);
         } else {
-          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count);
+          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count, on_bad_row);
         }
         if (reports && options.progress) options.progress(chunks.share(), "count words");
       }

@@ -128,6 +128,11 @@ class KilledConvertTest : public ::testing::Test {
     options.splits.compression = options_.compression;
     return convert_chat(options, files);
   }
+  ConvertOptions with_out_dir(const std::string& name) const {
+    ConvertOptions options = options_;
+    options.out_dir = temp_ / name;
+    return options;
+  }
   /// Conversions of conversations from now on, from JSONL and Parquet.
   void use_conversations(const std::string& tokenizer) {
     for (int file = 0; file < 8; ++file) {
@@ -173,9 +178,9 @@ class KilledConvertTest : public ::testing::Test {
         const ConvertedSplit &a = result.splits.at(i), &b = whole.splits[i];
         EXPECT_TRUE(result.splits[i].dir.ends_with(i == 0 ? "/train" : "/val"));
         EXPECT_EQ(std::tuple(a.documents, a.bytes, a.tokens, a.dropped_tokens, a.longest_bytes, a.samples,
-                             a.shards),
+                             a.shards, a.skipped_rows),
                   std::tuple(b.documents, b.bytes, b.tokens, b.dropped_tokens, b.longest_bytes, b.samples,
-                             b.shards));
+                             b.shards, b.skipped_rows));
       }
     }
     return {num_continued, num_completed};
@@ -219,6 +224,31 @@ TEST_F(KilledConvertTest, TheNextOneContinuesAndWritesTheSameBytes) {
     EXPECT_GT(continued, 5);
     EXPECT_GE(completed, 1);
   }
+}
+
+TEST_F(KilledConvertTest, RowsThatAreSkippedAreCountedOnce) {
+  const auto write_lines = [&](const std::string& folder) {
+    const std::string document = "{\"text\": \"" + std::string(4000, 'x') + "\"}\n";
+    for (int file = 0; file < 2; ++file)
+      write_text(temp_ / (folder + fmt::format("/{}.jsonl", file)),
+                 "{\n" + document + "{\"text\": null}\n" + document + "{}\n");
+  };
+  write_lines("lines");
+  options_.inputs = {temp_ / "lines"};
+  options_.rules.bad_rows = BadRows::kSkip;
+  options_.val_fraction = 0.5;
+  const auto [continued, completed] = continue_after_each_kill("skipping");
+  EXPECT_GT(continued, 2);
+  EXPECT_EQ(skipped_rows(convert_text(with_out_dir("once")).splits), 6);
+
+  use_conversations("");
+  write_text(temp_ / "chat/0.jsonl", "{}\n[]\n");
+  write_text(temp_ / "chat/3.jsonl",
+             "{}\n" + read_file(temp_ / "chat/3.jsonl") + "{\"prompt\": \"a\", \"response\": \"b\"}\n");
+  chat_->bad_rows = BadRows::kSkip;
+  EXPECT_GT(continue_after_each_kill("talks").first, 5);
+  options_.out_dir = temp_ / "talks-once";
+  EXPECT_EQ(skipped_rows(convert().splits), 4);
 }
 
 TEST_F(KilledConvertTest, SoDoesOneOfConversations) {

@@ -31,6 +31,19 @@ class InputFilesTest : public ::testing::Test {
   std::vector<std::string> skipped_;
 };
 
+TEST_F(InputFilesTest, APatternStandsForWhatItMatches) {
+  for (const char* name : {"b.md", "a.md", "c.txt", "deep/d.md", "f1/x.txt", "f2/y.txt", ".hidden.md"})
+    write_text(dir_ / name, "x");
+  EXPECT_EQ(found({}, "*.md"), (Names{"T a.md", "T b.md"}));
+  EXPECT_EQ(found({}, "*/*.md"), Names{"T deep/d.md"});
+  EXPECT_EQ(found({}, "f[12]"), (Names{"T f1/x.txt", "T f2/y.txt"}));
+  EXPECT_EQ(found({}, "?.txt"), Names{"T c.txt"});
+  expect_error(ExitCode::kUnusable, {"no file or folder matches", "/*.rst"}, [&] { found({}, "*.rst"); });
+  write_text(dir_ / "odd*.txt", "x");  // a name, not a pattern
+  write_text(dir_ / "odd1.txt", "x");
+  EXPECT_EQ(found({}, "odd*.txt"), Names{"T odd*.txt"});
+}
+
 TEST_F(InputFilesTest, AFolderIsReadByWhatItsFilesAre) {
   write_text(dir_ / "b/z.txt", "x");
   write_text(dir_ / "b/a.TXT", "x");

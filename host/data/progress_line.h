@@ -1,0 +1,30 @@
+// How far a long command is, for a person at a terminal and in the log of a batch job.
+#pragma once
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tycho {
+
+/// At a terminal one line that is written over again; elsewhere a line now and then. Used by one thread at a
+/// time.
+class ProgressLine {
+ public:
+  explicit ProgressLine(FILE* out = stderr, std::chrono::duration<double> every = std::chrono::minutes(1));
+
+  /// `text`: called when a line is due.
+  void show(const std::function<std::string()>& text);
+  /// Before something else is written.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  FILE* out_;
+  std::chrono::duration<double> every_;
+  bool is_terminal_;
+  Clock::time_point last_ = Clock::now();  // short commands show nothing in a log
+};
+
+}  // namespace tycho
