@@ -13,6 +13,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/data/part_file.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/byte_source.h"
 #include "trainer/data/text/json_line.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 struct MapCounts {
   int64_t read = 0, written = 0, dropped = 0;
+  SkippedRows skipped;
 };
 
 /// Calls with every line that is not blank, and its number.
@@ -56,7 +58,19 @@ Json row_of(std::string_view line, const std::string& place) {
   return row;
 }
 
-MapCounts write_rows(const InputFiles& files, RowFunction& function, PartFile& part) {
+/// The rows that the function makes of a line; nothing where it cannot and the line is to be skipped.
+std::optional<std::vector<Json>> rows_of(std::string_view line, const std::string& place,
+                                         RowFunction& function, BadRows bad, SkippedRows& skipped) {
+  try {
+    return function(row_of(line, place), place);
+  } catch (const Error& error) {
+    if (bad == BadRows::kError || error.code() != ExitCode::kUnusable) throw;
+    skipped.add(error.what());
+    return std::nullopt;
+  }
+}
+
+MapCounts write_rows(const InputFiles& files, RowFunction& function, BadRows bad, PartFile& part) {
   part.cut(0);  // of an attempt that was killed
   MapCounts counts;
   std::string pending;
@@ -68,11 +82,13 @@ MapCounts write_rows(const InputFiles& files, RowFunction& function, PartFile& p
   for (const InputFile& file : files.files)
     for_each_line(file.path, [&](std::string_view line, int64_t number) {
       const std::string place = fmt::format("{}:{}", file.path, number);
-      const std::vector<Json> rows = function(row_of(line, place), place);
+      const auto rows = rows_of(line, place, function, bad, counts.skipped);
       counts.read += 1;
-      counts.dropped += rows.empty() ? 1 : 0;
-      counts.written += std::ssize(rows);
-      for (const Json& row : rows) pending += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      if (!rows) return;
+      counts.dropped += rows->empty() ? 1 : 0;
+      counts.written += std::ssize(*rows);
+      for (const Json& row : *rows)
+        pending += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
       write(size_t{1} << 20);
     });
   write(1);
@@ -102,15 +118,20 @@ int map_data(const Arguments& arguments) {
                               {"free room on that disk, or choose another --out", "choose another --out"});
   MapCounts counts;
   try {
-    counts = write_rows(files, function, *part);
+    counts = write_rows(files, function, rules.bad_rows, *part);
   } catch (...) {
     part->remove();
     throw;
   }
   part->publish(out);
+  if (const std::string text = counts.skipped.text(); !text.empty())
+    fmt::print(stderr, "warning: {}\n", text);
   if (arguments.has("json")) {
-    fmt::print("{}\n",
-               Json{{"read", counts.read}, {"written", counts.written}, {"dropped", counts.dropped}}.dump(2));
+    const Json json = {{"read", counts.read},
+                       {"written", counts.written},
+                       {"dropped", counts.dropped},
+                       {"skipped_rows", counts.skipped.count}};
+    fmt::print("{}\n", json.dump(2));
     return 0;
   }
   fmt::print("{}: {} rows of {}, {} left out\n", out, counts.written, counts.read, counts.dropped);

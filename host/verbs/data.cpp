@@ -58,7 +58,8 @@ const VerbSpec kDataSpec = {
      {"field", "convert, stats: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
       "NAME", "text"},
      {"bad-rows",
-      "convert, stats: what happens to lines and rows that cannot be used, such as invalid JSON or a text "
+      "convert, stats, map: what happens to lines and rows that cannot be used, such as invalid JSON or a "
+      "text "
       "that is null: error, or skip, which leaves them out and counts them.",
       "POLICY", "error"},
      {"bos-text", "convert: text before every document.", "TEXT", ""},

@@ -68,6 +68,10 @@ TEST_F(DataMapTest, NamesTheRowAndLeavesNothingHalfWritten) {
   const Outcome cut = mapped("return function(row) return row end");
   EXPECT_EQ(cut.code, 12);
   EXPECT_CONTAINS(cut.output, "[raw.jsonl:2] wanted an object of JSON, given text that is no JSON");
+  const Outcome skipped = here("tycho data map rows.lua raw.jsonl --out sft.jsonl --bad-rows skip");
+  EXPECT_EQ(skipped.code, 0) << skipped.output;
+  EXPECT_CONTAINS(skipped.output, "[raw.jsonl:2]");
+  EXPECT_CONTAINS(skipped.output, "sft.jsonl: 1 rows of 2, 0 left out");
   EXPECT_EQ(here("tycho data map rows.lua --out x.jsonl").code, 2);
   EXPECT_EQ(here("tycho data map rows.lua raw.jsonl").code, 2);
   EXPECT_EQ(here("tycho data map rows.lua nowhere.jsonl --out x.jsonl").code, 12);
