@@ -20,6 +20,7 @@
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_prefetch.h"
+#include "trainer/data/order/huge_pages.h"
 
 namespace tycho {
 namespace {
@@ -179,6 +180,7 @@ class LocalSource final : public ShardSource {
   std::span<const char> only_one(size_t index) {
     if (only_ != index) {
       only_.reset();
+      only_bytes_.clear();  // what an index claims is not touched before it comes
       only_bytes_.resize(static_cast<size_t>(index_.shards[index].bytes));
       fill(index, only_bytes_, stop_.get_token());
       only_ = index;
@@ -233,7 +235,7 @@ class LocalSource final : public ShardSource {
   std::vector<int64_t> num_reads_;                 // of samples since the checksum was compared, by shard
   std::vector<std::optional<Identity>> verified_;  // the file that was compared, by shard
   std::optional<size_t> only_;                     // with kInMemory: the shard in only_bytes_
-  std::vector<char> only_bytes_;
+  std::vector<char, HugePages<char>> only_bytes_;
   std::mutex mutex_;
   std::unordered_map<size_t, Identity> zips_;  // without checksums: what was decompressed to memory first
   std::stop_source stop_;
