@@ -4,7 +4,7 @@ tycho_test(data_test LIBS data SOURCES
   trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/convert/convert_test.cpp trainer/data/convert/killed_convert_test.cpp
   trainer/data/convert/dataset_damage_test.cpp trainer/data/convert/dataset_stats_test.cpp trainer/data/convert/text_stats_test.cpp trainer/data/text/csv_reader_test.cpp trainer/data/text/document_reader_test.cpp trainer/data/text/input_files_test.cpp trainer/data/text/json_line_test.cpp
   trainer/data/documents_test.cpp trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/jinja/template_test.cpp
-  trainer/data/loader/data_order_test.cpp trainer/data/loader/loader_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/parquet/packed_integers_test.cpp trainer/data/parquet/parquet_records_test.cpp
+  trainer/data/loader/data_order_test.cpp trainer/data/loader/loader_test.cpp trainer/data/loader/compressed_streams_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/parquet/packed_integers_test.cpp trainer/data/parquet/parquet_records_test.cpp
   trainer/data/parquet/parquet_page_test.cpp trainer/data/parquet/parquet_rows_test.cpp trainer/data/parquet/thrift_test.cpp trainer/data/chat/parquet_chat_test.cpp
   trainer/data/text/pretokenize_test.cpp trainer/data/mix_test.cpp trainer/data/token_array_test.cpp trainer/data/batch_width_test.cpp trainer/data/order/length_buckets_test.cpp trainer/data/order/numpy_rng_test.cpp
   trainer/data/order/sample_order_test.cpp trainer/data/order/shuffle_test.cpp trainer/data/order/spread_buckets_test.cpp

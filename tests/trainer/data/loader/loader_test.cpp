@@ -1,7 +1,6 @@
 // Batches in their order: resume, ranks, errors of the thread.
 #include "trainer/data/loader/loader.h"
 
-#include <map>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -9,7 +8,6 @@
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_writer.h"
 #include "trainer/data/order/numpy_rng.h"
 
@@ -312,75 +310,6 @@ TEST_F(StreamsLoaderTest, ABatchIsAFunctionOfItsStepAlone) {
             EXPECT_EQ(joined[step], batches[step]) << step << " of " << ranks << " ranks from " << begin;
         }
   }
-}
-
-/// The same two data sets, compressed.
-class CompressedStreamsTest : public StreamsLoaderTest {
- protected:
-  void SetUp() override {
-    StreamsLoaderTest::SetUp();
-    plain_ = config_.streams;
-    for (StreamConfig& stream : config_.streams) {
-      MdsReader reader(read_mds_index(stream.local_dir + "/" + stream.split));
-      stream.local_dir = temp_ / "zipped";
-      make_dirs(real_files(), stream.local_dir + "/" + stream.split);
-      MdsWriter writer(real_files(), stream.local_dir + "/" + stream.split,
-                       {.columns = reader.index().shards[0].columns,
-                        .size_limit = stream.split == "two" ? 300 : 500,  // the order depends on the shards
-                        .hashes = {"xxh64"},
-                        .compression = "zstd"});
-      for (int64_t i = 0; i < reader.index().num_samples(); ++i)
-        writer.write({std::string(reader.read(i)[0])});
-      writer.finish();
-      ASSERT_GT(writer.num_shards(), 1);
-    }
-    zipped_ = config_.streams;
-  }
-  std::vector<std::vector<int32_t>> batches_of(const std::vector<StreamConfig>& streams) {
-    config_.streams = streams;
-    const auto loader = open({1, 8});
-    std::vector<std::vector<int32_t>> batches;
-    for (int i = 0; i < 60; ++i) batches.push_back(samples_of(loader->next()));
-    return batches;
-  }
-  /// Decompressed files; they are removed.
-  int num_files() const {
-    int count = 0;
-    std::vector<std::string> raw;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(temp_ / "zipped"))
-      if (entry.path().extension() == ".mds") raw.push_back(entry.path());
-    for (const std::string& path : raw) count += std::filesystem::remove(path);
-    return count;
-  }
-  std::vector<StreamConfig> plain_, zipped_;
-};
-
-TEST_F(CompressedStreamsTest, GiveTheSameBatchesWithMuchMemoryLittleAndNone) {
-  for (const ShuffleAlgo algo : {ShuffleAlgo::kNaive, ShuffleAlgo::kPy1e, ShuffleAlgo::kPy1s}) {
-    config_.shuffle_algo = algo;
-    if (algo == ShuffleAlgo::kPy1e) config_.shuffle_block_size = 9;
-    if (algo == ShuffleAlgo::kPy1s) config_.num_canonical_nodes = 2;
-    const auto wanted = batches_of(plain_);
-    std::map<int64_t, int> files;
-    for (const int64_t limit : {0, 700, 1 << 20}) {
-      config_.decompress_memory = Bytes{limit};
-      EXPECT_EQ(batches_of(zipped_), wanted) << limit;
-      files[limit] = num_files();
-    }
-    config_.shuffle_block_size.reset();
-    EXPECT_EQ(files[1 << 20], 0);
-    EXPECT_GT(files[700], 0);
-    EXPECT_GE(files[0], files[700]);
-  }
-}
-
-TEST_F(CompressedStreamsTest, RanksOfAMachineShareFilesAndThoseOfSeveralDoNot) {
-  shape_.num_ranks = 2;
-  batches_of(zipped_);
-  EXPECT_GT(num_files(), 5);
-  shape_.num_machines = 2;
-  batches_of(zipped_);
-  EXPECT_EQ(num_files(), 0);
 }
 
 TEST_F(StreamsLoaderTest, DocumentsAreSeparateInAllRows) {
