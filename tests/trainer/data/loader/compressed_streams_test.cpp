@@ -13,7 +13,7 @@ namespace {
 
 using testing::TempDir;
 
-constexpr int32_t kTokens = 8;
+constexpr int32_t kShardTokens = 8;
 
 class CompressedStreamsTest : public ::testing::Test {
  protected:
@@ -31,9 +31,9 @@ class CompressedStreamsTest : public ::testing::Test {
                       .hashes = {"xxh64"},
                       .compression = kind == "zipped" ? "zstd" : ""});
     for (int32_t s = 0; s < num_samples; ++s) {
-      std::vector<int32_t> tokens(kTokens);
+      std::vector<int32_t> tokens(kShardTokens);
       std::iota(tokens.begin(), tokens.end(), 10 * s + (split == "one" ? 0 : 300));
-      writer.write({encode_mds_array(tokens.data(), kTokens, sizeof(int32_t))});
+      writer.write({encode_mds_array(tokens.data(), kShardTokens, sizeof(int32_t))});
     }
     writer.finish();
     ASSERT_GT(writer.num_shards(), 1);
@@ -57,7 +57,7 @@ class CompressedStreamsTest : public ::testing::Test {
   }
   TempDir temp_;
   MdsConfig config_;
-  LoaderShape shape_{.seq_len = kTokens, .global_sequences = 4, .vocab_size = 500, .seed = 17};
+  LoaderShape shape_{.seq_len = kShardTokens, .global_sequences = 4, .vocab_size = 500, .seed = 17};
 };
 
 TEST_F(CompressedStreamsTest, GiveTheSameBatchesWithMuchMemoryLittleAndNone) {
