@@ -8,4 +8,4 @@ tycho_test(context_parallel_test TORCH LIBS models SOURCES trainer/models/model_
   trainer/models/context/context_region_test.cpp trainer/models/context_parallel_test.cpp)
 tycho_test(pipeline_model_test TORCH LIBS models plan SOURCES trainer/models/model_cases.cpp trainer/models/pipeline_test.cpp trainer/models/shared_model.cpp)
 # Ranks are threads that wait for each other: many times slower on a machine that is busy.
-set_tests_properties(tensor_parallel_test PROPERTIES TIMEOUT 900)
+set_tests_properties(tensor_parallel_test context_parallel_test pipeline_model_test PROPERTIES TIMEOUT 900)

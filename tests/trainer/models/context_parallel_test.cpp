@@ -59,7 +59,7 @@ TEST_P(ContextParallel, ComputesWhatOneRankDoesWhenBlocksComputeAgain) {
 
 TEST_P(ContextParallel, ComputesWhatOneRankDoesInNarrowerRows) {
   expect_both_as_one_rank({.name = "alone", .tp = 1, .cp = 2, .width = 16});
-  expect_both_as_one_rank({.name = "matrices", .tp = 2, .cp = 2, .width = 8});
+  expect_as_one_rank({.name = "matrices", .tp = 2, .cp = 2, .width = 8});
 }
 
 TEST_P(ContextParallel, KeepsDocumentsApart) {
