@@ -82,8 +82,8 @@ class TrimmedRows : public StandinTest {
            << std::string(static_cast<size_t>(3 + i * 37 % 100), '7') << "\"}\n";
     const std::string data = "path = \"rows.jsonl\", eos_token_id = 0, trim_padding = true";
     return recipe_of(model, "r.seq_len = 256\nr.train_data = t.data.chat { " + data +
-                                ", bucket_batches = 4 }\nr.eval_data = { dev = t.data.chat { " + data +
-                                " } }\n" + kInBf16);
+                                ", bucket_batches = 4 }\nr.eval_data.same = t.data.chat { " + data + " }\n" +
+                                kInBf16);
   }
 };
 
