@@ -1,4 +1,5 @@
 // Conversions that are killed or fail, and the ones after them.
+// long because: all of them share what kills, counts and compares conversions.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
