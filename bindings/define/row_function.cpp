@@ -1,4 +1,4 @@
-// One Lua state for all rows: what the function keeps from row to row is its own affair.
+// One Lua state for all rows, so that the function can keep something from row to row.
 #include "bindings/define/row_function.h"
 
 #include <filesystem>
@@ -57,14 +57,12 @@ std::vector<Json> RowFunction::operator()(const Json& row, const std::string& pl
     throw Error(fmt::format("[{}] {} failed: {}", place, file_, error.what()), ExitCode::kUnusable);
   }
   if (nothing) return {};
-  if (result.is_object()) return {std::move(result)};
-  std::vector<Json> rows;
-  if (result.is_array()) rows.assign(result.begin(), result.end());
+  if (!result.is_array()) result = Json::array({std::move(result)});
+  std::vector<Json> rows(result.begin(), result.end());
   for (const Json& one : rows)
-    if (!one.is_object()) result = one;
-  if (!result.is_array())
-    fail(ExitCode::kUnusable, "[{}] wanted a row, a list of rows, or nil from {}, given {}", place, file_,
-         result.dump());
+    if (!one.is_object())
+      fail(ExitCode::kUnusable, "[{}] wanted a row, a list of rows, or nil from {}, given {}", place, file_,
+           one.dump());
   return rows;
 }
 

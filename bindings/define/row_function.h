@@ -1,4 +1,4 @@
-// A Lua function that makes rows of finetuning data of other rows: what LLM Foundry calls preprocessing_fn.
+// A Lua function that turns lines of any shape into rows of finetuning data: LLM Foundry's preprocessing_fn.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@ class RowFunction {
   /// Error (kUsage, or that of a Lua error) when there is none.
   explicit RowFunction(const std::string& file);
 
-  /// The rows that it makes of one, none for nil and false. Throws Error (kUnusable) that begins with `place`
-  /// when it fails, or returns something else than a row or a list of rows.
+  /// The rows that it makes from one, none for nil and false. Throws Error (kUnusable) that begins with
+  /// `place` when it fails, or returns something else than a row or a list of rows.
   std::vector<Json> operator()(const Json& row, const std::string& place);
 
  private:

@@ -101,11 +101,17 @@ void map_chat_length(Mapper& mapper, const DocEntry& entry) {
                             ": rows must be as long as the model's sequences");
 }
 
+/// A packing_ratio with which LLM Foundry packs nothing.
+bool packs_nothing(Mapper& mapper, const DocNode* ratio) {
+  if (mapper.is_null(ratio)) return true;
+  const std::string text = mapper.text_of(ratio);
+  return text == "1" || text == "1.0";
+}
+
 /// Batches are packed one by one, in the groups that its ranks are; an evaluation sees every example once.
 void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
+  if (packs_nothing(mapper, &entry.node)) return mapper.remark(entry, "every example has a row of its own");
   const std::string ratio = mapper.text_of(&entry.node);
-  if (mapper.is_null(&entry.node) || ratio == "1" || ratio == "1.0")
-    return mapper.remark(entry, "every example has a row of its own");
   mapper.emit(entry, "pack", "true");
   if (entry.path.starts_with("eval_loader")) {
     mapper.note(entry, "all examples are packed once, so none is left out of an evaluation");
@@ -126,17 +132,15 @@ void map_leftover_rows(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "all rows go on into the next batch");
   const DocNode* ratio = sibling(mapper, entry, "packing_ratio");
   if (mapper.is_null(ratio)) return mapper.problem(entry, "needs packing_ratio, as in LLM Foundry");
-  const std::string packing = mapper.text_of(ratio);
-  if (entry.path.starts_with("eval_loader") || packing == "1" || packing == "1.0")
+  if (entry.path.starts_with("eval_loader") || packs_nothing(mapper, ratio))
     return mapper.remark(entry, "no row is left over");
   mapper.emit(entry, "max_leftover_rows", mapper.expression({entry.path, entry.node}));
 }
 
 /// Rows that are packed are full.
 void map_trimming(Mapper& mapper, const DocEntry& entry) {
-  const DocNode* ratio = sibling(mapper, entry, "packing_ratio");
-  const bool packs = !mapper.is_null(ratio) && mapper.text_of(ratio) != "1" && mapper.text_of(ratio) != "1.0";
-  if (mapper.text_of(&entry.node) != "true" || packs)
+  if (mapper.text_of(&entry.node) != "true" ||
+      !packs_nothing(mapper, sibling(mapper, entry, "packing_ratio")))
     return mapper.remark(entry, "padding does not change any number");
   mapper.emit(entry, "trim_padding", "true");
 }

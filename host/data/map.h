@@ -1,4 +1,4 @@
-// tycho data map: rows of finetuning data made of other rows by a Lua function.
+// tycho data map: turns lines of any shape into rows of finetuning data with a Lua function.
 #pragma once
 #include "host/arguments.h"
 

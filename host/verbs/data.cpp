@@ -24,7 +24,8 @@ const VerbSpec kDataSpec = {
     "       tycho data preload RECIPE [KEY=VALUE ...]",
     "Converts text, JSONL, CSV and conversations, also .gz and .zst, and Parquet to MDS shards; shows, "
     "counts and "
-    "checks what a data set contains; joins data sets; makes rows of finetuning data by a Lua function; "
+    "checks what a data set contains; joins data sets; turns lines of any shape into finetuning rows with a "
+    "Lua function; "
     "copies "
     "remote data to a disk of this machine.",
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"

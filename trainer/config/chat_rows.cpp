@@ -2,9 +2,9 @@
 #include "trainer/config/chat_rows.h"
 
 #include <functional>
-#include <numeric>
 #include <string>
 
+#include "trainer/config/context_parallel.h"
 #include "trainer/data/batch_width.h"
 
 namespace tycho {
@@ -38,14 +38,13 @@ void check_trimmed_padding(const TrainConfig& config, const std::string& path, c
   if (!chat.trim_padding) return;
   if (chat.pack)
     problems.add(path + ".trim_padding", "packed rows are full; set pack = false, or remove trim_padding");
-  const int64_t tp = config.parallel.sequence_parallel ? config.parallel.tp : 1, cp = config.parallel.cp;
-  const int64_t parts = cp > 1 ? cp * std::lcm(int64_t{2}, tp) : tp, step = width_step(config.seq_len);
+  const int64_t parts = row_parts(config.parallel), step = width_step(config.seq_len);
   if (step % parts != 0)
     problems.add(
         path + ".trim_padding",
         "makes rows whole multiples of {} tokens, which parallel.tp = {} and parallel.cp = {} cannot "
         "share evenly (they need multiples of {}); remove it",
-        step, config.parallel.tp, cp, parts);
+        step, config.parallel.tp, config.parallel.cp, parts);
 }
 
 }  // namespace

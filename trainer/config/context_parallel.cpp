@@ -7,13 +7,18 @@
 
 namespace tycho {
 
+int64_t row_parts(const ParallelConfig& parallel) {
+  const int64_t tp = parallel.sequence_parallel ? parallel.tp : 1;
+  return parallel.cp > 1 ? parallel.cp * std::lcm(int64_t{2}, tp) : tp;
+}
+
 void check_context_parallel(const TrainConfig& config, ConfigProblems& problems) {
   const int64_t cp = config.parallel.cp, seq_len = config.seq_len;
   problems.idle("parallel.cp_attention", config.parallel.cp_attention == CpAttention::kRing, cp > 1,
                 "with parallel.cp = 1");
   if (cp == 1) return;
   const int64_t tp = config.parallel.sequence_parallel ? config.parallel.tp : 1;
-  const int64_t step = cp * std::lcm(int64_t{2}, tp), below = seq_len / step * step;
+  const int64_t step = row_parts(config.parallel), below = seq_len / step * step;
   if (seq_len % step != 0)
     problems.add("seq_len",
                  "{} tokens cannot be shared evenly by parallel.cp = {}{}: wanted a multiple of {}; "

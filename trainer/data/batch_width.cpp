@@ -16,6 +16,7 @@ int64_t width_step(int64_t seq_len) {
 }
 
 int64_t batch_width(std::span<const int32_t> lengths, std::span<const uint32_t> rows, int64_t seq_len) {
+  if (lengths.empty()) return seq_len;
   int64_t longest = 1;
   for (const uint32_t row : rows) longest = std::max<int64_t>(longest, lengths[row]);
   return std::min(seq_len, rounded_up(longest, width_step(seq_len)));

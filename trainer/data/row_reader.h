@@ -40,7 +40,7 @@ class RowReader {
   virtual Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) = 0;
   /// Tokens of each sample without its padding, where the recipe trims that; empty: rows have seq_len tokens.
   virtual std::span<const int32_t> trimmed_lengths() const { return {}; }
-  /// As read_batch, where there are trimmed_lengths(): rows of `width` tokens, which hold these.
+  /// As read_batch, with rows of `width` tokens, the batch_width of these or more.
   virtual Batch read_trimmed(std::span<const uint32_t> samples, int64_t num_sequences, int64_t /*width*/) {
     return read_batch(samples, num_sequences);
   }

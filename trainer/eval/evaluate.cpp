@@ -65,13 +65,9 @@ std::vector<uint32_t> Evaluator::samples_from(int64_t begin, int64_t count) cons
 // A rank without sequences computes all the same: the others may wait for its share of the weights.
 Tensor Evaluator::sums(int64_t begin) {
   const std::vector<uint32_t> samples = samples_from(begin + shape_.batch * data_ranks_.rank(), shape_.batch);
-  const auto lengths = data_->trimmed_lengths();
-  const Batch batch =
-      lengths.empty()
-          ? data_->read_batch(samples, shape_.batch)
-          : data_->read_trimmed(
-                samples, shape_.batch,
-                batch_width(lengths, samples_from(begin, shape_.batch * data_ranks_.size()), shape_.seq));
+  const int64_t width = batch_width(data_->trimmed_lengths(),
+                                    samples_from(begin, shape_.batch * data_ranks_.size()), shape_.seq);
+  const Batch batch = data_->read_trimmed(samples, shape_.batch, width);
   const auto on_device = [&](const auto& numbers) { return numbers_on(device_, numbers); };
   const Tensor& losses_N = model_.at_width(batch.seq_len)
                                .losses(batch.tokens.visit(on_device), batch.targets.visit(on_device),

@@ -90,9 +90,7 @@ class BatchMaker {
     while (std::cmp_less_equal(batches_.size(), num_ahead_)) read_ahead();
     data_->start_epoch(batches_.front().epoch);
     const BatchAhead& next = batches_.front();
-    Batch batch = next.width == shape_.seq_len
-                      ? data_->read_batch(next.samples, local_sequences())
-                      : data_->read_trimmed(next.samples, local_sequences(), next.width);
+    Batch batch = data_->read_trimmed(next.samples, local_sequences(), next.width);
     batches_.pop_front();
     cursor_.sample += shape_.global_sequences;
     skip_finished_epoch(cursor_);
@@ -124,9 +122,7 @@ class BatchMaker {
     global_batch_.resize(static_cast<size_t>(shape_.global_sequences));
     samples_->read(global_batch_);
     const auto first = global_batch_.begin() + shape_.rank * local_sequences();
-    const auto lengths = data_->trimmed_lengths();
-    const int64_t width =
-        lengths.empty() ? shape_.seq_len : batch_width(lengths, global_batch_, shape_.seq_len);
+    const int64_t width = batch_width(data_->trimmed_lengths(), global_batch_, shape_.seq_len);
     batches_.push_back({epoch_, width, {first, first + local_sequences()}});
     if (num_ahead_ > 0) data_->prefetch(batches_.back().samples);
     ahead_.sample += shape_.global_sequences;
