@@ -1,4 +1,5 @@
-// Event files for TensorBoard: one for each attempt.
+// Event files for TensorBoard: one for each attempt. TensorBoard names a run by the path of its files and
+// groups numbers by what stands before the slash of their tags.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,7 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string_view>
+#include <tuple>
 
 #include "trainer/base/error.h"
 #include "trainer/base/host_name.h"
@@ -22,30 +26,66 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
-/// The second that the newest event file of the folder is named after; 0 without one. Readers take files in
-/// the order of their names, and never go back.
-int64_t newest_second(const std::string& dir) {
-  int64_t newest = 0;
+/// Names of the folder's event files, in the order in which readers take them: they never go back.
+std::vector<std::string> event_files(const std::string& dir) {
+  std::vector<std::string> names;
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix)) continue;
-    int64_t second = 0;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), second);
-    newest = std::max(newest, second);
-  }
-  return newest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored))
+    if (std::string name = entry.path().filename().string(); name.starts_with(kPrefix))
+      names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Returns the second that an event file is named after.
+int64_t second_of(const std::string& name) {
+  int64_t second = 0;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), second);
+  return second;
+}
+
+/// Reports whether the folder's first event file has tags without groups, as all had until 2026-11: a run
+/// keeps its tags, or its curves would break where it resumed.
+bool has_plain_tags(const std::string& dir, const std::vector<std::string>& names) {
+  if (names.empty()) return false;
+  std::ifstream file(dir + "/" + names.front(), std::ios::binary);
+  // The recipe's text and the first step come first.
+  std::string head(size_t{1} << 20, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  return head.find("\x0a\x04loss") != std::string::npos;
+}
+
+/// Returns the tag of a number that has Tycho's name: train/loss, perf/mfu, eval/val/loss. Names that
+/// callbacks gave stay.
+std::string grouped_tag(const std::string& name) {
+  static const std::set<std::string_view> kTrain = {"tokens", "samples", "epoch", "loss", "lr", "grad_norm"};
+  static const std::set<std::string_view> kOfSteps = std::apply(
+      [](const auto&... field) { return std::set<std::string_view>{field.name...}; }, StepMetrics::fields());
+  if (kTrain.contains(name)) return "train/" + name;
+  if (kOfSteps.contains(name)) return "perf/" + name;
+  if (!name.starts_with("eval.")) return name;
+  std::string tag = name;
+  tag[4] = '/';
+  if (const size_t dot = tag.rfind('.'); dot != std::string::npos) tag[dot] = '/';
+  return tag;
 }
 
 class TensorboardWriter final : public RecordWriter {
  public:
   TensorboardWriter(const TensorboardSinkConfig& config, const SinkPlace& place)
-      : dir_(config.dir), place_(place) {}
+      : dir_(config.dir), groups_tags_(config.names == MetricNames::kTycho), place_(place) {}
 
   void start(const RunInfo& run) override {
-    const std::string dir = dir_.empty() ? place_.run_dir + "/tensorboard" : dir_ + "/" + run.run_name;
+    std::string dir = dir_.empty() ? place_.run_dir : dir_ + "/" + run.run_name;
+    // Where the files of runs were until 2026-11.
+    if (const std::string older = place_.run_dir + "/tensorboard"; dir_.empty() && fs::exists(older))
+      dir = older;
     make_dirs(place_.files, dir);
-    const int64_t second = std::max(static_cast<int64_t>(now_s()), newest_second(dir) + 1);
+    const std::vector<std::string> earlier = event_files(dir);
+    if (has_plain_tags(dir, earlier)) groups_tags_ = false;
+    const int64_t second =
+        std::max(static_cast<int64_t>(now_s()), earlier.empty() ? 0 : second_of(earlier.back()) + 1);
     file_ = place_.files.create(
         fmt::format("{}/{}{:010}.{}.{}.{}", dir, kPrefix, second, host_name(), ::getpid(), place_.attempt));
     put(version_event(now_s()));
@@ -61,7 +101,7 @@ class TensorboardWriter final : public RecordWriter {
   void write(const std::vector<MetricRecord>& records) override {
     std::string events;
     for (const MetricRecord& record : records) {
-      if (!record.numbers.empty()) events += numbers_event(record);
+      if (!record.numbers.empty()) events += numbers_event(tagged(record));
       for (const NamedHistogram& histogram : record.histograms)
         events += histogram_event(record.time_s, record.step, histogram);
       for (const auto& [name, text] : record.texts)
@@ -73,9 +113,16 @@ class TensorboardWriter final : public RecordWriter {
   bool takes_more_than_numbers() const override { return true; }
 
  private:
+  MetricRecord tagged(const MetricRecord& record) const {
+    MetricRecord tagged = {.step = record.step, .time_s = record.time_s, .numbers = record.numbers};
+    if (groups_tags_)
+      for (auto& [name, value] : tagged.numbers) name = grouped_tag(name);
+    return tagged;
+  }
   void put(const std::string& events) { file_->write(events.data(), events.size()); }
 
   const std::string dir_;
+  bool groups_tags_;
   const SinkPlace place_;
   std::unique_ptr<OutputFile> file_;
 };

@@ -44,7 +44,7 @@ struct TensorboardSinkConfig {
   void fields(Visitor& v) {
     v("dir", dir,
       "Folder for the event files of many runs, each in a subfolder with the name of the run. Empty: "
-      "tensorboard/ in the run folder.");
+      "the run folder.");
     v("names", names, kNamesHelp);
   }
 };

@@ -47,13 +47,13 @@ def check(name, points, expected, relative=0.0):
 
 def tensorboard_points():
     from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
-    folder = str(run / "tensorboard")
+    folder = str(run)
     plain = event_accumulator.EventAccumulator(folder, size_guidance={"scalars": 0})
     plain.Reload()
-    yield "TensorBoard (scalars)", [(e.step, e.value) for e in plain.Scalars("loss")]
+    yield "TensorBoard (scalars)", [(e.step, e.value) for e in plain.Scalars("train/loss")]
     plugins = plugin_event_accumulator.EventAccumulator(folder, size_guidance={"tensors": 0})
     plugins.Reload()
-    yield "TensorBoard (plugins)", [(e.step, float(e.tensor_proto.float_val[0])) for e in plugins.Tensors("loss")]
+    yield "TensorBoard (plugins)", [(e.step, float(e.tensor_proto.float_val[0])) for e in plugins.Tensors("train/loss")]
     assert plugins.SummaryMetadata("recipe").plugin_data.plugin_name == "text"
     text = plugins.Tensors("recipe")[-1].tensor_proto.string_val[0].decode()
     assert (run / "recipe.lua").read_text() in text

@@ -37,7 +37,8 @@ TEST(ProgressLineTest, ALogGetsALineWhenItIsDue) {
 
 TEST(ProgressLineTest, ATerminalHasOneLine) {
   int own = -1, terminal = -1;
-  ASSERT_EQ(::openpty(&own, &terminal, nullptr, nullptr, nullptr), 0);
+  if (::openpty(&own, &terminal, nullptr, nullptr, nullptr) != 0)
+    GTEST_SKIP() << "this machine has no pseudo terminals (is /dev/pts mounted?)";
   FILE* out = ::fdopen(terminal, "w");
   ProgressLine line(out, 1h);
   line.show([] { return "10 %"; });
