@@ -5,7 +5,7 @@
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/collectives.py
 
 Fresh pairs of processes alternate. Prints a Markdown table of medians over the pairs and of their ratios, and writes every
-number to bench/results/collectives.json. Standard library only.
+number to build/bench/collectives.json. Standard library only.
 """
 import argparse
 import datetime
@@ -17,6 +17,8 @@ import socket
 import statistics
 import subprocess
 import sys
+
+from result_file import result_file
 
 BENCH = pathlib.Path(__file__).resolve().parent
 
@@ -61,7 +63,7 @@ def main():
                "load before": load, "command": sys.argv}
     for name, side in (("tycho", tycho), ("gloo", gloo)):
         results[name] = [[{"verb": verb, "bytes": size, "us": us} for (verb, size), us in one.items()] for one in side]
-    (BENCH / "results" / "collectives.json").write_text(json.dumps(results, indent=1) + "\n")
+    result_file("collectives").write_text(json.dumps(results, indent=1) + "\n")
 
 
 main()

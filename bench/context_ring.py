@@ -4,7 +4,7 @@
     python3 bench/context_ring.py --tycho build/cpu/bin/tycho
 
 Ranks of one thread each; processes of both forms alternate. Prints a Markdown table, with the time of a step that waits for other ranks, and
-writes every number to bench/results/context_ring.json. When losses part, the exit code is 1. Standard library only.
+writes every number to build/bench/context_ring.json. When losses part, the exit code is 1. Standard library only.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import tempfile
 import agreement
 import synthetic_mds
 import train_step
+from result_file import result_file
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 # Sequence, width, heads: long attention beside small transfers, and transfers beside little attention.
@@ -70,7 +71,7 @@ def main():
             waits = [s for run in runs[form] for s in run["wait_s"]]
             print(f"| {seq_len}, {width} | {form} | {statistics.median(steps):.3f} s ({min(steps):.3f} s) | {1e3 * statistics.median(waits):.1f} ms |")
             results.append({"seq_len": seq_len, "width": width, "form": form, "runs": runs[form]})
-    with open(os.path.join(BENCH, "results", "context_ring.json"), "w") as file:
+    with open(result_file("context_ring"), "w") as file:
         json.dump({"arguments": vars(args), "layers": LAYERS, "hardware": train_step.hardware(), "results": results}, file, indent=1)
     if apart:
         print("the losses of gather and ring part", file=sys.stderr)

@@ -6,7 +6,7 @@ the text of LibTorch's headers (one document each) or of another folder. Both mu
 
 Fresh processes alternate, all on the same core. Tycho's time is that of the whole process, with its start and the fsync of what it
 wrote; LLM Foundry's begins after Python has loaded its modules. FOUNDRY is the environment that tests/golden/make_conversion_goldens.py
-describes. Writes bench/results/convert.json. Standard library only.
+describes. Writes build/bench/convert.json. Standard library only.
 """
 import argparse
 import datetime
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 
+from result_file import result_file
 from sample_order import processor
 from texts import add_options, whole_texts
 
@@ -86,7 +87,7 @@ def main():
     report = {"versions": versions, "date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(),
               "cores": os.cpu_count(), "load_before": load_before, "load_after": os.getloadavg(), "command": sys.argv,
               "text_bytes": num_bytes, "tokens": tokens, "tokens_per_s": speed, "ratio": speed["tycho"] / speed["foundry"], "rounds": rounds}
-    (BENCH / "results/convert.json").write_text(json.dumps(report, indent=1) + "\n")
+    result_file("convert").write_text(json.dumps(report, indent=1) + "\n")
 
 
 main()

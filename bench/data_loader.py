@@ -8,7 +8,7 @@ Fresh processes alternate; the peer has the number of workers with which it was 
 on one core alone. Compressed shards are decompressed anew by each process: what the last one left is removed before. Files are in the
 page cache. Time begins with the second batch on both sides. Processor time is that of the whole process for Tycho, with its start and
 all that is decompressed; for the peer it begins after Python has loaded its modules. `--compression` measures one kind and leaves the
-other's row in the results as it is; `--write` only writes the data. Writes bench/results/data_loader.json. Standard library only.
+other's row in the results as it is; `--write` only writes the data. Writes build/bench/data_loader.json. Standard library only.
 """
 import argparse
 import datetime
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 
+from result_file import result_file
 from sample_order import processor
 
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -67,7 +68,7 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, help="a folder for the data sets, kept for the next time")
     parser.add_argument("--compression", choices=("none", "zstd"), action="append", help="of the shards; both if not given")
     parser.add_argument("--write", action="store_true", help="write the data into --data, measure nothing")
-    parser.add_argument("--results", type=pathlib.Path, default=BENCH / "results/data_loader.json")
+    parser.add_argument("--results", type=pathlib.Path, default=result_file("data_loader"))
     options = parser.parse_args()
     peer = BENCH / "peers/streaming_loader.py"
     kinds = options.compression or ["none", "zstd"]

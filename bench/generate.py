@@ -5,7 +5,7 @@
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/generate.py
 
 Fresh processes alternate. Both must choose the same tokens (in fp32), or the rows are void. PyTorch gets the better of its
-environments (train_step.py), found by a probe. Prints a Markdown table and writes bench/results/generate.json.
+environments (train_step.py), found by a probe. Prints a Markdown table and writes build/bench/generate.json.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 
+from result_file import result_file
 from train_step import BENCH, PEER_ENVIRONMENTS, hardware, note, run, spread
 
 
@@ -81,7 +82,7 @@ def main():
         run([args.peers, os.path.join(BENCH, "peers", "generate_hf.py"), "make", folder], {}, "the peer")
         report["results"] = {p: compare(args, folder, p) for p in args.precision or ["fp32", "bf16"]}
     report["table"] = table(report["results"])
-    with open(os.path.join(BENCH, "results", "generate.json"), "w") as file:
+    with open(result_file("generate"), "w") as file:
         json.dump(report, file, indent=1)
     print(report["table"])
 

@@ -4,7 +4,7 @@
     cmake --build build/cpu --target tycho bench_generate
     python3 bench/generate_texts.py
 
-Both ways must write the same tokens, or a row is void. Prints a Markdown table and writes bench/results/generate_texts.json.
+Both ways must write the same tokens, or a row is void. Prints a Markdown table and writes build/bench/generate_texts.json.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 
+from result_file import result_file
 from train_step import BENCH, hardware, note, run
 
 MODEL = """local t = require "tycho"
@@ -71,7 +72,7 @@ def main():
                          f"{'' if got['same_texts'] else ' (other texts: void)'} |")
             note(lines[-1])
     report["table"] = "\n".join(lines)
-    with open(os.path.join(BENCH, "results", "generate_texts.json"), "w") as file:
+    with open(result_file("generate_texts"), "w") as file:
         json.dump(report, file, indent=1)
     print(report["table"])
 

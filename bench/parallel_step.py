@@ -10,7 +10,7 @@ same model, first weights, data and batch.
 | tp | parallel.tp = 2 | DTensor's tensor parallel, with its parallel loss |
 | pp | parallel.pp = 2, 1F1B | torch.distributed.pipelining, 1F1B, the same stages |
 
-Fresh processes alternate. Prints a Markdown table and writes every number to bench/results/parallel_step/<mode>.json; --more adds its
+Fresh processes alternate. Prints a Markdown table and writes every number to build/bench/parallel_step-<mode>.json; --more adds its
 processes to those that are there. Memory is the peak of resident memory, of the rank that has more. PyTorch's allocator keeps
 its memory or not (--peer-memory), whichever is faster. When the losses of the two sides part, the exit code is 1. Standard library only.
 """
@@ -25,6 +25,7 @@ import tempfile
 import agreement
 import synthetic_mds
 import train_step
+from result_file import result_file
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 RANKS = 2
@@ -95,7 +96,7 @@ def main():
     parser.add_argument("--work", help="a folder for data and first weights, kept for the next time")
     parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    results = os.path.join(BENCH, "results", "parallel_step", f"{args.mode}.json")
+    results = result_file(f"parallel_step-{args.mode}")
     sides = {"tycho": run_tycho, "peer": run_peer}
     runs = {name: [] for name in sides}
     if args.more:

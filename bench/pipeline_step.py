@@ -5,7 +5,7 @@
 
 Ideal is the step of one rank, shared by the stages, and the time in which a schedule leaves stages without work; messages and waiting for
 them are what is above it. `--before` measures a second build in the same session. Messages are large for so small a model (2 MB), so that
-waiting shows. Processes alternate. Prints a Markdown table and writes every number to bench/results/pipeline_step.json. When losses part,
+waiting shows. Processes alternate. Prints a Markdown table and writes every number to build/bench/pipeline_step.json. When losses part,
 the exit code is 1. Standard library only.
 """
 
@@ -19,6 +19,7 @@ import tempfile
 import agreement
 import synthetic_mds
 import train_step
+from result_file import result_file
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 MODEL = dict(family="llama", width=32, layers=4, heads=2, kv_heads=2, ffn_width=64, vocab=512, tied=False, seq_len=64)
@@ -66,7 +67,7 @@ def main():
                 for build, tycho in builds.items():
                     runs[build, name].append(run_once(args, tycho, args.stages, schedule, chunks, data, work))
     gap = max(agreement.judge("fp32", one[0]["losses"], run["losses"])["gap"] for several in runs.values() for run in several)
-    with open(os.path.join(BENCH, "results", "pipeline_step.json"), "w") as file:
+    with open(result_file("pipeline_step"), "w") as file:
         json.dump({"model": MODEL, "arguments": vars(args), "hardware": train_step.hardware(), "one_rank": one,
                    "runs": {f"{build}, {name}": several for (build, name), several in runs.items()}, "gap": gap}, file, indent=1)
     middle = lambda several: statistics.median(step for run in several for step in run["step_s"])

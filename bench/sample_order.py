@@ -14,7 +14,7 @@ resume   Seconds to the first batch when a run goes on in the middle or near the
 loader   The same of a loader over a data set of that size, whose index names one shard over and over, and its peak memory after
          1,000 batches.
 
-Writes bench/results/sample_order.json after each row; rows of an earlier call that this one does not measure stay. Standard library
+Writes build/bench/sample_order.json after each row; rows of an earlier call that this one does not measure stay. Standard library
 only.
 """
 import argparse
@@ -27,6 +27,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+from result_file import result_file
 
 BENCH = pathlib.Path(__file__).resolve().parent
 SHARD, TOKENS = 8180, 8
@@ -140,7 +142,7 @@ def main():
     sizes = [int(size) for size in options.sizes.split(",")]
     if "orders" in parts and not options.peers:
         parser.error("orders needs --peers, the Python that has mosaicml-streaming")
-    report = Report(BENCH / "results/sample_order.json")
+    report = Report(result_file("sample_order"))
     if "orders" in parts:
         for size in sizes:
             for algo in algos:

@@ -6,7 +6,7 @@ Hugging Face's `tokenizers` and, for encoding, tiktoken, side by side, on the te
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/tokenizer.py
 
 Fresh processes alternate. All must give the same tokenizer.json and the same ids, or nothing is printed but that. Writes
-every number to bench/results/tokenizer.json. Standard library only.
+every number to build/bench/tokenizer.json. Standard library only.
 """
 import argparse
 import datetime
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+from result_file import result_file
 from sample_order import processor
 from texts import add_options, whole_texts
 
@@ -45,7 +46,7 @@ def main():
     add_options(parser)
     parser.add_argument("--vocabulary", type=int, default=32768)
     parser.add_argument("--processes", type=int, default=5)
-    parser.add_argument("--train-only", action="store_true", help="nothing is encoded; writes bench/results/tokenizer_train.json")
+    parser.add_argument("--train-only", action="store_true", help="nothing is encoded; writes build/bench/tokenizer_train.json")
     args = parser.parse_args()
     python = os.environ.get("TYCHO_PEERS", "python3")
     sides = {"tycho": [args.bench], "tokenizers": [python, BENCH / "peers" / "tokenizers_bpe.py"],
@@ -83,9 +84,7 @@ def main():
     report = {"versions": versions, "date": datetime.datetime.now().isoformat(timespec="seconds"), "processor": processor(),
               "cores": os.cpu_count(), "load": os.getloadavg(), "text_bytes": size, "command": sys.argv,
               "seconds": {"train": train, "encode": encode}}
-    (BENCH / "results").mkdir(exist_ok=True)
-    name = "tokenizer_train.json" if args.train_only else "tokenizer.json"
-    (BENCH / "results" / name).write_text(json.dumps(report, indent=1) + "\n")
+    result_file("tokenizer_train" if args.train_only else "tokenizer").write_text(json.dumps(report, indent=1) + "\n")
 
 
 main()

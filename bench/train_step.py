@@ -5,7 +5,7 @@ compiled, side by side; and the step over its matrix products alone.
     TYCHO_PEERS=/path/to/peers/bin/python python3 bench/train_step.py --tycho build/cpu/bin/tycho --model demo
 
 Fresh processes alternate, with the same first weights, data, batch and threads. PyTorch first gets a short probe of each of its
-settings and keeps the best. Prints a Markdown table and writes every number to bench/results/<name>.json. When the losses of
+settings and keeps the best. Prints a Markdown table and writes every number to build/bench/<name>.json. When the losses of
 the two sides part, the rows are marked void and the exit code is 1. Standard library only.
 """
 
@@ -24,6 +24,7 @@ import time
 
 import agreement
 import synthetic_mds
+from result_file import result_file
 
 BENCH = os.path.dirname(os.path.abspath(__file__))
 
@@ -353,7 +354,7 @@ def arguments():
                         help="bf16 of Tycho alone: on a CPU without bf16 units PyTorch needs minutes for a step")
     parser.add_argument("--products", help="bench_step_vs_matmul; default: the one beside tycho")
     parser.add_argument("--rounds", type=int, default=5, help="of bench_step_vs_matmul")
-    parser.add_argument("--name", help="of the file in bench/results; default: train_step-MODEL")
+    parser.add_argument("--name", help="of the file in build/bench; default: train_step-MODEL")
     args = parser.parse_args()
     args.products = args.products or os.path.join(os.path.dirname(args.tycho), "bench_step_vs_matmul")
     if not args.peers or not shutil.which(args.peers):
@@ -381,7 +382,7 @@ def main():
             note(f"{args.model}, {precision}:")
             report["results"][precision] = compare(args, model, precision, data, weights, work)
     report["table"] = table(args.model, report["results"])
-    path = os.path.join(BENCH, "results", (args.name or f"train_step-{args.model}") + ".json")
+    path = result_file(args.name or f"train_step-{args.model}")
     with open(path, "w") as file:
         json.dump(report, file, indent=1)
     print(report["table"])

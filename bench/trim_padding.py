@@ -4,7 +4,7 @@
     python3 bench/trim_padding.py --tycho build/cpu/bin/tycho
 
 Prompts with responses whose lengths are log-normal, a Llama of 2 layers, fp32, one rank; fresh processes alternate. Prints a Markdown table and writes every
-number to bench/results/trim_padding.json. Standard library only.
+number to build/bench/trim_padding.json. Standard library only.
 """
 
 import argparse
@@ -19,8 +19,9 @@ import sys
 import tempfile
 
 import train_step
+from result_file import result_file
 
-RESULTS = os.path.join(train_step.BENCH, "results", "trim_padding.json")
+RESULTS = result_file("trim_padding")
 TOKENIZER = os.path.join(train_step.BENCH, "..", "tests", "golden", "tokenizer", "lines.json")
 FORMS = {
     "rows of seq_len": {},

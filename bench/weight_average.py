@@ -4,7 +4,7 @@
     python3 bench/weight_average.py --tycho build/cpu/bin/tycho
 
 A Llama of 125M, fp32, on one rank; the average is updated at every step. Fresh processes of both alternate. Prints a Markdown table and writes
-every number to bench/results/weight_average.json. The losses must be the same to the bit: else the exit code is 1. Standard library only.
+every number to build/bench/weight_average.json. The losses must be the same to the bit: else the exit code is 1. Standard library only.
 """
 
 import argparse
@@ -16,8 +16,9 @@ import tempfile
 
 import synthetic_mds
 import train_step
+from result_file import result_file
 
-RESULTS = os.path.join(train_step.BENCH, "results", "weight_average.json")
+RESULTS = result_file("weight_average")
 FORMS = {"without": {}, "with": {"ema.half_life": "100ba"}}
 
 
