@@ -25,7 +25,11 @@ base=${TYCHO_BASE_IMAGE:-docker.io/library/debian:12-slim}
 
 # make_base: Debian's smallest system, with this machine's certificates where pip is told to use them.
 make_base() {
-  debootstrap --variant=minbase --include=ca-certificates bookworm "$images/base" http://deb.debian.org/debian || return
+  local mirror
+  mirror=$(awk '/^URIs:/ { print $2; exit } /^deb / { for (i = 2; i <= NF; ++i) if ($i ~ /:\/\//) { print $i; exit } }' \
+    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true)
+  [[ -n $mirror ]] || { echo "expected the URI of a Debian mirror in this machine's apt configuration, found none"; return 1; }
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$images/base" "$mirror" || return
   rm -f "$images"/base/var/cache/apt/archives/*.deb
   local container
   container=$(buildah from scratch)
