@@ -53,6 +53,17 @@ std::string lua_key(const std::string& name) {
   return lua_name(name) == name ? name : "[" + lua_quoted(name) + "]";
 }
 
+std::string lua_path(const std::string& variable, const std::string& path) {
+  std::string out = variable;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t dot = std::min(path.find('.', at), path.size());
+    const std::string part = lua_key(path.substr(at, dot - at));
+    out += (part[0] == '[' ? "" : ".") + part;
+    at = dot + 1;
+  }
+  return out;
+}
+
 std::string lua_fields(const Json& fields, const Json& usual) {
   std::string out;
   for (const auto& [key, value] : fields.items()) {

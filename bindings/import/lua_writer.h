@@ -15,8 +15,11 @@ std::string lua_quoted(const std::string& text);
 /// A name that Lua takes for a local: "data_local" for "data-local", "end_" for "end".
 std::string lua_name(const std::string& text);
 
-/// A name as a key of a Lua table: near, ["near-again"].
+/// A name as a key of a Lua table: near, ["near-again"], ["repeat"].
 std::string lua_key(const std::string& name);
+
+/// A dotted path behind a variable, as in r.eval_data["end"].split for "r" and "eval_data.end.split".
+std::string lua_path(const std::string& variable, const std::string& path);
 
 /// Fields that differ from `usual`, as the inside of a Lua table; "kind" is none of them.
 std::string lua_fields(const Json& fields, const Json& usual);

@@ -5,6 +5,7 @@
 
 #include "bindings/define/recipe.h"
 #include "bindings/import/import.h"
+#include "bindings/import/lua_writer.h"
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
 #include "trainer/base/text/shell_words.h"
@@ -67,7 +68,7 @@ std::string extension(const SweepDefinition& definition, const ResolvedRecipe& t
   for (const ChangedKey& change : changes) {
     const Json* value = find_path(trial.tree, change.key);
     if (value == nullptr || value->is_object()) return "";
-    text += fmt::format("r.{} = {}\n", change.key, lua_value(*value));
+    text += fmt::format("{} = {}\n", lua_path("r", change.key), lua_value(*value));
     has_null |= value->is_null();
   }
   return head + (has_null ? "local t = require \"tycho\"\n" : "") + text + "return r\n";

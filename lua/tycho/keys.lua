@@ -1,4 +1,5 @@
 -- Every key of a recipe as a page of Markdown: docs/keys.md, which `tycho config --markdown` writes.
+local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 local values = require "tycho.values"
@@ -36,7 +37,9 @@ local function add_table(out, fields)
   if #fields == 0 then return end
   out[#out + 1] = "| key | what | default | meaning |\n|---|---|---|---|"
   for _, field in ipairs(fields) do
-    out[#out + 1] = ("| `%s` | %s | %s | %s |"):format(field.name, what(field), cell(default_text(field)), cell(field.help or ""))
+    local in_lua = lexer.is_name(field.name) and "" or (" In a recipe: `%s = ...`."):format(lexer.key(field.name))
+    out[#out + 1] = ("| `%s` | %s | %s | %s%s |"):format(field.name, what(field), cell(default_text(field)),
+      cell(field.help or ""), in_lua)
   end
   out[#out + 1] = ""
 end

@@ -2,6 +2,32 @@
 -- assignments. Lua itself reports one line per statement; error messages want the column of the key.
 local M = {}
 
+-- Words that Lua does not take for names; goto is one in later versions.
+M.keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil",
+  "not", "or", "repeat", "return", "then", "true", "until", "while" }
+
+local is_keyword = {}
+for _, word in ipairs(M.keywords) do is_keyword[word] = true end
+
+-- Whether a text can stand in Lua as a name.
+function M.is_name(text) return text:find("^[%a_][%w_]*$") ~= nil and not is_keyword[text] end
+
+-- A text as a key of a table: lr, ["repeat"], ["a-b"].
+function M.key(text)
+  if M.is_name(text) then return text end
+  return "[" .. ("%q"):format(text):gsub("\\\n", "\\n") .. "]"
+end
+
+-- A dotted path behind a variable: r.streams[1]["repeat"] for "r" and "streams[1].repeat".
+function M.path(variable, path)
+  local out = { variable }
+  for part in path:gmatch("[^%.]+") do
+    local name, index = part:match("^([^%[]*)(.*)$")
+    out[#out + 1] = (M.is_name(name) and "." .. name or M.key(name)) .. index
+  end
+  return table.concat(out)
+end
+
 local function read_long_bracket(text, at)
   local level = text:match("^%[(=*)%[", at)
   if not level then return nil end

@@ -1,6 +1,7 @@
 -- The strict tables behind a recipe: every group, component and list is a node that knows its schema and rejects unknown
 -- keys. Recipes hold userdata proxies of nodes. write.lua changes them.
 local functions = require "tycho.functions"
+local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local other_names = require "tycho.hints.other_names"
 local plain = require "tycho.plain"
@@ -152,10 +153,10 @@ local function read_unset(node, key, spec)
   local site = site_of.of_key(node.owner.sites, key)
   if node.state[key] == "lazy" then
     problem(node, site, "key", path .. " is read here, but t.lazy computes it at the end",
-      ("read it in another t.lazy(function(c) return c.%s end), or in r:check"):format(path))
+      ("read it in another t.lazy(function(c) return %s end), or in r:check"):format(lexer.path("c", path)))
     node.owner:stop()
   end
-  local hint = spec.type == "component" and ("choose one above:  r.%s = %s"):format(path, schema.example(spec))
+  local hint = spec.type == "component" and ("choose one above:  %s = %s"):format(lexer.path("r", path), schema.example(spec))
     or ("set it above, or give it as an argument: %s=..."):format(path)
   problem(node, site, "key", path .. " is read here but not set yet", hint)
   node.owner:stop()

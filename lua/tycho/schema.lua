@@ -1,5 +1,6 @@
 -- Questions about the schema that C++ dumps from every fields(): which keys exist, what a value must be.
 local functions = require "tycho.functions"
+local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local other_values = require "tycho.hints.other_values"
 local plain = require "tycho.plain"
@@ -213,7 +214,7 @@ function M.literal(value)
   local out = {}
   for _, key in ipairs(M.sorted_keys(value)) do
     local text = M.literal(value[key])
-    out[#out + 1] = type(key) == "number" and text or key .. " = " .. text
+    out[#out + 1] = type(key) == "number" and text or lexer.key(key) .. " = " .. text
   end
   return "{" .. table.concat(out, ", ") .. "}"
 end
@@ -237,7 +238,7 @@ function M.brief(value, depth)
       out[i] = "..."
       break
     end
-    out[i] = (type(key) == "number" and "" or tostring(key) .. " = ") .. M.brief(value[key], depth + 1)
+    out[i] = (type(key) == "number" and "" or lexer.key(tostring(key)) .. " = ") .. M.brief(value[key], depth + 1)
   end
   return "{" .. table.concat(out, ", ") .. "}"
 end

@@ -1,5 +1,6 @@
 -- Writes a resolved recipe as a recipe that can be run again, and histories as plain data.
 local history = require "tycho.history"
+local lexer = require "tycho.lexer"
 local schema = require "tycho.schema"
 local values = require "tycho.values"
 
@@ -30,8 +31,8 @@ end
 local function write_table(fields, tree, indent, path)
   local out = {}
   for _, field in ipairs(fields) do
-    out[#out + 1] = ("%s  %s = %s,\n"):format(indent, field.name,
-      write_value(field, tree[field.name], indent .. "  ", path .. "." .. field.name))
+    out[#out + 1] = ("%s  %s = %s,\n"):format(indent, lexer.key(field.name),
+      write_value(field, tree[field.name], indent .. "  ", lexer.path(path, field.name)))
   end
   return "{\n" .. table.concat(out) .. indent .. "}"
 end
@@ -45,10 +46,10 @@ local function write_map(spec, map, indent, path)
   return #out == 0 and "{}" or "{\n" .. table.concat(out) .. indent .. "}"
 end
 
--- One value of the tree as Lua, by its schema type; `path` leads to it in the origin.
+-- One value of the tree as Lua, by its schema type; `path` is where it stands in the origin: "from.scheduler.fn".
 function write_value(field, value, indent, path)
   if value == values.null then return "t.null" end
-  if field.type == "function" then return "from" .. path end
+  if field.type == "function" then return path end
   if field.type == "data" then return write_data(value) end
   if field.type == "component" then
     local fields = field.kinds[value.kind].fields
@@ -71,7 +72,8 @@ function M.recipe(root, tree, name, origin)
     'local t = require "tycho"\n', ("local r = t.recipe %s\n\n"):format(schema.literal(name)) }
   if has_function(tree) then table.insert(out, 3, origin()) end
   for _, field in ipairs(root.fields) do
-    out[#out + 1] = ("r.%s = %s\n"):format(field.name, write_value(field, tree[field.name], "", "." .. field.name))
+    out[#out + 1] = ("%s = %s\n"):format(lexer.path("r", field.name),
+      write_value(field, tree[field.name], "", lexer.path("from", field.name)))
   end
   out[#out + 1] = "return r\n"
   return table.concat(out)

@@ -1,4 +1,5 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
+local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 local sweep_stubs = require "tycho.sweep.stubs"
@@ -133,7 +134,7 @@ function write_class(out, done, class, help, fields, parent)
       note = "Default " .. schema.literal(field.default) .. "."
     end
     local text = type_text(field, class .. "." .. camel(field.name))
-    out[#out + 1] = ("---@field %s %s  %s %s"):format(field.name, text, field.help, note):gsub("%s+$", "")
+    out[#out + 1] = ("---@field %s %s  %s %s"):format(lexer.key(field.name), text, field.help, note):gsub("%s+$", "")
   end
   out[#out + 1] = ""
 end

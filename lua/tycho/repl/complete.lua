@@ -1,14 +1,12 @@
 -- What tab offers: nested keys and methods, values of a key, commands, files and parameter names in texts.
 local component = require "tycho.component"
 local host = require "tycho.repl.host"
+local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 
 local M = {}
-
-local kWords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil",
-  "not", "or", "repeat", "return", "then", "true", "until", "while" }
 
 local function add(out, seen, word, typed)
   if type(word) == "string" and word:sub(1, #typed) == typed and not seen[word] then
@@ -105,7 +103,7 @@ local function global_names(repl)
   local out = {}
   for name in pairs(repl.vars) do out[#out + 1] = name end
   for name in pairs(debug.getmetatable(repl.session.env).__names) do out[#out + 1] = name end
-  for _, word in ipairs(kWords) do out[#out + 1] = word end
+  for _, word in ipairs(lexer.keywords) do out[#out + 1] = word end
   return out
 end
 

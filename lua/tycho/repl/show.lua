@@ -2,6 +2,7 @@
 -- themselves.
 local component = require "tycho.component"
 local history = require "tycho.history"
+local lexer = require "tycho.lexer"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
@@ -24,7 +25,7 @@ local function quoted(text)
 end
 
 local function key_text(key)
-  if type(key) == "string" and key:find("^[%a_][%w_]*$") then return key end
+  if type(key) == "string" and lexer.is_name(key) then return key end
   return "[" .. show(key, kMaxDepth, {}) .. "]"
 end
 
@@ -101,7 +102,7 @@ local function node_text(behind)
   for _, key in ipairs(behind.keys) do
     local value = plain[key]
     if value ~= nil and value ~= values.null then
-      local name = behind.spec.type == "list" and "" or tostring(key) .. " = "
+      local name = behind.spec.type == "list" and "" or lexer.key(tostring(key)) .. " = "
       parts[#parts + 1] = name .. schema.literal(value)
     end
   end
