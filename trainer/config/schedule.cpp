@@ -246,11 +246,17 @@ std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t 
     problems.push_back({"scheduler.t_0", "is less than one step; make it longer"});
   if (is_composer(config.scheduler)) {
     check_composer_units(config, problems);
-    // Composer cuts a warm-up that is too long; max_duration may end within the last step.
-    if (schedule.t_max <= total - 1)
-      problems.push_back({"scheduler.t_max", fmt::format("ends after {:.6g} steps, and max_duration is {}; "
-                                                         "Composer rejects that. Set it to at least 1dur",
-                                                         schedule.t_max, total_steps)});
+    // Composer cuts a warm-up that is too long; max_duration may end within the last step. Its schedules
+    // without warm-up are others, which end where t_max says and hold alpha_f from there.
+    const bool may_end =
+        warmup_of(config.scheduler).t_warmup.value == 0 && !config.scheduler.is<InvSqrtConfig>();
+    if (schedule.t_max <= total - 1 && !may_end)
+      problems.push_back(
+          {"scheduler.t_max",
+           fmt::format(
+               "ends after {:.6g} steps, and max_duration is {}; Composer rejects that after a warm-up. "
+               "Set it to at least 1dur",
+               schedule.t_max, total_steps)});
     return problems;
   }
   const double sum = schedule.warmup + schedule.decay + schedule.cooldown;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <numbers>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -135,7 +136,28 @@ TEST(ScheduleTest, LengthsThatDoNotFitAreAnError) {
   composer.compat = ScheduleCompat::kComposer;
   EXPECT_EQ(problem_of(composer),
             "[scheduler] scheduler.t_max: ends after 60 steps, and max_duration is 100; Composer rejects "
-            "that. Set it to at least 1dur");
+            "that after a warm-up. Set it to at least 1dur");
+}
+
+/// Composer's CosineAnnealingScheduler, LinearScheduler and PolynomialScheduler clip their time at t_max.
+TEST(ScheduleTest, AScheduleOfComposerWithoutWarmUpHoldsItsEnd) {
+  const auto check_end = [](auto kind, double middle) {
+    kind.t_max = Duration::parse("5ba");
+    kind.alpha_f = 0.25;
+    kind.compat = ScheduleCompat::kComposer;
+    EXPECT_EQ(problem_of(kind), "");
+    const Schedule schedule = make_schedule(config_of(kind), 100, 0);
+    EXPECT_NEAR(schedule_factor(schedule, 1 + 3), middle, 1e-12);
+    for (const int64_t steps : {6, 7, 99}) EXPECT_EQ(schedule_factor(schedule, steps), 0.25) << steps;
+  };
+  check_end(CosineConfig{}, 0.25 + 0.75 * 0.5 * (1 + std::cos(0.6 * std::numbers::pi)));
+  check_end(LinearConfig{}, 1 - 0.6 * 0.75);
+  check_end(PolynomialConfig{}, 0.25 + 0.75 * 0.4 * 0.4);
+  InvSqrtConfig root{};
+  root.t_scale = Duration::parse("5ba");
+  root.t_max = Duration::parse("60ba");
+  root.compat = ScheduleCompat::kComposer;
+  EXPECT_NE(problem_of(root).find("ends after 60 steps"), std::string::npos) << problem_of(root);
 }
 
 TEST(ScheduleTest, RefusesTheUnitsThatComposerRefuses) {
