@@ -53,6 +53,18 @@ bool is_number(const std::string& text) {
   return forms.matches_all_of(text);
 }
 
+/// 12:30.5, whose places count sixty times the next ones, as a decimal number; "" for what is none.
+std::string sexagesimal_text(const std::string& text) {
+  static const Regex form("[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\\.[0-9_]*");
+  if (!form.matches_all_of(text)) return "";
+  const std::string bare = without_underscores(text);
+  const bool negative = bare.starts_with('-');
+  double value = 0;
+  for (size_t at = negative ? 1 : 0; at <= bare.size(); at = std::min(bare.find(':', at), bare.size()) + 1)
+    value = value * 60 + std::strtod(bare.c_str() + at, nullptr);
+  return fmt::format("{}{}", negative ? "-" : "", value);
+}
+
 /// An item of a list by its place from 0, or from -1 for the last; null when there is none.
 const DocNode* item_at(const DocNode& list, std::string_view place) {
   int64_t index = 0;
@@ -101,6 +113,8 @@ DocScalar read_scalar(const DocNode& node) {
   if (std::string digits = integer_text(node.text); !digits.empty())
     return {Kind::kInteger, std::move(digits)};
   if (is_number(node.text)) return {Kind::kNumber, without_underscores(node.text)};
+  if (std::string number = sexagesimal_text(node.text); !number.empty())
+    return {Kind::kNumber, std::move(number)};
   return {Kind::kText, node.text};
 }
 

@@ -1,13 +1,11 @@
 // LLM Foundry's train YAML -> a recipe.
 #include <algorithm>
-#include <array>
-#include <filesystem>
 
 #include "bindings/import/systems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/base/regex.h"
 
 namespace tycho {
 namespace {
@@ -18,30 +16,6 @@ const char* const kFiles = "Tycho chooses the names of files";
 const char* const kOneWay = "Tycho has only one way to do this";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kComputed = "derived from other keys";
-constexpr std::array kEvalLoaders = {"eval_loader", "eval_loaders"};
-
-bool has_eval(Mapper& mapper) {
-  return std::any_of(kEvalLoaders.begin(), kEvalLoaders.end(), [&](const char* key) {
-    const DocNode* node = mapper.root().find(key);
-    return node != nullptr && !(node->is_scalar() && mapper.is_null(node));
-  });
-}
-
-Row when_evaluating(const char* key, const char* target, Convert convert) {
-  return by(key, [=](Mapper& mapper, const DocEntry& entry) {
-    if (!has_eval(mapper)) return mapper.remark(entry, "there is no eval_loader");
-    to(key, target, convert).act(mapper, entry);
-  });
-}
-
-void map_eval_batches(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) == "-1") return mapper.remark(entry, "all of it");
-  if (!has_eval(mapper)) return mapper.remark(entry, "there is no eval_loader");
-  mapper.note(entry,
-              "counted batches of device_eval_batch_size on each rank; r.eval.batches counts global_batch");
-  mapper.emit(entry, "eval.batches", mapper.expression(entry));
-}
-
 const char* const kPadToken =
     "where the pad token ends documents, LLM Foundry's text loader leaves it out of the loss; here models "
     "are trained on it. train_data.pad_token_id = ID leaves that token out here, too";
@@ -55,25 +29,21 @@ bool reads_text(Mapper& mapper) {
 }
 
 /// A folder's own tokenizer may say that it pads with the end of documents.
-void note_masked_separator(Mapper& mapper, const DocEntry& entry, const std::string& folder) {
-  const std::string file = folder + "/tokenizer_config.json";
-  std::error_code error;
-  const auto size = std::filesystem::file_size(file, error);
-  constexpr uintmax_t kLargest = 16 << 20;
-  if (error || size > kLargest || !reads_text(mapper)) return;
-  const Json config = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) return;
+bool pads_with_separator(Mapper& mapper) {
+  const Json config = foundry_tokenizer_config(mapper);
   const auto token = [&](const char* key) {
     const Json given = config.value(key, Json());
     return given.is_object() ? given.value("content", Json()) : given;
   };
-  if (!token("pad_token").is_null() && token("pad_token") == token("eos_token"))
-    mapper.note(entry, kMaskedSeparator);
+  return config.is_object() && !token("pad_token").is_null() && token("pad_token") == token("eos_token");
 }
 
 /// Only the pad token changes numbers: the rest says how text would be encoded, and shards hold tokens.
 void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
   mapper.remark(entry, "taken from tokenizer.json");
+  const DocNode* text = entry.node.is_map() ? entry.node.find("chat_template") : nullptr;
+  if (text != nullptr && !mapper.is_null(text))
+    mapper.note(entry, "write chat_template into a file: template = \"FILE.jinja\" of train_data reads it");
   const DocNode* pad = entry.node.is_map() ? entry.node.find("pad_token") : nullptr;
   if (pad != nullptr && !mapper.is_null(pad) && reads_text(mapper)) mapper.note(entry, kPadToken);
 }
@@ -81,8 +51,7 @@ void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
 void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (is_local_tokenizer(name)) {
-    note_masked_separator(
-        mapper, entry, is_tokenizer_file(name) ? std::filesystem::path(name).parent_path().string() : name);
+    if (reads_text(mapper) && pads_with_separator(mapper)) mapper.note(entry, kMaskedSeparator);
     return emit_tokenizer(mapper, entry);
   }
   mapper.note(entry,
@@ -95,6 +64,12 @@ void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
 
 /// Composer saves by epochs as well; Tycho by shares of the run.
 void map_save_interval(Mapper& mapper, const DocEntry& entry) {
+  if (foundry_is_never(mapper, &entry.node)) {
+    mapper.remark(entry, "runs always save checkpoints");
+    return mapper.note(
+        entry,
+        "saves nothing in LLM Foundry; here runs always save checkpoints: r.ckpt.every says how often");
+  }
   const std::optional<std::string> lua = duration_in("ep")(mapper, entry);
   if (!lua) return;
   const auto epochs = [&](const DocNode* node) {
@@ -119,6 +94,23 @@ void map_keep(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "ckpt.keep", all ? "0" : mapper.expression(entry));
 }
 
+/// A run folder has its checkpoints in checkpoints/: a save_folder of that name is the one in it.
+std::string folder_above_checkpoints(Mapper& mapper, const DocEntry& entry) {
+  static const Regex named("(.*[^/])/+checkpoints/*");
+  const auto above = [](const std::string& path) {
+    std::string rest = path.substr(0, path.find_last_not_of('/') + 1);
+    rest.erase(rest.size() - (sizeof "checkpoints" - 1));
+    return rest.substr(0, rest.find_last_not_of('/') + 1);
+  };
+  DocNode shorter = entry.node;
+  if (named.matches_all_of(shorter.text)) {
+    shorter.text = above(shorter.text);
+    return mapper.expression({entry.path, shorter});
+  }
+  const std::string path = mapper.text_of(&entry.node);
+  return named.matches_all_of(path) ? lua_quoted(above(path)) : mapper.expression(entry);
+}
+
 void map_save_folder(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "runs/{run_name}");
   if (is_remote_place(mapper.text_of(&entry.node)))
@@ -127,7 +119,7 @@ void map_save_folder(Mapper& mapper, const DocEntry& entry) {
   if (const size_t at = rest.find("{run_name}"); at != std::string::npos)
     rest.erase(at, sizeof "{run_name}" - 1);
   if (rest.find('{') != std::string::npos) return mapper.problem(entry, "only {run_name} is replaced");
-  mapper.emit(entry, "run_dir", mapper.expression(entry));
+  mapper.emit(entry, "run_dir", folder_above_checkpoints(mapper, entry));
 }
 
 void map_run_name(Mapper& mapper, const DocEntry& entry) {
@@ -137,7 +129,18 @@ void map_run_name(Mapper& mapper, const DocEntry& entry) {
 
 void map_micro_batch(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) == "auto") return mapper.emit(entry, "micro_batch", "\"auto\"");
-  to("", "micro_batch", count_of("sp")).act(mapper, entry);
+  const auto number = [&](const DocNode* node) {
+    const DocScalar scalar = mapper.value(node);
+    return scalar.is(Kind::kInteger) ? std::strtod(scalar.text.c_str(), nullptr) : 0.0;
+  };
+  const DocNode* batch = mapper.root().find("global_train_batch_size");
+  const double all = number(batch);
+  if (all <= 0 || number(&entry.node) <= all) return to("", "micro_batch", count_of("sp")).act(mapper, entry);
+  to("", "micro_batch", count_of("sp")).act(mapper, {"global_train_batch_size", *batch});
+  mapper.note(
+      entry, fmt::format("is more than global_train_batch_size: lowered to {}, as in LLM Foundry; on N ranks "
+                         "write micro_batch = {} / N",
+                         all, all));
 }
 
 void map_recompute(Mapper& mapper, const DocEntry& entry) {
@@ -145,9 +148,17 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "recompute.mode", "\"full\"");
 }
 
-/// Rows of a text loader have as many tokens each, so counting rows or tokens is the same.
+/// Rows of a text loader have as many tokens each, so counting rows or tokens is the same, unless the pad
+/// token leaves some of them out.
 void map_token_weights(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "every token has the same weight");
+  const bool leaves_out =
+      !mapper.is_null(mapper.root().at("tokenizer.kwargs.pad_token")) || pads_with_separator(mapper);
+  if (reads_text(mapper) && leaves_out)
+    return mapper.problem(entry,
+                          "weights every micro-batch equally, and the pad token leaves different numbers of "
+                          "tokens out of them; here every token of a step has the same weight, as with true: "
+                          "set it to true");
   if (reads_text(mapper)) return mapper.remark(entry, "all rows of shards have the same number of tokens");
   mapper.problem(entry,
                  "weights every micro-batch equally, whatever it contains; here every token of a step has "
@@ -239,8 +250,6 @@ Rows parts_of_the_run() {
           "train_loader",
           [](Mapper& mapper, const DocEntry& entry) { map_foundry_loader(mapper, entry, "train_data"); },
           foundry_loader_rows()),
-      by("eval_loader", map_foundry_eval_loaders, foundry_loader_rows()),
-      by("eval_loaders", map_foundry_eval_loaders),
       by("fsdp_config", map_fsdp, kFsdp),
       foundry_callbacks_row(),
       foundry_loggers_row(),
@@ -269,9 +278,6 @@ const Rows kNumbers = {
     left_out("dist_timeout", kOneWay),
     only("tp_config", {"null"}, "tensor parallelism is not supported"),
     by("accumulate_train_batch_on_tokens", map_token_weights),
-    when_evaluating("eval_interval", "eval.every", duration_in("ep")),
-    when_evaluating("eval_first", "eval.first", as_is),
-    by("eval_subset_num_batches", map_eval_batches),
     only("train_subset_num_batches", {"-1"}, "taken from max_duration"),
 };
 
@@ -313,8 +319,9 @@ const Rows kOutputs = {
 const Rows& foundry_rows() {
   static const Rows rows = [] {
     Rows all = parts_of_the_run();
-    const Rows icl = foundry_icl_rows();
-    for (const Rows* part : {&kNumbers, &icl, &kOutputs}) all.insert(all.end(), part->begin(), part->end());
+    const Rows icl = foundry_icl_rows(), eval = foundry_eval_rows();
+    for (const Rows* part : {&kNumbers, &eval, &icl, &kOutputs})
+      all.insert(all.end(), part->begin(), part->end());
     return all;
   }();
   return rows;
@@ -322,6 +329,7 @@ const Rows& foundry_rows() {
 
 void map_foundry(Mapper& mapper) {
   mapper.walk_top(foundry_rows());
+  write_foundry_eval_default(mapper);
   if (mapper.root().find("precision") == nullptr)
     mapper.out().write("r.precision = \"bf16\"  -- LLM Foundry's default, amp_bf16", 0);
   if (mapper.root().at("algorithms.gradient_clipping") == nullptr)

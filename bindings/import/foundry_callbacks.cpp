@@ -78,6 +78,8 @@ Rows early_stopper_rows() {
 }
 
 void map_early_stopper(Mapper& mapper, const DocEntry& entry) {
+  if (foundry_is_never(mapper, mapper.root().find("eval_interval")))
+    return mapper.remark(entry, kNeverEvaluated);
   std::vector<std::string> fields;
   if (entry.node.find("patience") == nullptr) {
     const std::optional<Duration> every = time_of(mapper, mapper.root().find("eval_interval"));

@@ -184,7 +184,51 @@ const Rows kChatDataset = {
     left_out("token_encoding_type", "bytes are read as int64"),
 };
 
+/// Rows are filled up on the tokenizer's side there, which is the right one unless it says otherwise.
+std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
+  const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
+  if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};
+  if (mapper.text_of(side) == "left") return {"padding_side = \"left\""};
+  mapper.problem({"tokenizer.kwargs.padding_side", *side}, "wanted left or right");
+  return {};
+}
+
+/// Rows of MDS have mosaicml-streaming's seed there; the order itself is another one here, of all rows.
+void add_order(Mapper& mapper, const DocEntry& loader, std::vector<std::string>& fields) {
+  const auto given = [&](const char* key) { return mapper.root().at(loader.path + ".dataset." + key); };
+  const bool is_mds = mapper.is_null(given("hf_name"));
+  const DocNode* shuffle = given("shuffle");
+  if (mapper.is_null(shuffle)) fields.emplace_back("shuffle = false");
+  if (is_mds && mapper.is_null(given("shuffle_seed"))) fields.emplace_back("shuffle_seed = 9176");
+  if (shuffle == nullptr || mapper.text_of(shuffle) != "true") return;
+  mapper.note(
+      {loader.path + ".dataset.shuffle", *shuffle},
+      is_mds ? "visits the rows in another order than LLM Foundry's, which mosaicml-streaming's py1e makes"
+             : "visits the rows in another order than LLM Foundry's, which PyTorch's sampler makes");
+}
+
+/// The tokenizer's own template writes conversations there, and ChatML where it has none.
+std::vector<std::string> template_of_tokenizer(Mapper& mapper, const DocEntry& loader) {
+  const Json config = foundry_tokenizer_config(mapper);
+  if (config.is_object() && !config.value("chat_template", Json()).is_null())
+    return {"template = \"tokenizer\""};
+  const bool is_training = loader.path == "train_loader";
+  if (config.is_null() && is_training)
+    mapper.note(
+        loader,
+        "conversations are written as ChatML; LLM Foundry takes the tokenizer's chat_template where it "
+        "has one: set r.tokenizer, and template = \"tokenizer\" of train_data");
+  return {};
+}
+
 }  // namespace
+
+std::vector<std::string> foundry_chat_fields(Mapper& mapper, const DocEntry& loader) {
+  std::vector<std::string> fields = padding_of_tokenizer(mapper);
+  if (loader.path == "train_loader") add_order(mapper, loader, fields);
+  for (std::string& field : template_of_tokenizer(mapper, loader)) fields.push_back(std::move(field));
+  return fields;
+}
 
 const Rows& foundry_chat_rows() { return kChatDataset; }
 

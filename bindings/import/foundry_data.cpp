@@ -8,7 +8,6 @@
 
 #include "bindings/import/systems.h"
 #include "trainer/data/remote_place.h"
-#include "trainer/eval/sets.h"
 
 namespace tycho {
 namespace {
@@ -177,7 +176,7 @@ std::string stream_line(Mapper& mapper, const DocEntry& streams, const std::stri
   const auto add = [&](const char* key, const char* target) {
     const DocNode* node = stream.find(key);
     if (mapper.is_null(node)) return false;
-    fields += fmt::format(", {} = {}", target, mapper.expression({path + "." + key, *node}));
+    fields += fmt::format(", {} = {}", lua_key(target), mapper.expression({path + "." + key, *node}));
     return true;
   };
   const DocNode* remote = stream.find("remote");
@@ -251,6 +250,23 @@ std::vector<std::string> order_defaults(Mapper& mapper, const DocEntry& loader) 
   return fields;
 }
 
+/// Where documents end in training, for a set that does not say so itself: losses are compared here.
+std::vector<std::string> separators_of_training(Mapper& mapper, const DocEntry& loader) {
+  std::vector<std::string> fields;
+  const DocNode* used = foundry_sequence_ids(mapper);
+  for (const std::string key : {"eos_token_id", "bos_token_id"}) {
+    const DocNode* trained = mapper.root().at("train_loader.dataset." + key);
+    if (used == nullptr || mapper.text_of(used) != "true" || mapper.is_null(trained)) continue;
+    if (!mapper.is_null(mapper.root().at(loader.path + ".dataset." + key))) continue;
+    fields.push_back(key + " = " + mapper.expression({"train_loader.dataset." + key, *trained}));
+    mapper.note(loader,
+                "attention stays within documents, as in training, so that the losses can be compared; "
+                "in LLM Foundry it spans the whole row without " +
+                    key);
+  }
+  return fields;
+}
+
 const Rows kDataset = {
     by("local", map_local),
     by("remote", map_remote),
@@ -301,15 +317,6 @@ Rows loader_of(const Rows& dataset) {
   return rows;
 }
 
-/// Rows are filled up on the tokenizer's side there, which is the right one unless it says otherwise.
-std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
-  const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
-  if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};
-  if (mapper.text_of(side) == "left") return {"padding_side = \"left\""};
-  mapper.problem({"tokenizer.kwargs.padding_side", *side}, "wanted left or right");
-  return {};
-}
-
 }  // namespace
 
 bool is_remote_place(const std::string& place) { return place.find("://") != std::string::npos; }
@@ -327,44 +334,12 @@ void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const std::string
   if (kind == "text")
     return mapper.component(
         entry, target, "t.data.mds", loader_of(kDataset),
-        target == "train_data" ? order_defaults(mapper, entry) : std::vector<std::string>());
+        target == "train_data" ? order_defaults(mapper, entry) : separators_of_training(mapper, entry));
   if (kind == "finetuning")
     return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()),
-                            padding_of_tokenizer(mapper));
+                            foundry_chat_fields(mapper, entry));
   mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
                  "wanted the loader text (MDS shards of tokens) or finetuning (JSONL)");
-}
-
-namespace {
-
-/// Loaders of a list have labels, which name their metrics; a single one need not.
-void map_set(Mapper& mapper, const DocEntry& entry, const std::string& default_name,
-             std::set<std::string>& taken) {
-  const DocNode* label = entry.node.find("label");
-  if (label == nullptr && default_name.empty())
-    return mapper.problem(entry, "wanted a label, which names the metrics of the set");
-  const std::string given = label == nullptr ? default_name : mapper.text_of(label);
-  std::string name = given;
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
-  const DocEntry at = label == nullptr ? entry : DocEntry{entry.path + ".label", *label};
-  if (const std::string problem = eval_name_problem(name); !problem.empty())
-    return mapper.problem(at, problem);
-  if (!taken.insert(name).second) return mapper.problem(at, "another set is called " + name);
-  if (name != given) mapper.note(at, fmt::format("the set is called {0}, and its loss eval.{0}.loss", name));
-  const bool is_word = lua_name(name) == name;
-  map_foundry_loader(mapper, entry,
-                     is_word ? "eval_data." + name : fmt::format("eval_data[{}]", lua_quoted(name)));
-}
-
-}  // namespace
-
-void map_foundry_eval_loaders(Mapper& mapper, const DocEntry& entry) {
-  if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "no evaluation");
-  std::set<std::string> taken;
-  if (!entry.node.is_list()) return map_set(mapper, entry, "val", taken);
-  for (size_t i = 0; i < entry.node.items.size(); ++i)
-    map_set(mapper, {fmt::format("{}.{}", entry.path, i), entry.node.items[i]}, "", taken);
 }
 
 }  // namespace tycho

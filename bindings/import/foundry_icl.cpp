@@ -79,8 +79,10 @@ std::vector<std::string> own_length(Mapper& mapper, const DocNode& task) {
 /// All evaluators of LLM Foundry share an interval, an epoch by default.
 void write_interval(Mapper& mapper, const DocEntry& entry) {
   const DocNode* every = mapper.root().find("eval_interval");
-  const auto length = every == nullptr ? std::optional<std::string>("\"1ep\"")
-                                       : duration_in("ep")(mapper, {"eval_interval", *every});
+  const bool only_first = foundry_is_never(mapper, every);
+  const auto length = only_first         ? std::nullopt
+                      : every == nullptr ? std::optional<std::string>("\"1ep\"")
+                                         : duration_in("ep")(mapper, {"eval_interval", *every});
   if (length) mapper.out().write("r.icl.every = " + *length, 0, "-- eval_interval", entry.node.place());
   const DocNode* first = mapper.root().find("eval_first");
   if (first != nullptr && mapper.text_of(first) == "true") mapper.out().write("r.icl.first = true", 0);
@@ -88,6 +90,7 @@ void write_interval(Mapper& mapper, const DocEntry& entry) {
 
 void map_icl_tasks(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node) && entry.node.is_scalar()) return mapper.remark(entry, "no tasks");
+  if (!foundry_evaluates(mapper)) return mapper.remark(entry, kNeverEvaluated);
   if (!entry.node.is_list())
     return mapper.problem(
         entry, fmt::format("wanted the tasks themselves, given {}: copy the list icl_tasks of that "
@@ -194,6 +197,7 @@ const Rows kGauntlet = {
 
 void map_gauntlet(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node) && entry.node.is_scalar()) return mapper.remark(entry, "no gauntlet");
+  if (!foundry_evaluates(mapper)) return mapper.remark(entry, kNeverEvaluated);
   if (!entry.node.is_map())
     return mapper.problem(entry,
                           fmt::format("wanted the gauntlet itself, given {}: copy the eval_gauntlet of that "

@@ -142,7 +142,14 @@ const std::map<std::string, std::string>& schedules() {
   return kinds;
 }
 
-/// A constant one has no end; Composer only looks whether it reaches the run's.
+/// Whether the rate is another one than the peak after a constant schedule of Composer has ended.
+bool changes_at_its_end(Mapper& mapper) {
+  const DocNode* alpha = mapper.root().at("scheduler.alpha");
+  return !mapper.is_null(alpha) && std::strtod(mapper.text_of(alpha).c_str(), nullptr) != 1;
+}
+
+/// A constant one has no end here. There the factor is 1 from its end on, which one with a warm-up may not
+/// have before the run's.
 void map_constant_end(Mapper& mapper, const DocEntry& entry) {
   const DocScalar run = mapper.value(mapper.root().find("max_duration")), end = mapper.value(&entry.node);
   if (end.is(Kind::kNull)) return mapper.remark(entry, "the default");
@@ -154,7 +161,13 @@ void map_constant_end(Mapper& mapper, const DocEntry& entry) {
     const bool whole_run = length.unit == DurationUnit::kFraction && length.value >= 1;
     const bool shorter = length.unit == whole.unit ? length.value < whole.value
                                                    : length.unit == DurationUnit::kFraction && !whole_run;
-    if (shorter) return mapper.problem(entry, "is less than max_duration, which Composer rejects: remove it");
+    const DocNode* name = mapper.root().at("scheduler.name");
+    if (shorter && mapper.text_of(name) == "constant_with_warmup")
+      return mapper.problem(entry, "is less than max_duration, which Composer rejects: remove it");
+    if (shorter && changes_at_its_end(mapper))
+      return mapper.problem(entry,
+                            "ends before the run, and Composer's factor is 1 from there on: write "
+                            "r.scheduler = t.sched.fn(...) into the recipe");
   } catch (const Error&) {
     return mapper.problem(entry, "wanted a time such as 100ba, 2ep or 1dur");
   }

@@ -15,16 +15,21 @@ struct System {
   const char* name;
   const Rows& (*rows)();
   void (*map)(Mapper&);
+  std::string (*explain_unknown)(const std::string& path) = nullptr;
 };
 
 constexpr System kFoundry = {"an LLM Foundry YAML", foundry_rows, map_foundry};
-constexpr System kTitan = {"a TorchTitan TOML", titan_rows, map_titan};
+constexpr System kTitan = {"a TorchTitan TOML", titan_rows, map_titan, titan_key_elsewhere};
+constexpr System kTitanJson = {"a TorchTitan config saved as JSON", titan_rows, map_titan,
+                               titan_key_elsewhere};
 constexpr System kNanotron = {"a Nanotron YAML", nanotron_rows, map_nanotron};
 
 bool is_toml(const std::string& file) { return file.ends_with(".toml"); }
+bool is_json(const std::string& file) { return file.ends_with(".json"); }
 
 const System& system_of(const DocNode& root, const std::string& file) {
   if (is_toml(file)) return kTitan;
+  if (is_json(file)) return kTitanJson;
   if (root.find("parallelism") != nullptr || root.find("tokens") != nullptr) return kNanotron;
   if (root.find("train_loader") != nullptr || root.find("max_duration") != nullptr ||
       root.find("global_train_batch_size") != nullptr)
@@ -33,6 +38,43 @@ const System& system_of(const DocNode& root, const std::string& file) {
        "[import] {}: wanted an LLM Foundry training YAML (train_loader, max_duration, ...) or a Nanotron "
        "config (tokens, parallelism, ...)",
        file);
+}
+
+/// Whether this is a file of mcli, which starts runs on MosaicML's machines: `parameters` has the YAML of the
+/// run.
+bool is_of_mcli(const DocNode& root) {
+  const auto has = [&](const char* key) { return root.find(key) != nullptr; };
+  return (has("command") || has("parameters")) && (has("image") || has("compute"));
+}
+
+/// The lines of a text from one to another; the others are blank.
+std::string only_lines(const std::string& text, int first, int last) {
+  std::string out = text;
+  int line = 1;
+  for (char& c : out) {
+    const bool is_outside = line < first || line > last;
+    if (c == '\n')
+      ++line;
+    else if (is_outside)
+      c = ' ';
+  }
+  return out;
+}
+
+/// Leaves of a file of mcli what is below `parameters`.
+void take_parameters(DocNode& root, std::string& text, const std::string& file,
+                     std::vector<std::string>& notes) {
+  const DocNode* parameters = root.find("parameters");
+  if (parameters == nullptr || !parameters->is_map() || parameters->entries.empty())
+    fail(ExitCode::kRecipe,
+         "[import] {}: expected the keys of a run below parameters:, got none. This file is for mcli: import "
+         "the YAML that its command names, with the key=value arguments that stand there",
+         file);
+  notes.push_back(fmt::format(
+      "line {}  parameters: what is below it is imported; the other keys are for mcli", parameters->line));
+  DocNode taken = *parameters;
+  text = only_lines(text, taken.line, taken.last_line);
+  root = std::move(taken);
 }
 
 /// A key=value whose key is the other system's.
@@ -129,16 +171,22 @@ bool is_foreign_recipe(const std::string& file) {
   return file.ends_with(".yaml") || file.ends_with(".yml") || is_toml(file);
 }
 
-Imported import_recipe(const std::string& file, const std::string& text,
+Imported import_recipe(const std::string& file, const std::string& given,
                        const std::vector<PinArgument>& pins) {
-  refuse_bad_text(file, text);
+  refuse_bad_text(file, given);
+  std::string text = given;
   Imported out;
-  if (file.ends_with(".json")) {
+  // JSON is YAML, whose reader knows lines.
+  DocNode root;
+  if (!is_json(file) || is_titan_json(Json::parse(text, nullptr, false)))
+    root = is_toml(file) ? read_toml(text, file) : read_yaml(text, file);
+  if (is_json(file) && root.entries.empty()) {
     out.lua = recipe_of_hf_config(parse_json(text, file), stem_of(file), file, out.notes);
     out.pins = pins;
     return out;
   }
-  DocNode root = is_toml(file) ? read_toml(text, file) : read_yaml(text, file);
+  if (is_json(file)) use_titan_keys(root);
+  if (is_of_mcli(root)) take_parameters(root, text, file, out.notes);
   const System& system = system_of(root, file);
   for (const PinArgument& pin : pins) {
     if (take_out(root, system.rows(), pin)) continue;
@@ -150,9 +198,10 @@ Imported import_recipe(const std::string& file, const std::string& text,
   }
   take_out_first_values(root, out.pins);
   Mapper mapper(std::move(root), text, file);
+  if (system.explain_unknown != nullptr) mapper.explain_unknown(system.explain_unknown);
   system.map(mapper);
   out.lua = mapper.finish(stem_of(file), system.name);
-  out.notes = mapper.notes();
+  out.notes.insert(out.notes.end(), mapper.notes().begin(), mapper.notes().end());
   out.places = mapper.places();
   return out;
 }

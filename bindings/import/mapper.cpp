@@ -80,7 +80,8 @@ void Mapper::walk(const DocEntry& map, const Rows& rows) {
     }
     std::vector<std::string> known;
     for (const Row& one : rows) known.push_back(one.key);
-    const std::string absent = absent_feature(key);
+    std::string absent = explain_ ? explain_(entry.path) : "";
+    if (absent.empty()) absent = absent_feature(key);
     problem(entry, absent.empty() ? "unknown key" + did_you_mean(key, known) : absent,
             node.argument > 0 ? node.place() : node.key);
   }
@@ -91,7 +92,7 @@ void Mapper::emit(const DocEntry& entry, const std::string& target, const std::s
   out_.comments_before(entry.node.line);
   const bool is_field = out_.depth() > 0;
   const std::string by = entry.node.argument > 0 ? where(entry.node) : comment;
-  out_.write(fmt::format("{}{} = {}{}", is_field ? "" : "r.", target, lua, is_field ? "," : ""),
+  out_.write(fmt::format("{} = {}{}", is_field ? lua_key(target) : "r." + target, lua, is_field ? "," : ""),
              entry.node.line, by, entry.node.place());
 }
 
@@ -123,8 +124,8 @@ void Mapper::component(const DocEntry& entry, const std::string& target, const s
                        const Rows& rows, const std::vector<std::string>& last_fields) {
   out_.comments_before(entry.node.line);
   const std::string made = constructor.empty() ? "" : constructor + " ";
-  out_.open(fmt::format("{}{} = {}{{", out_.depth() > 0 ? "" : "r.", target, made), entry.node.line,
-            entry.node.place());
+  out_.open(fmt::format("{} = {}{{", out_.depth() > 0 ? lua_key(target) : "r." + target, made),
+            entry.node.line, entry.node.place());
   Rows all = rows;
   all.push_back(elsewhere("name"));
   walk(entry, all);

@@ -82,6 +82,10 @@ class Mapper {
   /// `place`: the file's name, `text` what it holds.
   Mapper(DocNode root, std::string text, std::string place);
 
+  /// What to say of a key without a row, by its path; "" for nothing more than that it is unknown.
+  void explain_unknown(std::function<std::string(const std::string&)> explain) {
+    explain_ = std::move(explain);
+  }
   const DocNode& root() const { return root_; }
   LuaWriter& out() { return out_; }
 
@@ -137,6 +141,7 @@ class Mapper {
 
   DocNode root_;
   std::string text_, place_;
+  std::function<std::string(const std::string&)> explain_;
   std::vector<CommentLine> comments_;
   LuaWriter out_;
   NodeBudget budget_;

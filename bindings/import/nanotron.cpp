@@ -1,32 +1,17 @@
 // Nanotron's YAML -> a recipe.
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include <algorithm>
 
 #include "bindings/import/systems.h"
 
 namespace tycho {
 namespace {
 
-using Kind = DocScalar::Kind;
-
 const char* const kSpread = "Tycho chooses how ranks communicate";
 const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
-
-/// A number at a path; notes a problem and gives `usual` when it is none.
-double number_at(Mapper& mapper, const char* path, double usual) {
-  const DocNode* node = mapper.root().at(path);
-  const DocScalar scalar = mapper.value(node);
-  if (scalar.is(Kind::kNull)) return usual;
-  double number = 0;
-  const char* const end = scalar.text.data() + scalar.text.size();
-  const bool is_number = scalar.is(Kind::kInteger) || scalar.is(Kind::kNumber);
-  if (is_number && std::from_chars(scalar.text.data(), end, number).ec == std::errc()) return number;
-  mapper.problem({path, *node}, "wanted a number");
-  return usual;
-}
 
 const Rows kLlama = {
     to("hidden_size", "width"),
@@ -102,9 +87,35 @@ const Rows kModel = {
     by("model_config", map_config, kLlama),
 };
 
+/// When the learning rate begins to fall, for how long it does, and when it has fallen.
+struct Decay {
+  double start = 0, steps = 0;
+  double end() const { return start + steps; }
+};
+
+Decay decay_of(Mapper& mapper) {
+  const auto number = [&](const std::string& key, double usual) {
+    return nanotron_number(mapper, ("optimizer.learning_rate_scheduler." + key).c_str(), usual);
+  };
+  const double warmup = number("lr_warmup_steps", 0);
+  const double usual = std::max(0.0, nanotron_number(mapper, "tokens.train_steps", 0) - warmup);
+  return {number("lr_decay_starting_step", warmup), number("lr_decay_steps", usual)};
+}
+
+/// A run that ends within the decay is a part of a longer one here.
+void map_train_steps(Mapper& mapper, const DocEntry& entry) {
+  const double steps = nanotron_number(mapper, "tokens.train_steps", 0), end = decay_of(mapper).end();
+  if (end <= steps || mapper.root().at("optimizer.learning_rate_scheduler") == nullptr)
+    return to("", "max_duration", count_of("ba")).act(mapper, entry);
+  mapper.emit(entry, "max_duration", lua_quoted(fmt::format("{}ba", end)), "where the decay ends");
+  mapper.note(entry, fmt::format("ends before the learning rate has fallen, at step {0}, so max_duration is "
+                                 "{0}ba: `tycho run FILE --until {1}ba` ends where Nanotron does",
+                                 end, steps));
+}
+
 const Rows kTokens = {
     to("sequence_length", "seq_len"),
-    to("train_steps", "max_duration", count_of("ba")),
+    by("train_steps", map_train_steps),
     to("micro_batch_size", "micro_batch", count_of("sp")),
     left_out("batch_accumulation_per_replica", "see global_batch at the end"),
     left_out("val_check_interval", "Nanotron never validates"),
@@ -129,18 +140,17 @@ const Rows kSchedule = {
 /// Constant from the end of warm-up to the start of the decay, then down to the floor.
 void map_schedule(Mapper& mapper, const DocEntry& entry) {
   const auto number = [&](const char* key, double usual) {
-    return number_at(mapper, (entry.path + "." + key).c_str(), usual);
+    return nanotron_number(mapper, (entry.path + "." + key).c_str(), usual);
   };
   const double peak = number("learning_rate", 0), floor = number("min_decay_lr", peak);
   const double warmup = number("lr_warmup_steps", 0);
-  const double steps = number_at(mapper, "tokens.train_steps", 0);
-  const double start = number("lr_decay_starting_step", warmup);
-  const double decay = number("lr_decay_steps", steps - warmup);
+  const Decay decay = decay_of(mapper);
   if (peak <= 0) return mapper.problem(entry, "wanted learning_rate");
   const DocNode* style = entry.node.find("lr_decay_style");
   mapper.component(
       entry, "scheduler", "t.sched.wsd", kSchedule,
-      {fmt::format("t_warmup = \"{}ba\", t_decay = \"{}ba\", t_max = \"{}ba\"", warmup, decay, start + decay),
+      {fmt::format("t_warmup = \"{}ba\", t_decay = \"{}ba\", t_max = \"{}ba\"", warmup, decay.steps,
+                   decay.end()),
        fmt::format("decay_type = {}, alpha_f = {}",
                    lua_quoted(style == nullptr ? "linear" : mapper.text_of(style)), floor / peak),
        "compat = \"nanotron\""});
@@ -156,7 +166,7 @@ const Rows kFactory = {
 
 /// The optimizer in one statement, from keys that lie apart.
 void write_optimizer(Mapper& mapper) {
-  const auto number = [&](const char* path, double usual) { return number_at(mapper, path, usual); };
+  const auto number = [&](const char* path, double usual) { return nanotron_number(mapper, path, usual); };
   const bool has_factory = mapper.root().at("optimizer.optimizer_factory") != nullptr;
   const auto factory = [&](const std::string& key, double usual) {
     return number(("optimizer." + (has_factory ? "optimizer_factory." + key : key)).c_str(), usual);
@@ -193,88 +203,6 @@ const Rows kOptimizer = {
     left_out("accumulate_grad_in_fp32", "gradients are fp32"),
     by("learning_rate_scheduler", map_schedule, kSchedule),
 };
-
-/// Stages are written at the end; here is what is wrong with them.
-void map_stages(Mapper& mapper, const DocEntry& entry) {
-  if (!entry.node.is_list() || entry.node.items.empty())
-    return mapper.problem(entry, "wanted a list of stages");
-  double before = 0;
-  for (size_t i = 0; i < entry.node.items.size(); ++i) {
-    const std::string path = fmt::format("{}.{}", entry.path, i);
-    const DocNode* start = entry.node.items[i].find("start_training_step");
-    const double step = number_at(mapper, (path + ".start_training_step").c_str(), i == 0 ? 1 : 0);
-    const DocEntry at = {path + ".start_training_step", start == nullptr ? entry.node.items[i] : *start};
-    if (i == 0 && step != 1) mapper.problem(at, "the first stage must begin at step 1");
-    if (step <= before) mapper.problem(at, "stages must begin one after the other");
-    before = step;
-  }
-  mapper.note(entry, "Nanotron's data has another format: create shards with tycho data convert");
-  mapper.remark(entry, entry.node.items.size() == 1 ? "see train_data at the end"
-                                                    : "see train_data and data_stages at the end");
-}
-
-/// Data sets with weights, as streams; "" when the stage names one at most.
-std::string mixed_sets(Mapper& mapper, const std::string& path) {
-  std::string list;
-  const auto add = [&](const std::string& name, const std::string& folder, const std::string& weight) {
-    list += fmt::format("{}{{ name = {}, local_dir = {}{} }}", list.empty() ? " " : ", ", lua_quoted(name),
-                        lua_quoted(folder), weight.empty() ? "" : ", proportion = " + weight);
-  };
-  const auto base = [](const std::string& folder) { return folder.substr(folder.find_last_of('/') + 1); };
-  const DocNode* sets = mapper.root().at(path + ".hf_dataset_or_datasets");
-  const DocNode* folders = mapper.root().at(path + ".dataset_folder");
-  const DocNode* weights = mapper.root().at(path + ".dataset_weights");
-  if (sets != nullptr && sets->is_map())
-    for (const auto& [name, weight] : sets->entries)
-      add(base(name), "data/" + base(name), mapper.text_of(&weight));
-  if (folders != nullptr && folders->is_map())
-    for (const auto& [name, weight] : folders->entries) add(base(name), name, mapper.text_of(&weight));
-  if (folders != nullptr && folders->is_list())
-    for (size_t i = 0; i < folders->items.size(); ++i) {
-      const std::string folder = mapper.text_of(&folders->items[i]);
-      const bool weighted = weights != nullptr && i < weights->items.size();
-      add(base(folder), folder, weighted ? mapper.text_of(&weights->items[i]) : "");
-    }
-  return list.empty() ? "" : fmt::format("streams = {{{} }}", list);
-}
-
-/// The data of a stage as a component.
-std::string stage_text(Mapper& mapper, size_t stage) {
-  const std::string path = fmt::format("data_stages.{}.data", stage);
-  std::string fields = mixed_sets(mapper, path + ".dataset");
-  const DocNode* folder = mapper.root().at(path + ".dataset.dataset_folder");
-  if (fields.empty() && folder != nullptr && folder->is_scalar() && !mapper.is_null(folder))
-    fields = "local_dir = " + lua_quoted(mapper.text_of(folder));
-  const std::string nth = stage == 0 ? "" : std::to_string(stage + 1);
-  if (fields.empty())
-    fields =
-        fmt::format("local_dir = t.env(\"TYCHO_DATA{}\", \"data{}\")", nth.empty() ? "" : "_" + nth, nth);
-  const DocNode* seed = mapper.root().at(path + ".seed");
-  const std::string whole = mapper.text_of(mapper.root().at("general.seed"));
-  if (!mapper.is_null(seed) && mapper.text_of(seed) != whole)
-    fields += ", shuffle_seed = " + mapper.text_of(seed);
-  return fmt::format("t.data.mds {{ {} }}", fields);
-}
-
-/// After the keys of the file. A stage begins with its step; here counts how many are done.
-void write_stages(Mapper& mapper) {
-  mapper.out().write(fmt::format("r.train_data = {}  -- made by: tycho data convert", stage_text(mapper, 0)),
-                     0);
-  const DocNode* stages = mapper.root().find("data_stages");
-  if (stages == nullptr || stages->items.size() < 2) return;
-  mapper.out().write("r.data_stages = {", 0);
-  for (size_t i = 1; i < stages->items.size(); ++i) {
-    const std::string path = fmt::format("data_stages.{}", i);
-    const DocNode* name = stages->items[i].find("name");
-    mapper.out().write(
-        fmt::format(
-            "  {{ name = {}, start = \"{}ba\", data = {} }},",
-            lua_quoted(mapper.is_null(name) ? "stage " + std::to_string(i + 1) : mapper.text_of(name)),
-            number_at(mapper, (path + ".start_training_step").c_str(), 2) - 1, stage_text(mapper, i)),
-        0);
-  }
-  mapper.out().write("}", 0);
-}
 
 void map_checkpoints_path(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
@@ -341,19 +269,20 @@ Rows make_rows() {
       group("general", {by("project", map_project), by("run", map_run), to("seed", "seed"),
                         left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
                         left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
-      group("parallelism", {left_out("dp", "see global_batch at the end"), to("pp", "parallel.pp"),
-                            to("tp", "parallel.tp"), by("pp_engine", map_pp_engine),
-                            by("tp_mode", map_tp_mode), left_out("tp_linear_async_communication", kSpread),
-                            left_out("tp_recompute_allgather", kSpread), by("recompute_layer", map_recompute),
-                            only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
-                            to("context_parallel_size", "parallel.cp")}),
+      group("parallelism",
+            {left_out("dp", "see global_batch at the end"), to("pp", "parallel.pp"), to("tp", "parallel.tp"),
+             by("pp_engine", map_pp_engine), by("tp_mode", map_tp_mode),
+             left_out("tp_linear_async_communication", kSpread), left_out("tp_recompute_allgather", kSpread),
+             by("recompute_layer", map_recompute), left_out("moe_layer_recompute", "there are no experts"),
+             only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
+             to("context_parallel_size", "parallel.cp")}),
       group("model", kModel),
       group("tokenizer",
             {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),
              left_out("tokenizer_max_length", kOneWay)}),
       group("tokens", kTokens),
       group("optimizer", kOptimizer),
-      by("data_stages", map_stages),
+      by("data_stages", map_nanotron_stages),
       group("checkpoints",
             {by("checkpoints_path", map_checkpoints_path),
              to("checkpoint_interval", "ckpt.every", count_of("ba")),
@@ -370,7 +299,7 @@ Rows make_rows() {
 }
 
 void write_the_rest(Mapper& mapper) {
-  const auto number = [&](const char* path) { return number_at(mapper, path, 1); };
+  const auto number = [&](const char* path) { return nanotron_number(mapper, path, 1); };
   const double batch = number("tokens.micro_batch_size") * number("tokens.batch_accumulation_per_replica") *
                        number("parallelism.dp");
   mapper.out().write("", 0);
@@ -379,7 +308,7 @@ void write_the_rest(Mapper& mapper) {
                                  batch),
                      0);
   write_optimizer(mapper);
-  write_stages(mapper);
+  write_nanotron_stages(mapper);
 }
 
 }  // namespace

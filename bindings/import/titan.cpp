@@ -9,17 +9,17 @@
 #include "bindings/import/systems.h"
 
 namespace tycho {
+
+std::string titan_value(Mapper& mapper, const char* path, const char* usual) {
+  const DocNode* node = mapper.root().at(path);
+  return mapper.is_null(node) ? usual : mapper.text_of(node);
+}
+
 namespace {
 
 const char* const kSpread = "Tycho chooses how ranks communicate";
 const char* const kMemory = "Tycho manages memory itself";
 const char* const kOneWay = "Tycho has only one way to do this";
-
-/// The value at a path, or what TorchTitan takes when it is not there.
-std::string value_or(Mapper& mapper, const char* path, const char* usual) {
-  const DocNode* node = mapper.root().at(path);
-  return node == nullptr ? usual : mapper.text_of(node);
-}
 
 /// Llama 3 and 3.1, by flavor: width, layers, heads, kv_heads, ffn_width, vocab_size.
 struct Flavor {
@@ -42,8 +42,8 @@ const Rows kModel = {
 };
 
 void map_model(Mapper& mapper, const DocEntry& entry) {
-  const std::string family = value_or(mapper, "model.name", "llama3");
-  const std::string name = value_or(mapper, "model.flavor", "debugmodel");
+  const std::string family = titan_value(mapper, "model.name", "llama3");
+  const std::string name = titan_value(mapper, "model.flavor", "debugmodel");
   const auto flavor = std::find_if(std::begin(kFlavors), std::end(kFlavors),
                                    [&](const Flavor& one) { return name == one.name; });
   if (family != "llama3" || flavor == std::end(kFlavors)) {
@@ -62,7 +62,8 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
   fields.emplace_back("init = \"torchtitan\"");
   mapper.component(entry, "model", "t.model.llama", kModel, fields);
   for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
-    if (const DocNode* path = entry.node.find(key)) emit_tokenizer(mapper, {entry.path + "." + key, *path});
+    if (const DocNode* path = entry.node.find(key); !mapper.is_null(path))
+      emit_tokenizer(mapper, {entry.path + "." + key, *path});
   }
 }
 
@@ -80,8 +81,8 @@ const Rows kOptimizer = {
 /// What TorchTitan takes for keys that the file does not set: Tycho's differ.
 std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   std::vector<std::string> fields = {
-      fmt::format("betas = {{ {}, {} }}", value_or(mapper, "optimizer.beta1", "0.9"),
-                  value_or(mapper, "optimizer.beta2", "0.95")),
+      fmt::format("betas = {{ {}, {} }}", titan_value(mapper, "optimizer.beta1", "0.9"),
+                  titan_value(mapper, "optimizer.beta2", "0.95")),
       "decay_mask = \"all\""};
   if (mapper.root().at("optimizer.lr") == nullptr) fields.emplace_back("lr = 8e-4");
   if (mapper.root().at("optimizer.weight_decay") == nullptr) fields.emplace_back("weight_decay = 0.1");
@@ -93,8 +94,8 @@ double count_in(const std::string& text) { return std::strtod(("0" + text).c_str
 
 /// A warm-up longer than the schedule ends with it, as there.
 void map_warmup(Mapper& mapper, const DocEntry& entry) {
-  const std::string run = value_or(mapper, "training.steps", "10000");
-  const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
+  const std::string run = titan_value(mapper, "training.steps", "10000");
+  const std::string total = titan_value(mapper, "lr_scheduler.total_steps", run.c_str());
   if (count_in(mapper.text_of(&entry.node)) <= count_in(total))
     return to("", "t_warmup", count_of("ba")).act(mapper, entry);
   mapper.emit(entry, "t_warmup", lua_quoted(total + "ba"));
@@ -109,11 +110,11 @@ const Rows kScheduler = {
 
 /// t_decay, and t_max when the schedule is not as long as the run.
 std::vector<std::string> decay_fields(Mapper& mapper) {
-  const std::string run = value_or(mapper, "training.steps", "10000");
-  const std::string total = value_or(mapper, "lr_scheduler.total_steps", run.c_str());
+  const std::string run = titan_value(mapper, "training.steps", "10000");
+  const std::string total = titan_value(mapper, "lr_scheduler.total_steps", run.c_str());
   const double steps = count_in(total);
-  const double warmup = std::min(steps, count_in(value_or(mapper, "lr_scheduler.warmup_steps", "200")));
-  const std::string ratio = value_or(mapper, "lr_scheduler.decay_ratio", "");
+  const double warmup = std::min(steps, count_in(titan_value(mapper, "lr_scheduler.warmup_steps", "200")));
+  const std::string ratio = titan_value(mapper, "lr_scheduler.decay_ratio", "");
   const double share = ratio.empty() ? steps : std::round(steps * count_in(ratio));
   std::vector<std::string> fields = {fmt::format("t_decay = \"{:.0f}ba\"", std::min(share, steps - warmup))};
   if (total != run) fields.push_back(fmt::format("t_max = \"{:.0f}ba\"", steps));
@@ -135,13 +136,24 @@ void map_dtype(Mapper& mapper, const DocEntry& entry) {
 }
 
 bool has_stages(Mapper& mapper) {
-  return value_or(mapper, "parallelism.pipeline_parallel_degree", "1") != "1";
+  return titan_value(mapper, "parallelism.pipeline_parallel_degree", "1") != "1";
 }
 
 void map_local_batch(Mapper& mapper, const DocEntry& entry) {
   if (has_stages(mapper))
     return mapper.remark(entry, "with stages micro-batches are of pipeline_parallel_microbatch_size");
   to("", "micro_batch", count_of("sp")).act(mapper, entry);
+}
+
+/// A run that ends before its schedule is a part of a longer one here.
+void map_steps(Mapper& mapper, const DocEntry& entry) {
+  const std::string total = titan_value(mapper, "lr_scheduler.total_steps", "");
+  if (count_in(total) <= count_in(mapper.text_of(&entry.node)))
+    return to("", "max_duration", count_of("ba")).act(mapper, entry);
+  mapper.emit(entry, "max_duration", lua_quoted(total + "ba"), "lr_scheduler.total_steps");
+  mapper.note(entry, fmt::format("ends before the schedule, so max_duration is {}ba: `tycho run FILE --until "
+                                 "{}ba` ends where TorchTitan does",
+                                 total, mapper.text_of(&entry.node)));
 }
 
 const Rows kTraining = {
@@ -151,7 +163,7 @@ const Rows kTraining = {
     by("global_batch_size", map_global_batch),
     to("seq_len", "seq_len"),
     to("max_norm", "clip.norm"),
-    to("steps", "max_duration", count_of("ba")),
+    by("steps", map_steps),
     only("enable_cpu_offload", {"false"}, "is not supported"),
     by("dtype", map_dtype),
     to("mixed_precision_param", "precision", words({{"bfloat16", "bf16"}, {"float32", "fp32"}})),
@@ -163,7 +175,7 @@ const Rows kTraining = {
 
 void map_recompute(Mapper& mapper, const DocEntry& entry) {
   const std::string mode = mapper.text_of(&entry.node);
-  const std::string option = value_or(mapper, "activation_checkpoint.selective_ac_option", "2");
+  const std::string option = titan_value(mapper, "activation_checkpoint.selective_ac_option", "2");
   if (mode == "none") return mapper.remark(entry, "the default");
   if (mode == "full") return mapper.emit(entry, "recompute.mode", "\"full\"");
   if (mode == "selective" && option == "op") return mapper.emit(entry, "recompute.mode", "\"selective\"");
@@ -180,6 +192,8 @@ const Rows kCheckpoint = {
     only("initial_load_path", {"null", ""},
          "resume = PATH takes a Tycho checkpoint; t.model.hf takes a Hugging Face folder"),
     left_out("initial_load_model_only", "nothing is loaded"),
+    left_out("initial_load_in_hf_quantized", "nothing is loaded"),
+    left_out("enable_ft_dataloader_checkpoints", "the position in the data is kept"),
     only("initial_load_in_hf", {"false"}, "write r.model = t.model.hf { path = ... } into the recipe"),
     left_out("last_save_model_only", "the last checkpoint can be resumed from"),
     noted("last_save_in_hf", {"false"}, "is not written: tycho convert exports any checkpoint"),
@@ -218,15 +232,17 @@ void map_pp_micro_batch(Mapper& mapper, const DocEntry& entry) {
 }
 
 void map_layers_per_stage(Mapper& mapper, const DocEntry& entry) {
-  if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
+  if (!has_stages(mapper) || mapper.is_null(&entry.node)) return mapper.remark(entry, "there are no stages");
   mapper.note(entry, "parts have about the same work here; parallel.pp_chunks and pp_layers say it by hand");
 }
+
+const char* const kWork = "parts of the model have about the same work";
 
 void map_rotate_method(Mapper& mapper, const DocEntry& entry) {
   const std::string method = mapper.text_of(&entry.node);
   if (method == "allgather") return mapper.remark(entry, "keys and values are gathered");
   if (method != "alltoall") return mapper.problem(entry, "TorchTitan has allgather and alltoall");
-  if (value_or(mapper, "parallelism.context_parallel_degree", "1") == "1")
+  if (titan_value(mapper, "parallelism.context_parallel_degree", "1") == "1")
     return mapper.remark(entry, "no ranks share sequences");
   mapper.emit(entry, "parallel.cp_attention", "\"ring\"");
 }
@@ -242,6 +258,14 @@ const Rows kParallelism = {
     by("pipeline_parallel_schedule", map_pp_schedule),
     by("pipeline_parallel_microbatch_size", map_pp_micro_batch),
     by("pipeline_parallel_layers_per_stage", map_layers_per_stage),
+    left_out("pipeline_parallel_first_stage_less_layers", kWork),
+    left_out("pipeline_parallel_last_stage_less_layers", kWork),
+    only("pipeline_parallel_schedule_csv", {"", "null"},
+         "is not read: parallel.pp_schedule names a schedule"),
+    only("module_fqns_per_model_part", {"null"}, "is not supported: parallel.pp_layers divides the model"),
+    left_out("pipeline_parallel_expert_parallel_overlap", kSpread),
+    left_out("context_parallel_load_balancer", kSpread),
+    left_out("expert_parallel_comm_backend", kSpread),
     to("context_parallel_degree", "parallel.cp"),
     by("context_parallel_rotate_method", map_rotate_method),
     only("expert_parallel_degree", {"1"}, "mixtures of experts are not supported"),
@@ -252,63 +276,15 @@ void map_dump_folder(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
 }
 
-bool is_on(Mapper& mapper, const char* path) { return value_or(mapper, path, "false") == "true"; }
-
-void map_wandb(Mapper& mapper, const DocEntry& entry) {
-  if (!is_on(mapper, "metrics.enable_wandb")) return mapper.remark(entry, "as it is here");
-  mapper.note(entry, kOfflineWandb);
-  mapper.keep_comments(entry);
-}
-
-void map_tensorboard(Mapper& mapper, const DocEntry& entry) {
-  if (!is_on(mapper, "metrics.enable_tensorboard")) return mapper.remark(entry, "as it is here");
-  mapper.keep_comments(entry);
-}
-
-void map_tensorboard_folder(Mapper& mapper, const DocEntry& entry) {
-  if (!is_on(mapper, "metrics.enable_tensorboard")) return mapper.remark(entry, "TensorBoard is off");
-  mapper.keep_comments(entry);
-}
-
-const Rows kMetricKeys = {
-    to("log_freq", "log.every", count_of("ba")),
-    by("enable_tensorboard", map_tensorboard),
-    by("save_tb_folder", map_tensorboard_folder),
-    noted("save_for_all_ranks", {"false"}, "numbers are of all ranks together, and rank 0 writes them"),
-    by("enable_wandb", map_wandb),
-    left_out("disable_color_printing", "use NO_COLOR=1"),
-};
-
-/// Their folder lies in dump_folder; the rest of W&B's settings comes from variables.
-void map_metrics(Mapper& mapper, const DocEntry& entry) {
-  mapper.out().comments_before(entry.node.line);
-  mapper.walk(entry, kMetricKeys);
-  const bool tensorboard = is_on(mapper, "metrics.enable_tensorboard");
-  const bool wandb = is_on(mapper, "metrics.enable_wandb");
-  if (!tensorboard && !wandb) return;
-  open_sinks(mapper, entry);
-  if (tensorboard)
-    mapper.out().write(fmt::format("t.log.tensorboard {{ dir = {}, names = \"torchtitan\" }},",
-                                   lua_quoted(value_or(mapper, "job.dump_folder", "./outputs") + "/" +
-                                              value_or(mapper, "metrics.save_tb_folder", "tb"))),
-                       0, "", entry.node.place());
-  if (wandb)
-    mapper.out().write(
-        "t.log.wandb { project = t.env(\"WANDB_PROJECT\", \"torchtitan\"), entity = t.env(\"WANDB_TEAM\", "
-        "\"\"), "
-        "names = \"torchtitan\" },",
-        0, "", entry.node.place());
-  mapper.out().close("}");
-}
-
 Rows make_rows() {
   return {
-      group("job", {by("dump_folder", map_dump_folder), left_out("description", "use a comment instead"),
+      group("job", {left_out("config_file", "it is this one"), by("dump_folder", map_dump_folder),
+                    left_out("description", "use a comment instead"),
                     left_out("print_config", "tycho config shows it"),
                     left_out("save_config_file", "it is in the run folder"),
-                    only("custom_config_module", {""}, "Python cannot be loaded")}),
+                    only("custom_config_module", {"", "null"}, "Python cannot be loaded")}),
       titan_profiling_row(),
-      by("metrics", map_metrics, kMetricKeys),
+      titan_metrics_row(),
       by("model", map_model, kModel),
       by(
           "optimizer",
@@ -325,11 +301,12 @@ Rows make_rows() {
       group("training", kTraining),
       group("parallelism", kParallelism),
       group("checkpoint", kCheckpoint),
-      group(
-          "activation_checkpoint",
-          {by("mode", map_recompute), left_out("selective_ac_option", "see recompute"),
-           left_out("per_op_sac_force_recompute_mm_shapes_by_fqns", kOneWay), left_out("early_stop", kOneWay),
-           left_out("memory_budget", kMemory), left_out("preserve_rng_state", kOneWay)}),
+      group("activation_checkpoint",
+            {by("mode", map_recompute), left_out("selective_ac_option", "see recompute"),
+             left_out("per_op_sac_force_recompute_mm_shapes_by_fqns", kOneWay),
+             left_out("early_stop", kOneWay), left_out("memory_budget", kMemory),
+             left_out("visualize_memory_budget_pareto", kMemory), left_out("determinism_check", kOneWay),
+             left_out("debug", kOneWay), left_out("preserve_rng_state", kOneWay)}),
       left_out("compile", "there is nothing to compile"),
       left_out("quantize", "no converter needs it"),
       left_out("comm", kSpread),
@@ -339,11 +316,35 @@ Rows make_rows() {
              left_out("local_batch_size", "is off"), left_out("seq_len", "is off"),
              left_out("freq", "is off"), left_out("steps", "is off"), left_out("dataloader", "is off")}),
       left_out("memory_estimation", "use tycho plan"),
-      group("fault_tolerance", {only("enable", {"false"}, "is not supported")}),
-      group("experimental", {only("custom_import", {""}, "Python cannot be loaded")}),
+      group("fault_tolerance",
+            {only("enable", {"false"}, "is not supported"), left_out("process_group", "is off"),
+             left_out("process_group_timeout_ms", "is off"), left_out("replica_id", "is off"),
+             left_out("group_size", "is off"), left_out("min_replica_size", "is off"),
+             only("semi_sync_method", {"null", ""}, "is not supported")}),
+      group("experimental", {only("custom_import", {"", "null"}, "Python cannot be loaded"),
+                             only("custom_args_module", {"", "null"}, "Python cannot be loaded")}),
       group("debug", {to("seed", "seed"), left_out("deterministic", "always the case"),
-                      left_out("deterministic_warn_only", "always the case")}),
+                      left_out("deterministic_warn_only", "always the case"),
+                      left_out("moe_force_load_balance", "there are no experts")}),
   };
+}
+
+/// local_batch_size for each of the ranks that the file names; where they are as many as there are, for one.
+void write_global_batch(Mapper& mapper) {
+  const double local = count_in(titan_value(mapper, "training.local_batch_size", "8"));
+  const double replicas = count_in(titan_value(mapper, "parallelism.data_parallel_replicate_degree", "1"));
+  const std::string shards = titan_value(mapper, "parallelism.data_parallel_shard_degree", "-1");
+  const double ranks = replicas * (shards == "-1" ? 1 : count_in(shards));
+  mapper.out().write(fmt::format("r.global_batch = \"{}sp\"  -- training.local_batch_size x {} rank{}",
+                                 local * ranks, ranks, ranks == 1 ? "" : "s"),
+                     0);
+  const DocNode* training = mapper.root().find("training");
+  if (shards == "-1")
+    mapper.note(
+        {"training.global_batch_size", training == nullptr ? mapper.root() : *training},
+        fmt::format("is not set: TorchTitan takes local_batch_size times the number of ranks; on N ranks "
+                    "write {} x N into r.global_batch",
+                    local * ranks));
 }
 
 /// What the file does not say, as TorchTitan takes it.
@@ -367,8 +368,7 @@ void write_defaults(Mapper& mapper) {
   const char* size =
       has_stages(mapper) ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (absent(size)) out.write(has_stages(mapper) ? "r.micro_batch = \"1sp\"" : "r.micro_batch = \"8sp\"", 0);
-  if (value_or(mapper, "training.global_batch_size", "-1") == "-1")
-    out.write("r.global_batch = t.required  -- training.local_batch_size times the number of ranks", 0);
+  if (titan_value(mapper, "training.global_batch_size", "-1") == "-1") write_global_batch(mapper);
   out.write(
       "r.train_data = t.data.mds { local_dir = t.env(\"TYCHO_DATA\", \"data/c4\") }  -- made by: tycho data "
       "convert",

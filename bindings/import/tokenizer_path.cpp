@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "bindings/import/systems.h"
+#include "trainer/base/file_ops.h"
 
 namespace tycho {
 
@@ -19,6 +20,22 @@ void emit_tokenizer(Mapper& mapper, const DocEntry& entry) {
                                              : "/tokenizer.json";
   mapper.emit(entry, "tokenizer",
               *rest == '\0' ? mapper.expression(entry) : mapper.expression_with(entry, rest));
+}
+
+Json foundry_tokenizer_config(Mapper& mapper) {
+  const DocNode* name = mapper.root().at("tokenizer.name");
+  if (mapper.is_null(name) || !is_local_tokenizer(mapper.text_of(name))) return {};
+  std::filesystem::path folder = mapper.text_of(name);
+  if (is_tokenizer_file(folder)) folder = folder.parent_path();
+  std::error_code error;
+  const std::filesystem::path file = folder / "tokenizer_config.json";
+  const auto size = std::filesystem::file_size(file, error);
+  constexpr uintmax_t kLargest = 16 << 20;
+  Json config = error || size > kLargest ? Json() : Json::parse(read_file(file), nullptr, false);
+  if (!config.is_object()) config = Json::object();
+  // Newer versions of transformers write the template beside it.
+  if (std::filesystem::exists(folder / "chat_template.jinja", error)) config["chat_template"] = "in its file";
+  return config;
 }
 
 }  // namespace tycho

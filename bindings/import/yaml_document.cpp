@@ -66,7 +66,11 @@ class YamlReader {
 
   void refuse_tag(const YAML::Node& yaml) const {
     const std::string& tag = yaml.Tag();
-    if (tag.empty() || tag == "?" || tag == "!") return;
+    const bool is_plain = tag.empty() || tag == "?";
+    if (is_plain && (yaml.Scalar() == "=" || yaml.Scalar() == "<<"))
+      wrong_at(yaml, fmt::format("{0} has a meaning of its own in YAML; write \"{0}\" for the text",
+                                 yaml.Scalar()));
+    if (is_plain || tag == "!") return;
     wrong_at(yaml, fmt::format("a value with the tag {}; write the value itself", tag));
   }
 
@@ -80,7 +84,9 @@ class YamlReader {
     for (const auto& entry : yaml) {
       if (!entry.first.IsScalar()) wrong_at(entry.first, "a key that is not text");
       const std::string key = entry.first.Scalar();
-      if (key == "<<") {
+      const bool is_plain = entry.first.Tag() != "!";
+      if (is_plain && key == "=") refuse_tag(entry.first);
+      if (is_plain && key == "<<") {
         if (entry.second.IsSequence()) {
           for (const YAML::Node& one : entry.second) merged.push_back(one);
         } else {

@@ -13,7 +13,8 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 OUT = pathlib.Path(__file__).parent / "omegaconf_values.json"
 
 SCALARS = """0o10 010 0b101 0x1F 12:30 1:2:3 1_000 +5 .5 -.5e-3 1e3 1. .inf -.Inf .nan 1e-4 6.0e-4 2001-01-01 y n on ~ 1e+3 00 08 -010
-1E5 3e4tok 100ba 0.10dur True FALSE yes no Off null Null 0x 1__0 1e 1e5.0 0b2 -0x10 +0b11 60:00""".split()
+1E5 3e4tok 100ba 0.10dur True FALSE yes no Off null Null 0x 1__0 1e 1e5.0 0b2 -0x10 +0b11 60:00
+1:2.5 -1:02.25 1:2:3. 01:30.5 +1_0:5.25 1:60.5 1:2.5e1 = << =x <<x""".split()
 
 VALUES = "l: [1, 2.0, true, null, a]\nm: {a: 1, b: x, k: {n: 7}}\nb: true\nf: 1.0\ng: 6.0e-4\nh: 1e-5\nbig: 1e16\ni: 1000000000000000000\nn: null\ns: m\nt: '1'\ne: .inf\nv: 3\n"
 

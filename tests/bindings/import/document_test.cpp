@@ -126,6 +126,7 @@ TEST(Scalars, AreReadAsOmegaConfReadsThem) {
   EXPECT_EQ(read("0o10"), "t0o10");
   EXPECT_EQ(read("0x10"), "i16");
   EXPECT_EQ(read("12:30"), "i750");
+  EXPECT_EQ(read("1:2.5"), "f62.5");
   EXPECT_EQ(read("1_000"), "i1000");
   EXPECT_EQ(read("6.0e-4"), "f6.0e-4");
   EXPECT_EQ(read("1e-4"), "f1e-4");
@@ -133,6 +134,14 @@ TEST(Scalars, AreReadAsOmegaConfReadsThem) {
   EXPECT_EQ(read("~"), "n");
   EXPECT_EQ(read("100ba"), "t100ba");
   EXPECT_EQ(read_scalar({.text = "yes", .is_plain = false}).kind, DocScalar::Kind::kText);
+}
+
+TEST(Yaml, RefusesSignsThatStandForSomethingElse) {
+  for (const char* text : {"run_name: =\n", "x: <<\n", "x: [a, <<]\n", "=: 1\n"})
+    EXPECT_CONTAINS(parse_refusal(text), "has a meaning of its own in YAML; write \"");
+  EXPECT_EQ(yaml("x: \"=\"\n").find("x")->text, "=");
+  EXPECT_EQ(yaml("x: '<<'\n").find("x")->text, "<<");
+  EXPECT_EQ(yaml("\"<<\": {a: 1}\n").find("<<")->find("a")->text, "1");
 }
 
 TEST(Brief, CutsLongValues) {

@@ -1,9 +1,11 @@
 // LLM Foundry's finetuning loader: where its rows are, and how they are packed and filled up.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 
 #include "bindings/import/import.h"
+#include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -62,6 +64,48 @@ TEST(FoundryChat, RowsAreFilledUpOnTheSideOfTheTokenizer) {
   EXPECT_CONTAINS(with_side("left"), "padding_side = \"left\"");
   EXPECT_LACKS(with_side("right"), "padding_side = \"");
   EXPECT_CONTAINS(with_side("top"), "wanted left or right");
+}
+
+TEST(FoundryChat, TheTokenizersTemplateWritesConversations) {
+  const TempDir dir;
+  const auto recipe = [&](const std::string& name) {
+    return chat_recipe("local: x, split: train", "tokenizer: {name: " + name + "}\n");
+  };
+  const auto config = [&](const char* text) { std::ofstream(dir / "tokenizer_config.json") << text; };
+  config(R"({"chat_template": "{{ messages }}"})");
+  EXPECT_CONTAINS(recipe(dir.path()), "template = \"tokenizer\"");
+  EXPECT_CONTAINS(recipe(dir / "tokenizer.json"), "template = \"tokenizer\"");
+  config(R"({"chat_template": null})");
+  EXPECT_LACKS(recipe(dir.path()), "template =");
+  std::ofstream(dir / "chat_template.jinja") << "{{ messages }}";
+  EXPECT_CONTAINS(recipe(dir.path()), "template = \"tokenizer\"");
+  EXPECT_LACKS(recipe("gpt2"), "template =");
+  const Imported made =
+      import_recipe("x.yaml", "max_duration: 1ba\ntrain_loader: {name: finetuning, dataset: {local: x}}\n");
+  ASSERT_FALSE(made.notes.empty());
+  EXPECT_CONTAINS(made.notes[0], "LLM Foundry takes the tokenizer's chat_template where it has one");
+}
+
+TEST(FoundryChat, TheOrderOfRowsHasLlmFoundrysSeedAndANote) {
+  const auto notes = [](const std::string& dataset) {
+    std::string text;
+    for (const std::string& note :
+         import_recipe("x.yaml",
+                       "max_duration: 1ba\ntrain_loader: {name: finetuning, dataset: {" + dataset + "}}\n")
+             .notes)
+      text += note + "\n";
+    return text;
+  };
+  const std::string mds = "remote: /d, local: /c, split: train, ";
+  EXPECT_CONTAINS(chat_recipe(mds + "shuffle: true"), "shuffle_seed = 9176,");
+  EXPECT_CONTAINS(notes(mds + "shuffle: true"), "which mosaicml-streaming's py1e makes");
+  EXPECT_CONTAINS(chat_recipe(mds + "shuffle: true, shuffle_seed: 5"), "shuffle_seed = 5,");
+  EXPECT_LACKS(chat_recipe(mds + "shuffle: true, shuffle_seed: 5"), "9176");
+  EXPECT_CONTAINS(chat_recipe(mds + "max_leftover_bins_to_keep: null"), "shuffle = false,");
+  const std::string rows = "hf_name: ./d, split: train, ";
+  EXPECT_LACKS(chat_recipe(rows + "shuffle: true"), "9176");
+  EXPECT_CONTAINS(notes(rows + "shuffle: true"), "which PyTorch's sampler makes");
+  EXPECT_LACKS(notes(rows + "shuffle: false"), "another order");
 }
 
 TEST(FoundryChat, KeysWithoutEffectInLlmFoundryHaveNoneHere) {

@@ -4,32 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bindings/import/import.h"
+#include "tests/bindings/import/foundry_yaml.h"
 #include "tests/trainer/base/temp_dir.h"
-#include "trainer/base/error.h"
 
 namespace tycho {
 namespace {
-
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-#define EXPECT_LACKS(text, part) EXPECT_EQ((text).find(part), std::string::npos) << (text)
-
-std::string with_text_loader(const std::string& lines) {
-  return "max_duration: 10ba\ntrain_loader: {name: text, dataset: {local: x}}\n" + lines;
-}
-
-/// The recipe with its notes below it, or what was wrong.
-std::string imported(const std::string& text, const std::vector<PinArgument>& pins = {}) {
-  try {
-    const Imported made = import_recipe("x.yaml", text, pins);
-    std::string out = made.lua + "notes:\n";
-    for (const std::string& note : made.notes) out += note + "\n";
-    return out;
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-std::string of(const std::string& lines) { return imported(with_text_loader(lines)); }
 
 TEST(FoundryImport, ShardsAsFsdpDoes) {
   EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: FULL_SHARD}\n"), "r.parallel.dp_shard = -1");
@@ -117,6 +96,29 @@ TEST(FoundryImport, TellsWhatChangesNumbers) {
   EXPECT_LACKS(of("callbacks: {speed_monitor: {window_size: 10}}\n"), "line 3");
 }
 
+TEST(FoundryImport, AMicroBatchIsAtMostTheBatch) {
+  const auto sizes = [](const std::string& micro) {
+    return of("global_train_batch_size: 8\ndevice_train_microbatch_size: " + micro + "\n");
+  };
+  EXPECT_CONTAINS(sizes("16"), "r.micro_batch = \"8sp\"");
+  EXPECT_CONTAINS(sizes("16"),
+                  "device_train_microbatch_size: is more than global_train_batch_size: lowered to 8");
+  EXPECT_CONTAINS(sizes("8"), "r.micro_batch = \"8sp\"");
+  EXPECT_LACKS(sizes("8"), "lowered");
+  EXPECT_CONTAINS(sizes("auto"), "r.micro_batch = \"auto\"");
+}
+
+TEST(FoundryImport, AFolderOfCheckpointsIsTheOneOfTheRunFolder) {
+  const auto folder = [](const std::string& path) { return of("save_folder: " + path + "\n"); };
+  EXPECT_CONTAINS(folder("./{run_name}/checkpoints"), "r.run_dir = \"./{run_name}\"");
+  EXPECT_CONTAINS(folder("/data/x//checkpoints/"), "r.run_dir = \"/data/x\"");
+  EXPECT_CONTAINS(folder("checkpoints"), "r.run_dir = \"checkpoints\"");
+  EXPECT_CONTAINS(folder("x/my-checkpoints"), "r.run_dir = \"x/my-checkpoints\"");
+  EXPECT_CONTAINS(of("variables: {at: /d}\nsave_folder: ${variables.at}/checkpoints\n"), "r.run_dir = at\n");
+  EXPECT_CONTAINS(of("variables: {at: /d/checkpoints}\nsave_folder: ${variables.at}\n"),
+                  "r.run_dir = \"/d\"");
+}
+
 TEST(FoundryImport, WeighsTokensAlike) {
   EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: true\n"), "(every token has the same weight)");
   EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: false\n"),
@@ -124,18 +126,12 @@ TEST(FoundryImport, WeighsTokensAlike) {
   EXPECT_CONTAINS(imported("max_duration: 1ba\naccumulate_train_batch_on_tokens: false\n"
                            "train_loader: {name: finetuning, dataset: {hf_name: ./d, split: train}}\n"),
                   "accumulate_train_batch_on_tokens = false: weights every micro-batch equally");
-}
-
-TEST(FoundryImport, TellsThatTheLastSamplesOfAnEpochAreLeftOut) {
-  const auto dropping = [](const char* value) {
-    return imported(
-        std::string("max_duration: 1ep\ntrain_loader: {name: text, dataset: {local: x}, drop_last: ") +
-        value + "}\n");
-  };
-  EXPECT_CONTAINS(dropping("false"), "train_loader.drop_last: samples at the end of an epoch");
-  EXPECT_LACKS(dropping("true"), "train_loader.drop_last:");
-  EXPECT_LACKS(of("eval_loader: {name: text, dataset: {local: v}, drop_last: false}\neval_interval: 5ba\n"),
-               "eval_loader.drop_last:");
+  const TempDir dir;
+  std::ofstream(dir / "tokenizer_config.json") << R"({"eos_token": "<e>", "pad_token": "<e>"})";
+  for (const std::string& tokenizer :
+       {"{name: " + dir.path() + "}", std::string("{name: gpt2, kwargs: {pad_token: <|endoftext|>}}")})
+    EXPECT_CONTAINS(of("accumulate_train_batch_on_tokens: false\ntokenizer: " + tokenizer + "\n"),
+                    "and the pad token leaves different numbers of tokens out of them");
 }
 
 TEST(FoundryImport, ATokenizerIsAFolderOrItsFile) {
@@ -165,90 +161,6 @@ TEST(FoundryImport, TellsThatThePadTokenEndsDocuments) {
   EXPECT_LACKS(with_tokenizer("no json"), "pad token");
   EXPECT_CONTAINS(of("tokenizer: {name: gpt2, kwargs: {pad_token: <|endoftext|>}}\n"),
                   "tokenizer.kwargs: where the pad token ends documents");
-}
-
-TEST(FoundryImport, MapsWhereDataLies) {
-  const auto finetuning = [](const std::string& dataset) {
-    return imported("max_duration: 1ba\ntrain_loader: {name: finetuning, dataset: {" + dataset + "}}\n");
-  };
-  EXPECT_CONTAINS(
-      finetuning("hf_name: json, split: dev, hf_kwargs: {data_files: {train: a.jsonl, dev: b.jsonl}}"),
-      "path = \"b.jsonl\"");
-  EXPECT_CONTAINS(finetuning("hf_name: json, hf_kwargs: {data_files: [a.jsonl]}"), "path = \"a.jsonl\"");
-  EXPECT_CONTAINS(finetuning("hf_name: json, split: test, hf_kwargs: {data_files: {train: a.jsonl}}"),
-                  "has no files of the split test");
-  EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=12"),
-                  "target_prompts = \"all\",\n  min_target_prompt = 12,");
-  EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=x"), "wanted none, all or");
-  const std::string mds = finetuning("local: /cache, remote: 's3://b/sft', split: train");
-  EXPECT_CONTAINS(mds, "path = \"/cache/train\"");
-  EXPECT_CONTAINS(mds, "remote = \"s3://b/sft/train\"");
-  const auto text = [](const std::string& dataset) {
-    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
-  };
-  EXPECT_CONTAINS(text("streams: {c4: {local: /data/c4, split: train, proportion: 1.0}}, epoch_size: 10k"),
-                  "local_dir = \"/data/c4\",\n  split = \"train\",\n");
-  EXPECT_CONTAINS(text("local: x, epoch_size: 10k"), "epoch_size = 10000,");
-  EXPECT_CONTAINS(text("local: x, epoch_size: 123"), "epoch_size = 123,");
-  EXPECT_CONTAINS(text("local: x, epoch_size: lots"), "wanted a number of samples");
-}
-
-TEST(FoundryImport, MapsTheOrderOfSamples) {
-  const auto text = [](const std::string& dataset) {
-    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
-  };
-  const std::string usual = text("local: x, shuffle: true");
-  EXPECT_CONTAINS(usual, "shuffle_algo = \"py1e\",\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
-  EXPECT_CONTAINS(text("local: x"), "shuffle = false,\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
-  EXPECT_CONTAINS(text("local: x, shuffle: false, shuffle_algo: py1s"),
-                  "-- shuffle_algo: py1s  (samples are not shuffled)");
-  EXPECT_CONTAINS(text("local: x, shuffle: true, shuffle_algo: py1b"), "has no py1b any more: write py1br");
-  const std::string all = text(
-      "local: x, shuffle: true, shuffle_algo: py1br, shuffle_block_size: 9000, num_canonical_nodes: 4, "
-      "shuffle_seed: 3, sampling_method: fixed, sampling_granularity: 8, partition_algo: relaxed");
-  for (const char* line : {"shuffle_algo = \"py1br\"", "shuffle_block_size = 9000", "num_canonical_nodes = 4",
-                           "sampling_method = \"fixed\"", "sampling_granularity = 8"})
-    EXPECT_CONTAINS(all, line);
-  EXPECT_CONTAINS(text("local: x, shuffle: true, shuffle_algo: py1s, shuffle_block_size: 9"),
-                  "py1s has no blocks");
-  EXPECT_CONTAINS(text("local: x, batching_method: stratified"),
-                  "-- batching_method: stratified  (there is one");
-  EXPECT_CONTAINS(text("local: x, replication: 2"), "get the same samples. Set one of these");
-}
-
-TEST(FoundryImport, MapsWhatFetchesData) {
-  const auto text = [](const std::string& dataset) {
-    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
-  };
-  const std::string keys =
-      "cache_limit: 10gb, predownload: 500, download_retry: 2, download_timeout: 60, keep_zip: true, local: "
-      "/c";
-  const std::string fetched = text("remote: 's3://b/c', " + keys);
-  for (const char* line :
-       {"cache_limit = \"10GiB\"", "predownload = 500", "download_retry = 2", "download_timeout_s = 60",
-        "keep_zip = true", "remote = \"s3://b/c\"", "local_dir = \"/c\""})
-    EXPECT_CONTAINS(fetched, line);
-  EXPECT_CONTAINS(text("remote: /data, " + keys), "-- cache_limit: 10gb  (data is read in place)");
-  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: 4096"), "cache_limit = \"4096B\"");
-  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: big"), "wanted a size such as 100gb");
-}
-
-TEST(FoundryImport, MapsStreams) {
-  const auto text = [](const std::string& dataset) {
-    return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
-  };
-  EXPECT_CONTAINS(text("split: train, batching_method: per_stream, streams: {a: {local: x, proportion: 0.3}, "
-                       "b: {remote: y, local: z, split: v, proportion: 0.7}}"),
-                  "streams = { { name = \"a\", local_dir = \"x\", split = \"train\", proportion = 0.3 }, "
-                  "{ name = \"b\", local_dir = \"y\", split = \"v\", proportion = 0.7 } },");
-  EXPECT_CONTAINS(text("streams: [{local: x, choose: 5}, {local: y, repeat: 2}]"),
-                  "streams = { { name = \"0\", local_dir = \"x\", split = \"\", choose = 5 }, "
-                  "{ name = \"1\", local_dir = \"y\", split = \"\", repeat = 2 } },");
-  EXPECT_CONTAINS(text("streams: {a: {local: x, repeat: 2}}"), "split = \"\", repeat = 2 } },");
-  EXPECT_CONTAINS(text("streams: {a: {remote: 's3://b/c', local: x}, b: {local: y}}"),
-                  "{ name = \"a\", remote = \"s3://b/c\", local_dir = \"x\", split = \"\" }");
-  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {split: y}}"), "wanted the folder of the data");
-  EXPECT_CONTAINS(text("streams: {a: {local: x, proportoin: 1}, b: {local: y}}"), "unknown key");
 }
 
 TEST(FoundryImport, FindsModelsInFolders) {
@@ -340,6 +252,9 @@ TEST(FoundryImport, MapsEveryWayOfClippingAndEverySchedule) {
                   "-- t_max: 1dur  (the learning rate stays the same)");
   EXPECT_CONTAINS(schedule("name: constant_with_warmup, t_warmup: 1ba, t_max: 5ba"),
                   "which Composer rejects");
+  EXPECT_CONTAINS(schedule("name: constant, t_max: 5ba"),
+                  "-- t_max: 5ba  (the learning rate stays the same)");
+  EXPECT_CONTAINS(schedule("name: constant, alpha: 0.5, t_max: 5ba"), "Composer's factor is 1 from there on");
 }
 
 TEST(FoundryImport, RefusesHeadsThatLlmFoundryRefuses) {

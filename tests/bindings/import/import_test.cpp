@@ -359,6 +359,22 @@ TEST(Import, AWarmUpOfTorchTitanEndsWithTheRun) {
   EXPECT_CONTAINS(made("99").lua, "t_warmup = \"99ba\"");
 }
 
+TEST(Import, TakesTheParametersOfAFileForMcli) {
+  const std::string head = "# about the machines\nname: x\nimage: y\ncompute:\n  gpus: 8\nparameters:";
+  const std::string body = "  # about the run\n  max_duration: 10ba\n  train_loader: {name: text}\n";
+  const Imported made = import_recipe("x.yaml", head + "\n" + body + "command: z\n# the end\n");
+  EXPECT_CONTAINS(made.lua, "-- about the run\nr.max_duration = \"10ba\"\n");
+  EXPECT_EQ(made.lua.find("about the machines"), std::string::npos) << made.lua;
+  EXPECT_EQ(made.lua.find("the end"), std::string::npos) << made.lua;
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_EQ(made.notes[0], "line 6  parameters: what is below it is imported; the other keys are for mcli");
+  EXPECT_CONTAINS(
+      refusal(head + " {}\ncommand: z\n"),
+      "expected the keys of a run below parameters:, got none. This file is for mcli: import the YAML "
+      "that its command names");
+  EXPECT_CONTAINS(refusal(head + "\n" + body + "  precison: x\n"), "x.yaml:10:3: precison = x: unknown key");
+}
+
 TEST(Import, RefusesFilesOfNoKnownSystem) {
   EXPECT_CONTAINS(refusal("a: 1\n"), "wanted an LLM Foundry training YAML");
   EXPECT_CONTAINS(refusal("- 1\n"), "wanted an LLM Foundry training YAML");

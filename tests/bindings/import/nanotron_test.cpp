@@ -20,6 +20,12 @@ std::string lua_or_refusal(const std::string& text) {
   }
 }
 
+std::string all_of(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += note + "\n";
+  return text;
+}
+
 TEST(Nanotron, StagesBecomeStages) {
   const auto with = [&](const std::string& stages) {
     const size_t begin = kUsual.find("data_stages:"), end = kUsual.find("checkpoints:");
@@ -37,7 +43,7 @@ TEST(Nanotron, StagesBecomeStages) {
       "{ name = \"code\", local_dir = \"/d/code\", proportion = 0.2 } }, shuffle_seed = 7 }");
   EXPECT_CONTAINS(
       two,
-      "r.data_stages = {\n  { name = \"anneal\", start = \"1000ba\", data = t.data.mds { local_dir = "
+      "r.data_stages = {\n  { name = \"anneal\", start = \"1000ba\", data = t.data.tokens { path = "
       "\"/d/best\" } },\n}\n");
   EXPECT_CONTAINS(with("  - {name: a, start_training_step: 1, data: {dataset: {hf_dataset_or_datasets: "
                        "{org/x: 1, y: 3}}}}\n"),
@@ -45,6 +51,47 @@ TEST(Nanotron, StagesBecomeStages) {
   EXPECT_CONTAINS(with("  - {name: a, start_training_step: 5}\n"), "the first stage must begin at step 1");
   EXPECT_CONTAINS(with("  - {name: a, start_training_step: 1}\n  - {name: b, start_training_step: 1}\n"),
                   "stages must begin one after the other");
+}
+
+TEST(Nanotron, StagesAfterTheLastStepAreLeftOut) {
+  const size_t begin = kUsual.find("data_stages:"), end = kUsual.find("checkpoints:");
+  const Imported made = import_recipe("x.yaml", kUsual.substr(0, begin) +
+                                                    "data_stages:\n  - {name: a, start_training_step: 1}\n"
+                                                    "  - {name: b, start_training_step: 1501}\n" +
+                                                    kUsual.substr(end));
+  EXPECT_EQ(made.lua.find("r.data_stages"), std::string::npos) << made.lua;
+  EXPECT_CONTAINS(all_of(made.notes), "start_training_step: is after the last step: the stage is left out");
+}
+
+TEST(Nanotron, ANanosetIsReadAsItIs) {
+  const auto with = [&](const std::string& dataset) {
+    const size_t begin = kUsual.find("data_stages:"), end = kUsual.find("checkpoints:");
+    return lua_or_refusal(kUsual.substr(0, begin) +
+                          "data_stages:\n  - {name: a, start_training_step: 1, data: {dataset: {" + dataset +
+                          "}}}\n" + kUsual.substr(end));
+  };
+  EXPECT_CONTAINS(with("dataset_folder: /d/web/"),
+                  "r.train_data = t.data.tokens { path = \"/d/web/\" }  -- its .ds files, read as they are");
+  EXPECT_CONTAINS(with("dataset_folder: [/d/web], dataset_weights: [1], token_size_in_bytes: 4"),
+                  "t.data.tokens { path = \"/d/web\", token_bytes = 4 }");
+  EXPECT_CONTAINS(with("dataset_folder: {/a/tokenized: 0.8, /b/tokenized/: 0.2}"),
+                  "{ name = \"tokenized-1\", local_dir = \"/a/tokenized\", proportion = 0.8 }, "
+                  "{ name = \"tokenized-2\", local_dir = \"/b/tokenized/\", proportion = 0.2 }");
+}
+
+TEST(Nanotron, ARunThatEndsWithinTheDecayIsAPartOfALongerOne) {
+  std::string text = kUsual;
+  text.insert(text.find("    lr_decay_style:"), "    lr_decay_steps: 2000\n");
+  const Imported made = import_recipe("x.yaml", text);
+  EXPECT_CONTAINS(made.lua, "r.max_duration = \"2150ba\"  -- where the decay ends\n");
+  EXPECT_CONTAINS(made.lua, "t_decay = \"2000ba\", t_max = \"2150ba\"");
+  EXPECT_CONTAINS(all_of(made.notes), "`tycho run FILE --until 1500ba` ends where Nanotron does");
+}
+
+TEST(Nanotron, RecomputedExpertsAreNoExperts) {
+  std::string text = kUsual;
+  const std::string made = lua_or_refusal(text.insert(text.find("  dp: "), "  moe_layer_recompute: false\n"));
+  EXPECT_CONTAINS(made, "-- parallelism.moe_layer_recompute: false  (there are no experts)");
 }
 
 TEST(Nanotron, MayResumeFromWhereItSaves) {
@@ -69,8 +116,10 @@ TEST(ForeignImport, TakesContextParallel) {
   const std::string yaml = "tokens: {train_steps: 5}\nparallelism: {dp: 2, context_parallel_size: 2}\n";
   EXPECT_CONTAINS(import_recipe("x.yaml", yaml).lua, "r.parallel.cp = 2");
   const auto titan = [](const std::string& line) {
-    const Imported made =
-        import_recipe("x.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n" + line);
+    const Imported made = import_recipe(
+        "x.toml",
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nglobal_batch_size = 8\n[parallelism]\n" +
+            line);
     return made.lua + (made.notes.empty() ? "no notes" : made.notes[0]);
   };
   EXPECT_CONTAINS(titan("context_parallel_degree = 4\n"), "r.parallel.cp = 4");

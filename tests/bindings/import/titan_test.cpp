@@ -5,6 +5,7 @@
 
 #include "bindings/import/import.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 
 namespace tycho {
 namespace {
@@ -18,7 +19,8 @@ TEST(ForeignImport, TakesTensorParallelAndPipelines) {
     for (const std::string& note : import_recipe(file, text).notes) out += note + "\n";
     return out;
   };
-  const std::string toml = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
+  const std::string toml =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nglobal_batch_size = 8\n[parallelism]\n";
   const auto recipe = [](const char* file, const std::string& text) { return import_recipe(file, text).lua; };
   EXPECT_CONTAINS(recipe("x.toml", toml + "tensor_parallel_degree = 8\n"), "r.parallel.tp = 8");
   EXPECT_EQ(notes("x.toml", toml + "tensor_parallel_degree = 8\n"), "");
@@ -39,6 +41,67 @@ TEST(ForeignImport, TakesTensorParallelAndPipelines) {
   EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE}\n"), "r.parallel.sequence_parallel = false");
   EXPECT_CONTAINS(recipe("x.yaml", yaml + "REDUCE_SCATTER}\n"), "r.parallel.sequence_parallel = true");
   EXPECT_CONTAINS(recipe("x.yaml", yaml + "ALL_REDUCE, pp_engine: afab}\n"), "pp_schedule = \"gpipe\"");
+}
+
+const std::string kSamples = TYCHO_SOURCE_DIR "/tests/golden/import/samples/";
+
+TEST(TitanJson, ASavedConfigIsImported) {
+  const auto recipe = [](const std::string& name) {
+    return import_recipe(name, read_file(kSamples + name)).lua;
+  };
+  const std::string saved = recipe("titan_saved.json");
+  EXPECT_CONTAINS(saved, "-- Imported from titan_saved.json, a TorchTitan config saved as JSON.");
+  EXPECT_CONTAINS(saved, "r.max_duration = \"100ba\"");
+  EXPECT_CONTAINS(saved, "r.recompute = { mode = \"full\", every = 2 }");
+  const std::string later = recipe("titan_saved_after_v02.json");
+  for (const char* line :
+       {"width = 4096, layers = 32", "lr = 0.0003,", "betas = { 0.9, 0.95 }", "weight_decay = 0.1,",
+        "r.micro_batch = \"1sp\"", "r.global_batch = \"64sp\"", "r.seq_len = 8192",
+        "r.max_duration = \"1000ba\"", "r.recompute.mode = \"selective\"",
+        "r.tokenizer = \"./assets/tokenizer/tokenizer.json\"", "r.run_dir = \"./outputs/{run_name}\"",
+        "t_warmup = \"200ba\"", "t_decay = \"800ba\""})
+    EXPECT_CONTAINS(later, line);
+}
+
+TEST(Titan, KeysOfOtherVersionsAreNamedAsSuch) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      return import_recipe("x.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n" + text).lua;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_CONTAINS(
+      refusal("[training]\nbatch_size = 8\n"),
+      "training.batch_size = 8: is a key of TorchTitan before v0.2; in v0.2: training.local_batch_size");
+  EXPECT_CONTAINS(refusal("[experimental]\npipeline_parallel_degree = 2\n"),
+                  "in v0.2: parallelism.pipeline_parallel_degree");
+  EXPECT_CONTAINS(refusal("[training]\nmax_context_length = 8\n"),
+                  "is a key of TorchTitan after v0.2; in v0.2: training.seq_len");
+  EXPECT_CONTAINS(refusal("[float8]\nenable = true\n"), "in v0.2: quantize.linear.float8");
+}
+
+TEST(Titan, ARunThatEndsBeforeItsScheduleIsAPartOfALongerOne) {
+  const Imported made = import_recipe(
+      "x.toml",
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nsteps = 100\nglobal_batch_size = 8\n"
+      "[lr_scheduler]\ntotal_steps = 500\n");
+  EXPECT_CONTAINS(made.lua, "r.max_duration = \"500ba\"  -- lr_scheduler.total_steps");
+  EXPECT_CONTAINS(made.notes.at(0), "`tycho run FILE --until 100ba` ends where TorchTitan does");
+}
+
+TEST(Titan, ABatchIsAsLargeAsThereAreRanks) {
+  const auto made = [](const std::string& degrees) {
+    return import_recipe("x.toml",
+                         "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 4\n"
+                         "[parallelism]\n" +
+                             degrees);
+  };
+  EXPECT_CONTAINS(made("data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n").lua,
+                  "r.global_batch = \"32sp\"  -- training.local_batch_size x 8 ranks");
+  const Imported unknown = made("");
+  EXPECT_CONTAINS(unknown.lua, "r.global_batch = \"4sp\"");
+  EXPECT_CONTAINS(unknown.notes.at(0), "on N ranks write 4 x N into r.global_batch");
 }
 
 }  // namespace

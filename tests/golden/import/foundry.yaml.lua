@@ -82,7 +82,7 @@ r.seed = seed
 r.recompute.mode = "full"
 r.parallel.dp_shard = -1  -- FULL_SHARD
 
-r.run_dir = "./{run_name}/checkpoints"
+r.run_dir = "./{run_name}"
 r.ckpt.every = "0.5dur"
 r.ckpt.keep = 0
 -- callbacks.speed_monitor: {window_size: 10}  (metrics are always written to the run folder)

@@ -8,7 +8,8 @@ class ImportTest : public ShellTest {
  protected:
   void SetUp() override {
     ShellTest::SetUp();
-    std::filesystem::copy(TYCHO_SOURCE_DIR "/tests/golden/import", folder_);
+    std::filesystem::copy(TYCHO_SOURCE_DIR "/tests/golden/import", folder_,
+                          std::filesystem::copy_options::recursive);
   }
 };
 
@@ -20,6 +21,29 @@ TEST_F(ImportTest, GoldenRecipesPass) {
     EXPECT_EQ(direct.code, 0) << name << "\n" << direct.output;
     EXPECT_EQ(here(std::string("tycho diff ") + name + " " + name + ".lua 2>&-").code, 0);
   }
+}
+
+/// One of each kind that the other systems publish, and of what they leave to their defaults.
+TEST_F(ImportTest, RecipesOfAllSamplesPass) {
+  int num_samples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/samples")) {
+    const std::string file = "samples/" + entry.path().filename().string();
+    const Outcome written =
+        here("tycho import " + file + " -o made.lua && tycho check made.lua; s=$?; rm -f made.lua; exit $s");
+    EXPECT_EQ(written.code, 0) << file << "\n" << written.output;
+    if (!file.ends_with(".json")) {
+      const Outcome direct = here("tycho check " + file);
+      EXPECT_EQ(direct.code, 0) << file << "\n" << direct.output;
+    }
+    ++num_samples;
+  }
+  EXPECT_GE(num_samples, 13);
+}
+
+TEST_F(ImportTest, TellsHowAPythonConfigBecomesOneOfText) {
+  const Outcome made = here("touch config_registry.py; tycho import config_registry.py");
+  EXPECT_EQ(made.code, 2);
+  EXPECT_CONTAINS(made.output, "start it once with --debug.save_config_file=config.json");
 }
 
 TEST_F(ImportTest, WritesARecipeOnce) {
