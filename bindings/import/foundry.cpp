@@ -94,9 +94,10 @@ void map_keep(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "ckpt.keep", all ? "0" : mapper.expression(entry));
 }
 
-/// A run folder has its checkpoints in checkpoints/: a save_folder of that name is the one in it.
+/// A run folder has its checkpoints in checkpoints/: a save_folder of that name in the run's own folder is
+/// it.
 std::string folder_above_checkpoints(Mapper& mapper, const DocEntry& entry) {
-  static const Regex named("(.*[^/])/+checkpoints/*");
+  static const Regex named(".*run_name\\}(.*[^/])?/+checkpoints/*");
   const auto above = [](const std::string& path) {
     std::string rest = path.substr(0, path.find_last_not_of('/') + 1);
     rest.erase(rest.size() - (sizeof "checkpoints" - 1));

@@ -111,12 +111,13 @@ TEST(FoundryImport, AMicroBatchIsAtMostTheBatch) {
 TEST(FoundryImport, AFolderOfCheckpointsIsTheOneOfTheRunFolder) {
   const auto folder = [](const std::string& path) { return of("save_folder: " + path + "\n"); };
   EXPECT_CONTAINS(folder("./{run_name}/checkpoints"), "r.run_dir = \"./{run_name}\"");
-  EXPECT_CONTAINS(folder("/data/x//checkpoints/"), "r.run_dir = \"/data/x\"");
+  EXPECT_CONTAINS(folder("/data/{run_name}/x//checkpoints/"), "r.run_dir = \"/data/{run_name}/x\"");
+  EXPECT_CONTAINS(folder("/data/checkpoints"), "r.run_dir = \"/data/checkpoints\"");
   EXPECT_CONTAINS(folder("checkpoints"), "r.run_dir = \"checkpoints\"");
   EXPECT_CONTAINS(folder("x/my-checkpoints"), "r.run_dir = \"x/my-checkpoints\"");
-  EXPECT_CONTAINS(of("variables: {at: /d}\nsave_folder: ${variables.at}/checkpoints\n"), "r.run_dir = at\n");
-  EXPECT_CONTAINS(of("variables: {at: /d/checkpoints}\nsave_folder: ${variables.at}\n"),
-                  "r.run_dir = \"/d\"");
+  EXPECT_CONTAINS(of("run_name: small\nsave_folder: ${run_name}/checkpoints\n"), "r.run_dir = run_name\n");
+  EXPECT_CONTAINS(of("variables: {at: \"{run_name}/checkpoints\"}\nsave_folder: ${variables.at}\n"),
+                  "r.run_dir = \"{run_name}\"");
 }
 
 TEST(FoundryImport, WeighsTokensAlike) {

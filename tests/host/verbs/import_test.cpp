@@ -26,7 +26,7 @@ TEST_F(ImportTest, GoldenRecipesPass) {
 /// One of each kind that the other systems publish, and of what they leave to their defaults.
 TEST_F(ImportTest, RecipesOfAllSamplesPass) {
   int num_samples = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/samples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "samples")) {
     const std::string file = "samples/" + entry.path().filename().string();
     const Outcome written =
         here("tycho import " + file + " -o made.lua && tycho check made.lua; s=$?; rm -f made.lua; exit $s");
