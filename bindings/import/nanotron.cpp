@@ -13,13 +13,21 @@ const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
 
+/// Nanotron's positions go on where sequences are longer.
+void map_positions(Mapper& mapper, const DocEntry& entry) {
+  const double length = nanotron_number(mapper, "tokens.sequence_length", 0);
+  const double given = nanotron_number(mapper, "model.model_config.max_position_embeddings", length);
+  if (length <= given) return to("", "max_seq_len").act(mapper, entry);
+  mapper.emit(entry, "max_seq_len", fmt::format("{}", length), "tokens.sequence_length, which is longer");
+}
+
 const Rows kLlama = {
     to("hidden_size", "width"),
     to("intermediate_size", "ffn_width"),
     to("num_hidden_layers", "layers"),
     to("num_attention_heads", "heads"),
     to("num_key_value_heads", "kv_heads"),
-    to("max_position_embeddings", "max_seq_len"),
+    by("max_position_embeddings", map_positions),
     to("vocab_size", "vocab_size"),
     to("rms_norm_eps", "norm_eps"),
     to("rope_theta", "rope_theta"),

@@ -358,13 +358,21 @@ void write_defaults(Mapper& mapper) {
   if (absent("lr_scheduler"))
     out.write(fmt::format("r.scheduler = t.sched.wsd {{ {} }}", fmt::join(decay_fields(mapper), ", ")), 0);
   const std::pair<const char*, const char*> defaults[] = {
-      {"training.steps", "r.max_duration = \"10000ba\""},
       {"training.seq_len", "r.seq_len = 2048"},
       {"training.mixed_precision_param", "r.precision = \"bf16\""},
       {"parallelism.data_parallel_shard_degree", "r.parallel.dp_shard = -1"},
       {"activation_checkpoint.mode", "r.recompute = { mode = \"full\", every = 2 }"}};
   for (const auto& [path, line] : defaults)
     if (absent(path)) out.write(line, 0);
+  if (absent("training.steps")) {
+    // A schedule that is longer makes the run a part of a longer one, as in map_steps.
+    const double total = count_in(titan_value(mapper, "lr_scheduler.total_steps", "0"));
+    out.write(
+        fmt::format(
+            "r.max_duration = \"{:.0f}ba\"{}", std::max(10000.0, total),
+            total > 10000 ? "  -- lr_scheduler.total_steps; --until 10000ba ends where TorchTitan does" : ""),
+        0);
+  }
   const char* size =
       has_stages(mapper) ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (absent(size)) out.write(has_stages(mapper) ? "r.micro_batch = \"1sp\"" : "r.micro_batch = \"8sp\"", 0);

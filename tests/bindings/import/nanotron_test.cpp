@@ -88,6 +88,16 @@ TEST(Nanotron, ARunThatEndsWithinTheDecayIsAPartOfALongerOne) {
   EXPECT_CONTAINS(all_of(made.notes), "`tycho run FILE --until 1500ba` ends where Nanotron does");
 }
 
+TEST(Nanotron, SequencesMayBeLongerThanItsPositions) {
+  const auto with = [](const std::string& positions) {
+    std::string text = kUsual;
+    const std::string line = "    max_position_embeddings: " + positions + "\n";
+    return lua_or_refusal(text.insert(text.find("    hidden_size:"), line));
+  };
+  EXPECT_CONTAINS(with("64"), "max_seq_len = 128,  -- tokens.sequence_length, which is longer");
+  EXPECT_CONTAINS(with("4096"), "max_seq_len = 4096,");
+}
+
 TEST(Nanotron, RecomputedExpertsAreNoExperts) {
   std::string text = kUsual;
   const std::string made = lua_or_refusal(text.insert(text.find("  dp: "), "  moe_layer_recompute: false\n"));

@@ -88,6 +88,10 @@ TEST(Titan, ARunThatEndsBeforeItsScheduleIsAPartOfALongerOne) {
       "[lr_scheduler]\ntotal_steps = 500\n");
   EXPECT_CONTAINS(made.lua, "r.max_duration = \"500ba\"  -- lr_scheduler.total_steps");
   EXPECT_CONTAINS(made.notes.at(0), "`tycho run FILE --until 100ba` ends where TorchTitan does");
+  const std::string usual = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[lr_scheduler]\ntotal_steps = ";
+  EXPECT_CONTAINS(import_recipe("x.toml", usual + "20000\n").lua,
+                  "r.max_duration = \"20000ba\"  -- lr_scheduler");
+  EXPECT_CONTAINS(import_recipe("x.toml", usual + "500\n").lua, "r.max_duration = \"10000ba\"\n");
 }
 
 TEST(Titan, ABatchIsAsLargeAsThereAreRanks) {
