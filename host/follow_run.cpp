@@ -39,7 +39,7 @@ bool has_ended(const std::string& run_dir) {
     const Json record = Json::parse(line, nullptr, false);
     if (!record.is_object()) continue;  // the first one may be cut
     const std::string kind = record.value("kind", "");
-    if (kind == "run_end") ended = true;
+    if (kind == "run_end" || kind == kNotStarted) ended = true;
     if (kind == "run_start") ended = false;
   }
   return ended;

@@ -9,6 +9,7 @@
 #include "host/start/choose_mesh.h"
 #include "host/start/start_run.h"
 #include "host/verb.h"
+#include "trainer/base/secrets.h"
 #include "trainer/base/text/shell_words.h"
 #include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_folder/run_record.h"
@@ -43,19 +44,23 @@ std::vector<std::string> old_arguments(const RunRecord& record) {
   return {argv.begin() + 2, argv.end()};
 }
 
-/// Gives variables that the recipe read the values that it read; masked ones stay as they are now.
-void restore_environment(const Json& provenance) {
+/// Gives a variable the value that a run had, or none for null; a masked one stays as it is now.
+void restore_variable(const std::string& name, const Json& value) {
+  if (value.is_null())
+    unsetenv(name.c_str());
+  else if (value.is_string() && value.get<std::string>().find(kMasked) == std::string::npos)
+    setenv(name.c_str(), value.get<std::string>().c_str(), /*overwrite=*/1);
+}
+
+/// Of what the recipe read, and of the folders where its files were found: sources have the names that they
+/// got there.
+void restore_environment(const RunRecord& record) {
   constexpr std::string_view kKey = "env.";
-  for (const auto& [key, history] : provenance.items()) {
-    if (!key.starts_with(kKey)) continue;
-    const std::string name = key.substr(kKey.size());
-    const Json& value = history.at(0).at("value");
-    if (value.is_null()) {
-      unsetenv(name.c_str());
-    } else if (value.get<std::string>().find("***") == std::string::npos) {
-      setenv(name.c_str(), value.get<std::string>().c_str(), /*overwrite=*/1);
-    }
-  }
+  constexpr const char* kSearchPath = "TYCHO_PATH";
+  if (!record.environment.empty())
+    restore_variable(kSearchPath, record.environment.value(kSearchPath, Json()));
+  for (const auto& [key, history] : record.provenance.items())
+    if (key.starts_with(kKey)) restore_variable(key.substr(kKey.size()), history.at(0).at("value"));
 }
 
 /// The request that `tycho run` with these arguments would make, read from the sources alone.
@@ -111,7 +116,7 @@ int run_rerun(const Arguments& arguments) {
   }
   const bool may_choose = chooses_folder(arguments.words);
   const std::map<std::string, std::string> sources = read_run_sources(record);
-  restore_environment(record.provenance);
+  restore_environment(record);
   const bool trace = arguments.has("trace");
   RecipeRequest request = stored_request(argv, sources, trace);
   const InterruptLua interruptible;

@@ -2,6 +2,7 @@
 local native = require "tycho.native"
 local report = require "tycho.report"
 local site_of = require "tycho.site"
+local sources_of = require "tycho.sources"
 
 local M = {}
 
@@ -17,7 +18,8 @@ local function read_files(session, given)
   return files
 end
 
--- given: file, arguments, and files: source name -> place beside the file that asks. The recipe can only be read.
+-- given: file, arguments, search_path when the run had one, and files: source name -> place beside the file that asks.
+-- The recipe can only be read.
 function M.load(session, given)
   if type(given) ~= "table" or type(given.file) ~= "string" or type(given.files) ~= "table" then
     session:refuse("origin", "t.origin is written by Tycho into the recipe.lua of a run folder")
@@ -26,6 +28,7 @@ function M.load(session, given)
   for i, text in ipairs(given.arguments or {}) do arguments[i] = { argument = i + 1, text = text } end
   local made_by, made, text = require("tycho.session").run {
     file = given.file, files = read_files(session, given), only_files = true, arguments = arguments, schema = session.schema,
+    search_path = given.search_path,
     facts = session.facts, check_tree = function() return {} end, output = function() end,
   }
   if made_by:problem_count() > 0 or not made then
@@ -43,7 +46,10 @@ function M.lines(session, arguments)
   local out = { "\n-- Functions come from the files that the run was read from.\n",
     ("local from = t.origin {\n  file = %s,\n  arguments = {"):format(schema.literal(session.file)) }
   for i, one in ipairs(arguments) do out[#out + 1] = (i > 1 and ", " or " ") .. schema.literal(one.text) end
-  out[#out + 1] = #arguments > 0 and " },\n  files = {\n" or "},\n  files = {\n"
+  out[#out + 1] = #arguments > 0 and " },\n" or "},\n"
+  local search_path = sources_of.search_path(session)
+  if search_path ~= "" then out[#out + 1] = ("  search_path = %s,\n"):format(schema.literal(search_path)) end
+  out[#out + 1] = "  files = {\n"
   for _, name in ipairs(names) do
     out[#out + 1] = ("    [%s] = %s,\n"):format(schema.literal(name), schema.literal(places[name]))
   end

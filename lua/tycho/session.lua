@@ -142,6 +142,7 @@ local function new_session(options)
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
     kind = options.kind or "recipe", made_from = options.made_from or {}, on_finished = options.on_finished,
+    search_path = options.search_path,
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, ran = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
@@ -251,7 +252,8 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), files = { name = text }, only_files, made_from = { name = { file, text, lines } of
+-- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), files = { name = text }, only_files,
+-- search_path (instead of TYCHO_PATH), made_from = { name = { file, text, lines } of
 -- the file of another system that it was made of: line of the recipe -> { line, col, len } there or { argument } }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,

@@ -95,15 +95,18 @@ local function tidy(path)
   return (path:sub(1, 1) == "/" and "/" or "") .. table.concat(out, "/")
 end
 
+-- The folders where files are looked for last: those of the run that a session reads again, else TYCHO_PATH's.
+function M.search_path(session) return session.search_path or native.env("TYCHO_PATH") or "" end
+
 -- Where a file may be: beside the one that asks, under the working folder, in the folders of TYCHO_PATH.
-local function candidates(from, name)
+local function candidates(session, from, name)
   local relative = name:gsub("^%./", "")
   if not relative:find("/", 1, true) then relative = relative:gsub("%.lua$", ""):gsub("%.", "/") end
   relative = relative:gsub("%.lua$", "") .. ".lua"
   if relative:sub(1, 1) == "/" then return { relative } end
   local out = { tidy(folder_of(from) .. relative), tidy(relative) }
   if out[2] == out[1] then out[2] = nil end
-  for folder in (native.env("TYCHO_PATH") or ""):gmatch("[^:]+") do out[#out + 1] = tidy(folder .. "/" .. relative) end
+  for folder in M.search_path(session):gmatch("[^:]+") do out[#out + 1] = tidy(folder .. "/" .. relative) end
   return out
 end
 
@@ -130,7 +133,7 @@ function M.make_require(session)
     if name == "tycho" then return session.t end
     if type(name) ~= "string" then session:refuse("require", 'require expects a name: require "base.small"') end
     local from = site_of.caller(session.sites) or session.file
-    local places = candidates(from, name)
+    local places = candidates(session, from, name)
     for _, file in ipairs(places) do
       local text, message, absent = session.read_file(file)
       if text then return run_once(session, file, text, from) end

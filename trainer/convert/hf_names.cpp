@@ -10,13 +10,12 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regex.h"
+#include "trainer/base/text/line_list.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/convert/float_types.h"
 
 namespace tycho {
 namespace {
-
-constexpr size_t kMostProblems = 20;
 
 /// A parameter of an MPT that is saved unfused: Wqkv is Wq, Wk and Wv.
 constexpr std::array kUnfused = {"Wq.", "Wk.", "Wv."};
@@ -67,11 +66,8 @@ class Matcher {
     for (const HfParam& param : match_.params) check(param);
     problems_.insert(problems_.end(), left_over_.begin(), left_over_.end());
     if (problems_.empty()) return std::move(match_);
-    const size_t num_problems = problems_.size();
-    problems_.resize(std::min(num_problems, kMostProblems));
-    fail(ExitCode::kUnusable, "[convert] the weights of {} do not fit the model:\n  {}{}", folder_.path,
-         fmt::join(problems_, "\n  "),
-         num_problems > kMostProblems ? fmt::format("\n  and {} more", num_problems - kMostProblems) : "");
+    fail(ExitCode::kUnusable, "[convert] the weights of {} do not fit the model:{}", folder_.path,
+         line_list(problems_));
   }
 
  private:

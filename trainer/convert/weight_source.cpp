@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/line_list.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/convert/float_types.h"
 #include "trainer/convert/hf_folder.h"
@@ -96,21 +97,22 @@ ReadWeights merged_weights(const CheckpointReader& adapters, const ModelConfig& 
 }
 
 void check_weights(const CheckpointReader& checkpoint, const std::vector<UnitSpec>& units) {
-  std::string problems;
+  std::vector<std::string> problems;
   for (const UnitSpec& unit : units)
     for (const ParamSpec& spec : unit.params) {
       if (!checkpoint.has(spec.name)) {
-        problems += fmt::format("\n  {} is missing", spec.name);
+        problems.push_back(fmt::format("{} is missing", spec.name));
         continue;
       }
       const TensorBytes& found = checkpoint.describe(spec.name);
       if (found.shape != spec.shape || !is_float_dtype(found.dtype))
-        problems += fmt::format("\n  {}: wanted [{}], found {} [{}]", found.name, fmt::join(spec.shape, ", "),
-                                found.dtype, fmt::join(found.shape, ", "));
+        problems.push_back(fmt::format("{}: expected [{}], got {} [{}]", found.name,
+                                       fmt::join(spec.shape, ", "), found.dtype,
+                                       fmt::join(found.shape, ", ")));
     }
   if (!problems.empty())
     fail(ExitCode::kUnusable, "[convert] {} does not contain the model of its own recipe:{}",
-         checkpoint.info().path, problems);
+         checkpoint.info().path, line_list(problems));
 }
 
 void require_model(const CheckpointReader& checkpoint) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -19,7 +20,53 @@ class SinkReporter final : public Reporter {
   SinkReporter(std::unique_ptr<MetricSink> sink, std::string kind, int64_t attempt)
       : sink_(std::move(sink)), kind_(std::move(kind)), attempt_(attempt) {}
 
+  // Sinks of a run that was started before may make void what a checkpoint is older than. So they wait for a
+  // first number: a start that ends without one changes nothing.
   void run_start(const RunInfo& run) override {
+    waiting_ = run;
+    // An attempt before this one got nowhere that could be resumed from.
+    if (attempt_ > 1 && run.first_step == 0) resumed_from_ = 0;
+    if (attempt_ == 1) begin();
+  }
+  void step(const StepMetrics& metrics, bool record) override {
+    begin();
+    tell_failure();
+    if (record && sink_) sink_->step(metrics);
+  }
+  void metric(int64_t step, const std::string& name, double value) override {
+    begin();
+    tell_failure();
+    if (sink_) sink_->metric(step, name, value);
+  }
+  void event(const std::string& kind, const std::string&, const Json& facts) override {
+    if (!sink_) return;
+    if (kind == "resume") {
+      resumed_from_ = facts.at("step");
+      if (!waiting_) tell_resume();
+    }
+    if (kind != "histogram" && kind != "text") return;
+    begin();
+    if (!sink_) return;
+    if (kind == "histogram")
+      sink_->histogram(facts.at("step"),
+                       {facts.at("name"), facts.at("low"), facts.at("high"), facts.at("counts")});
+    if (kind == "text") sink_->text(facts.at("step"), {facts.at("name"), facts.at("text")});
+  }
+  void table(int64_t step, const NamedTable& table) override {
+    begin();
+    tell_failure();
+    if (sink_) sink_->table(step, table);
+  }
+  void finish(const std::string& reason) override {
+    if (waiting_) return;  // for a step that never came
+    tell_failure();
+    if (sink_) sink_->finish(reason);
+  }
+
+ private:
+  void begin() {
+    if (!waiting_) return;
+    const RunInfo run = *std::exchange(waiting_, std::nullopt);
     try {
       sink_->run_start(run);
     } catch (const std::exception& error) {
@@ -32,35 +79,14 @@ class SinkReporter final : public Reporter {
       sink_.reset();
       failure_ = own.what();
     }
-    // An attempt before this one got nowhere that could be resumed from.
-    if (sink_ && attempt_ > 1 && run.first_step == 0) sink_->resume(0);
-  }
-  void step(const StepMetrics& metrics, bool record) override {
-    tell_failure();
-    if (record && sink_) sink_->step(metrics);
-  }
-  void metric(int64_t step, const std::string& name, double value) override {
-    tell_failure();
-    if (sink_) sink_->metric(step, name, value);
-  }
-  void event(const std::string& kind, const std::string&, const Json& facts) override {
-    if (!sink_) return;
-    if (kind == "resume") sink_->resume(facts.at("step"));
-    if (kind == "histogram")
-      sink_->histogram(facts.at("step"),
-                       {facts.at("name"), facts.at("low"), facts.at("high"), facts.at("counts")});
-    if (kind == "text") sink_->text(facts.at("step"), {facts.at("name"), facts.at("text")});
-  }
-  void table(int64_t step, const NamedTable& table) override {
-    tell_failure();
-    if (sink_) sink_->table(step, table);
-  }
-  void finish(const std::string& reason) override {
-    tell_failure();
-    if (sink_) sink_->finish(reason);
+    tell_resume();
   }
 
- private:
+  void tell_resume() {
+    if (sink_ && resumed_from_) sink_->resume(*resumed_from_);
+    resumed_from_.reset();
+  }
+
   void tell_failure() {
     if (failure_.empty()) return;
     fail(ExitCode::kStorage,
@@ -73,6 +99,8 @@ class SinkReporter final : public Reporter {
   std::unique_ptr<MetricSink> sink_;  // null after it could not start
   std::string kind_;
   int64_t attempt_;
+  std::optional<RunInfo> waiting_;       // of a start whose first number is still to come
+  std::optional<int64_t> resumed_from_;  // a step that the sink was not told yet
   std::string failure_;  // of the start, until it was told
 };
 

@@ -20,8 +20,8 @@ namespace tycho {
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  /// Throws when it cannot work. On the first start of a run, that ends it before its first step; when a run
-  /// is started again, it goes on without the sink.
+  /// Throws when it cannot work. On the first start of a run, that ends it before its first step. When a run
+  /// is started again, this is called before its first number, and the run goes on without the sink.
   virtual void run_start(const RunInfo&) {}
   /// The run goes on from this step: numbers of later ones that an earlier attempt wrote are void.
   virtual void resume(int64_t /*step*/) {}

@@ -1,4 +1,6 @@
-// What happens in a run, in its folder: events.jsonl for programs, log.txt for people.
+// What happens in a run, in its folder: events.jsonl for programs, log.txt for people. Of a later start that ends
+// before its first step one line stays in each (kNotStarted), unless it has done something else, such as an
+// evaluation.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -28,6 +30,7 @@ class FileReporter : public Reporter {
 
   void run_start(const RunInfo& run) override {
     step_ = run.first_step;
+    first_step_ = run.first_step;
     total_steps_ = run.total_steps;
     write_event("run_start", "", facts_of(run));
     log(banner_lines(run));
@@ -35,16 +38,19 @@ class FileReporter : public Reporter {
 
   void step(const StepMetrics& m, bool record) override {
     step_ = m.step;
+    only_opened_ = false;
     if (record) log(step_line(m, total_steps_));
   }
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "resume") step_ = facts.at("step");
+    only_opened_ &= is_of_opening(kind);
     write_event(kind, text, facts);
     if (kind != "histogram") log(event_line(kind, text));  // one for each parameter, and a name alone
   }
 
   void table(int64_t step, const NamedTable& table) override {
+    only_opened_ = false;
     LineFile file(files_, run_dir_ + "/" + table.file);
     for (const Json& row : table.rows) {
       Json line = {{"step", step}};
@@ -54,11 +60,33 @@ class FileReporter : public Reporter {
   }
 
   void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
-    write_event("run_end", reason, failure ? Json{{"exit_code", static_cast<int>(*failure)}} : Json());
-    log(end_line(reason));
+    Json facts = failure ? Json{{"exit_code", static_cast<int>(*failure)}} : Json::object();
+    const char* kind = "run_end";
+    if (only_opened_ && (attempt_ > 1 || !first_step_) && take_back()) {
+      if (first_step_) facts["first_step"] = *first_step_;
+      kind = kNotStarted;
+    }
+    write_event(kind, reason, facts);
+    log(kind == kNotStarted ? event_line(kNotStarted, reason) : end_line(reason));
   }
 
  private:
+  /// What a start says before its first step, and that has no meaning if there is none.
+  static bool is_of_opening(const std::string& kind) {
+    return kind == "wait" || kind == "data" || kind == "resume" || kind == "warning";
+  }
+
+  /// The lines of this start. Where that cannot be, they stay.
+  bool take_back() {
+    try {
+      log_.take_back();
+      events_.take_back();
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
   static Json facts_of(const RunInfo& run) {
     return {{"run_name", run.run_name},
             {"device", run.device},
@@ -96,6 +124,8 @@ class FileReporter : public Reporter {
   FileOps& files_;
   int64_t attempt_;
   int64_t step_ = 0, total_steps_ = 0;
+  std::optional<int64_t> first_step_;  // none before run_start
+  bool only_opened_ = true;            // all that was written so far belongs to the opening of a run
   LineFile events_, log_;
 };
 

@@ -1,10 +1,17 @@
 // Lines that are written whole or marked as torn.
 #include "trainer/metrics/line_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
+#include "trainer/base/error.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -20,7 +27,14 @@ bool ends_in_torn_line(const std::string& path) {
 }  // namespace
 
 LineFile::LineFile(FileOps& files, const std::string& path)
-    : torn_(ends_in_torn_line(path)), file_(files.append(path)) {}
+    : path_(path),
+      began_torn_(ends_in_torn_line(path)),
+      torn_(began_torn_),
+      file_(files.append(path)) {
+  std::error_code not_a_file;  // a device, say
+  const std::uintmax_t size = std::filesystem::file_size(path, not_a_file);
+  begin_ = not_a_file ? 0 : static_cast<int64_t>(size);
+}
 
 void LineFile::write(std::string line) {
   line += '\n';
@@ -28,6 +42,16 @@ void LineFile::write(std::string line) {
   torn_ = true;
   file_->write(line.data(), line.size());
   torn_ = false;
+}
+
+void LineFile::take_back() {
+  file_->write("", 0);  // fails where the folder has another owner by now: these lines are the last that are ours
+  const int fd = ::open(path_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  const bool is_cut = fd >= 0 && ::ftruncate(fd, begin_) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!is_cut) fail(ExitCode::kStorage, "[files] cannot shorten {}: {}", path_, std::strerror(error));
+  torn_ = began_torn_;
 }
 
 int64_t next_attempt(const std::string& run_dir) {

@@ -14,6 +14,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/metrics/line_file.h"
 
 namespace tycho {
 namespace {
@@ -104,6 +105,7 @@ class FolderReader {
       if (const auto loss = number_in(record, "eval.loss"))
         eval_losses_.add(static_cast<int64_t>(number_in(record, "step").value_or(0)), 0, *loss);
     });
+    choose_start();
     for (const auto& [attempt, span] : spans_) run_.runtime_s += span.second - span.first;
     find_nodes();
   }
@@ -133,26 +135,47 @@ class FolderReader {
   }
 
  private:
+  /// One start of the run, as its events tell.
+  struct Start {
+    Json facts;  // of run_start
+    std::string end;
+    bool has_trained = false;
+  };
+
   void take_event(const Json& record) {
     see(record);
     const std::string kind = text_in(record, "kind");
+    if (kind == kNotStarted) return;
     const auto facts = record.find("facts");
-    if (kind == "run_end") run_.end = text_in(record, "text");
-    if (facts == record.end() || !facts->is_object()) return;
-    const auto count = [&](const char* key) {
-      return static_cast<int64_t>(number_in(*facts, key).value_or(0));
-    };
     if (kind == "run_start") {
-      run_.name = text_in(*facts, "run_name");
-      run_.device = text_in(*facts, "device");
-      run_.precision = text_in(*facts, "precision");
-      run_.num_ranks = std::max<int64_t>(1, count("num_ranks"));
-      run_.num_params = count("num_params");
-      run_.total_steps = count("total_steps");
       run_.num_attempts += 1;
-      run_.end.clear();
+      starts_.push_back({facts != record.end() && facts->is_object() ? *facts : Json::object(), "", false});
     }
-    if (kind == "checkpoint") run_.checkpoint_bytes = count("bytes");
+    if (starts_.empty()) return;
+    Start& start = starts_.back();
+    if (kind == "run_end") start.end = text_in(record, "text");
+    const double first_step = number_in(start.facts, "first_step").value_or(0);
+    start.has_trained |= kind != "run_start" && number_in(record, "step").value_or(0) > first_step;
+    if (kind == "checkpoint" && facts != record.end() && facts->is_object())
+      run_.checkpoint_bytes = static_cast<int64_t>(number_in(*facts, "bytes").value_or(0));
+    attempts_[static_cast<int64_t>(number_in(record, "attempt").value_or(0))] = starts_.size() - 1;
+  }
+
+  /// The newest that did a step speaks for the run; the newest of all where none did.
+  void choose_start() {
+    const auto trained =
+        std::find_if(starts_.rbegin(), starts_.rend(), [](const Start& start) { return start.has_trained; });
+    const Start& start = trained == starts_.rend() ? starts_.back() : *trained;
+    const auto count = [&](const char* key) {
+      return static_cast<int64_t>(number_in(start.facts, key).value_or(0));
+    };
+    run_.name = text_in(start.facts, "run_name");
+    run_.device = text_in(start.facts, "device");
+    run_.precision = text_in(start.facts, "precision");
+    run_.num_ranks = std::max<int64_t>(1, count("num_ranks"));
+    run_.num_params = count("num_params");
+    run_.total_steps = count("total_steps");
+    run_.end = start.end;
   }
 
   void take_metrics(const Json& record) {
@@ -170,6 +193,8 @@ class FolderReader {
     const auto loss = number_in(record, "loss");
     if (!loss) return;
     losses_.add(step, attempt, *loss);
+    if (const auto start = attempts_.find(attempt); start != attempts_.end())
+      starts_[start->second].has_trained = true;
     run_.step = step;
     run_.tokens = static_cast<int64_t>(number_in(record, "tokens").value_or(0));
     run_.memory_bytes =
@@ -212,6 +237,8 @@ class FolderReader {
   }
 
   RunSummary run_;
+  std::vector<Start> starts_;
+  std::map<int64_t, size_t> attempts_;  // number of an attempt -> its place in starts_
   std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
   Series losses_, eval_losses_, speeds_;
   std::map<std::string, double> accuracies_;

@@ -8,7 +8,8 @@
 
 namespace tycho {
 
-/// Numbers that the folder does not have are none or 0.
+/// Numbers that the folder does not have are none or 0. Facts of a start, and how it ended, are those of the
+/// newest start that did a step, or of the newest where none did.
 struct RunSummary {
   std::string folder, name, device, precision;
   std::optional<int64_t> num_nodes;  // as Slurm, torchrun or tycho launch said; none for a single rank that

@@ -28,6 +28,12 @@ Json number_json(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
+/// Why a run ended, on one line: errors have more of them.
+std::string end_text(const RunSummary& run) {
+  const std::string line = run.end.substr(0, run.end.find('\n'));
+  return line.empty() ? "not yet" : line;
+}
+
 struct Row {
   const RunSummary& run;
   const RunScaling& scaling;
@@ -67,7 +73,7 @@ const std::vector<Column>& all_columns() {
       {"loss", [](const Row& r) { return number_text(r.run.loss); }},
       {"eval loss", [](const Row& r) { return number_text(r.run.eval_loss); }},
       {"accuracy", [](const Row& r) { return number_text(r.run.accuracy); }},
-      {"ended", [](const Row& r) { return printable(r.run.end.empty() ? "not yet" : r.run.end, true); }}};
+      {"ended", [](const Row& r) { return printable(end_text(r.run), true); }}};
   return kColumns;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/line_list.h"
 
 namespace tycho {
 namespace {
@@ -122,8 +123,6 @@ std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor&
 
 namespace {
 
-constexpr size_t kShownMisfits = 12;
-
 // What keeps `state` from being filled, one line for each tensor.
 std::vector<std::string> misfits(const CheckpointReader& reader, const FlatState& state) {
   std::vector<std::string> lines;
@@ -133,7 +132,7 @@ std::vector<std::string> misfits(const CheckpointReader& reader, const FlatState
       lines.push_back(fmt::format("{} is missing", name));
     } else if (const auto found = reader.describe(name);
                found.shape != e.spec->whole_shape() || found.dtype != "F32") {
-      lines.push_back(fmt::format("{}: wanted F32 [{}], found {} [{}]", found.name,
+      lines.push_back(fmt::format("{}: expected F32 [{}], got {} [{}]", found.name,
                                   fmt::join(e.spec->whole_shape(), ", "), found.dtype,
                                   fmt::join(found.shape, ", ")));
     }
@@ -169,12 +168,10 @@ void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ra
                                     : !of_optimizer.empty() ? of_optimizer
                                                             : of_average;
   const char* part = !of_weights.empty() ? "model" : !of_optimizer.empty() ? "optimizer" : "ema";
-  const size_t more = lines.size() > kShownMisfits ? lines.size() - kShownMisfits : 0;
-  lines.resize(lines.size() - more);
   fail(ExitCode::kUnusable,
-       "[checkpoint] {} does not fit the recipe's {}:\n  {}{}\nUse the recipe that it was made with, or "
-       "another run_name",
-       path, part, fmt::join(lines, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : "");
+       "[checkpoint] {} does not fit the recipe's {}:{}\nUse the recipe that it was made with, or another "
+       "run_name",
+       path, part, line_list(lines));
 }
 
 namespace {

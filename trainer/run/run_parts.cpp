@@ -3,6 +3,8 @@
 #include "trainer/run/run_parts.h"
 
 #include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
@@ -69,14 +71,56 @@ void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Repo
   run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display), *run.files);
 }
 
-/// Leaves the folder of a finished run as it is: this start trains nothing.
+/// Writes the record of a start when it has done a step, before anything else is written of that. It fails as
+/// other reporters do: with a warning, and it tries again after the next step.
+class RecordAtFirstStep final : public Reporter {
+ public:
+  explicit RecordAtFirstStep(std::function<void()> write) : write_(std::move(write)) {}
+  void step(const StepMetrics&, bool) override {
+    if (!write_) return;
+    write_();
+    write_ = nullptr;
+  }
+
+ private:
+  std::function<void()> write_;
+};
+
+/// The record of a first start is written at once. That of a later one takes its place when a step is done: a
+/// start that ends before, or a finished run that is started again, leaves the record of what was trained.
 void record_start(RunParts& run, const RunRequest& request, const std::string& run_dir,
                   const std::vector<CheckpointInfo>& candidates) {
   if (run.world->rank() != 0) return;
   const bool is_finished = !candidates.empty() && candidates.front().step >= run.facts.run.total_steps;
   if (!is_finished && !request.force) require_progress(run_dir, run.facts.run.first_step);
-  if (!is_finished || !holds_record(run_dir))
-    write_run_folder(*run.files, run_dir, request, run_versions(run.device, run.config.precision));
+  auto write = [&files = *run.files, run_dir, request,
+                versions = run_versions(run.device, run.config.precision)] {
+    write_run_folder(files, run_dir, request, versions);
+  };
+  if (!holds_record(run_dir)) return write();
+  std::vector<std::unique_ptr<Reporter>> reporters;
+  reporters.push_back(std::make_unique<RecordAtFirstStep>(std::move(write)));
+  reporters.push_back(std::move(run.reporter));
+  run.reporter = make_tee(std::move(reporters));
+}
+
+/// Leaves a line in the folder of a run of a start that ends before it is announced there: none if another
+/// process owns the folder.
+void note_refusal(RunParts& run, const std::string& run_dir, const Error& error) {
+  if (run.world->rank() != 0 || !holds_record(run_dir)) return;
+  try {
+    if (!run.files) {
+      run.lock = std::make_unique<RunLock>(
+          real_files(), run_dir, RunLock::kStale_s,
+          [](const std::string& owner) { fail(ExitCode::kFolderOwned, "{}", owner); });
+      run.files.emplace(real_files(), *run.lock);
+    }
+    std::vector<std::unique_ptr<Reporter>> record;
+    record.push_back(make_file_reporter(run_dir, *run.files));
+    make_tee(std::move(record))->run_end(std::string("failed: ") + error.what(), error.code());
+  } catch (const Error&) {
+    // The start ends with its own error, which says more.
+  }
 }
 
 /// Rank 0 keeps the checkpoints; every rank writes its part of one.
@@ -143,24 +187,34 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   const InPhase phase("opening the run");
   require_same_recipe(*run.world, request);
   const std::string run_dir = run_folder_path(run.config);
-  together(*run.world, [&] { with_own_errors([&] { look_around(run, request, run_dir); }); });
+  try {
+    together(*run.world, [&] { with_own_errors([&] { look_around(run, request, run_dir); }); });
+  } catch (const std::exception& error) {
+    note_refusal(run, run_dir, as_error(error));
+    throw;
+  }
   require_one_route(run.config, run.device, *run.world);
   run.world = with_device(std::move(run.world), run.device, sum_order(run.config));
   run.mesh.emplace(mesh_shape(run.config.parallel, run.world->size()), *run.world);
   together(*run.world, [&] { take_folder(run, run_dir, std::move(display)); });
-  const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);
-  if (!candidates.empty()) run.facts.run.first_step = candidates.front().step;
-  together(*run.world, [&] { record_start(run, request, run_dir, candidates); });
-  run.world->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
-  run.reporter->run_start(run.facts.run);
-  report_chats(run.config, run.chats, candidates, *run.reporter);
-  report_orders(run.config, run.facts.run.num_samples, *run.reporter);
-  report_texts(run.texts, *run.reporter);
+  bool is_announced = false;
   try {
+    const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);
+    if (!candidates.empty()) run.facts.run.first_step = candidates.front().step;
+    together(*run.world, [&] { record_start(run, request, run_dir, candidates); });
+    run.world->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
+    run.reporter->run_start(run.facts.run);
+    is_announced = true;
+    report_chats(run.config, run.chats, candidates, *run.reporter);
+    report_orders(run.config, run.facts.run.num_samples, *run.reporter);
+    report_texts(run.texts, *run.reporter);
     with_own_errors([&] { make_trainer(run, request, candidates, session); });
   } catch (const std::exception& error) {
     const Error own = as_error(error);
-    run.reporter->run_end(std::string("failed: ") + own.what(), own.code());
+    if (is_announced)
+      run.reporter->run_end(std::string("failed: ") + own.what(), own.code());
+    else
+      note_refusal(run, run_dir, own);
     if (run.callbacks != nullptr) run.callbacks->set_session(nullptr);
     throw;
   }

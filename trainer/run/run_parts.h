@@ -59,7 +59,7 @@ RunParts meet_ranks(const RunRequest& request, const std::atomic<int>& stop, con
 
 /// Makes the other parts: checks everything that can be wrong before the run folder is touched, takes the
 /// folder, and makes the trainer with first or resumed weights. `session`: what the callbacks see.
-/// Collective. Throws Error; the run folder then says how the run ended, if it was taken.
+/// Collective. Throws Error; the folder of a run then has a line that says so, if nobody else owns it.
 void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter> display,
               TrainingSession& session);
 

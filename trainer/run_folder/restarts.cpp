@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
+#include "trainer/metrics/line_file.h"
 
 namespace tycho {
 namespace {
@@ -39,17 +40,24 @@ int64_t fruitless_starts(const std::string& run_dir, int64_t first_step) {
     if (start) count = start->first_step == first_step && has_died(*start) ? count + 1 : 0;
   };
   for (std::string line; std::getline(events, line);) {
-    // Most lines are neither; the last one may be half written.
-    if (line.find("\"run_start\"") == std::string::npos && line.find("\"run_end\"") == std::string::npos)
+    // Most lines are none of these; the last one may be half written.
+    if (line.find("\"run_start\"") == std::string::npos && line.find("\"run_end\"") == std::string::npos &&
+        line.find(kNotStarted) == std::string::npos)
       continue;
     const Json event = Json::parse(line, nullptr, false);
     if (!event.is_object()) continue;
     const auto facts = event.find("facts");
     const Json known = facts != event.end() && facts->is_object() ? *facts : Json::object();
-    if (event.value("kind", "") == "run_start") {
+    const std::string kind = event.value("kind", "");
+    if (kind == kNotStarted) {
+      const std::optional<int64_t> failure = integer_at(known, "exit_code");
+      if (failure == static_cast<int64_t>(ExitCode::kNoProgress)) continue;  // what this count is for
+      close();
+      start = Start{integer_at(known, "first_step").value_or(-1), /*has_ended=*/true, failure};
+    } else if (kind == "run_start") {
       close();
       start = Start{.first_step = integer_at(known, "first_step").value_or(-1)};
-    } else if (event.value("kind", "") == "run_end" && start) {
+    } else if (kind == "run_end" && start) {
       start->has_ended = true;
       start->failure = integer_at(known, "exit_code");
     }

@@ -1,6 +1,8 @@
 // Reads records of run folders.
 #include "trainer/run_folder/run_record.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -32,6 +34,9 @@ RunRecord read_run_record(const std::string& run_dir) {
   const auto read = [&](const char* name) { return read_file(record.folder + "/" + name); };
   record.config = parse_json(read("recipe.json"), record.folder + "/recipe.json");
   record.provenance = parse_json(read("provenance.json"), record.folder + "/provenance.json");
+  const std::string environment = record.folder + "/env.json";
+  record.environment = ::access(environment.c_str(), R_OK) == 0 ? parse_json(read("env.json"), environment)
+                                                                : Json::object();
   record.argv = split_shell_line(read("argv.txt"));
   return record;
 }

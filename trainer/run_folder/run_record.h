@@ -13,6 +13,7 @@ struct RunRecord {
   std::string folder;             // the run folder, or an attempt-<n> in it
   Json config;                    // recipe.json
   Json provenance;                // provenance.json
+  Json environment;               // env.json; {} for people who may not read it
   std::vector<std::string> argv;  // argv.txt; secrets are masked
 };
 

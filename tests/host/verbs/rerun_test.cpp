@@ -70,6 +70,26 @@ TEST_F(RerunTest, RunsAYamlAgain) {
   EXPECT_CONTAINS(here("tycho diff runs/small-4 runs/small-4-2").output, "seq_len");
 }
 
+// A recipe that requires a file of a folder in TYCHO_PATH; its callback is a function from there.
+TEST_F(RerunTest, FindsFilesOfTychoPathInAnotherShell) {
+  fs::create_directories(folder_ / "far/team");
+  write("return { lr = 7e-4, look = function(s) end }\n", "far/team/rates.lua");
+  write(
+      "local t = require \"tycho\"\nlocal rates = require \"team.rates\"\n"
+      "local r = require \"base\" :extend \"x\"\nr.optimizer.lr = rates.lr\n"
+      "r.callbacks.look = t.observe { batch_end = rates.look }\nreturn r\n");
+  const Outcome first = run("run x.lua", "TYCHO_PATH=far");
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_CONTAINS(run("check x.lua").output, "no recipe file \"team.rates\"");
+  fs::remove_all(folder_ / "far");
+  const Outcome again = run("rerun runs/x", "TYCHO_PATH=elsewhere");
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(here("tycho diff runs/x runs/x-2").output.find("optimizer.lr"), std::string::npos);
+  EXPECT_EQ(run("rerun runs/x-2").code, 0) << "its record has the folders, too";
+  const Outcome resolved = here("tycho check runs/x/recipe.lua");
+  EXPECT_EQ(resolved.code, 0) << resolved.output;
+}
+
 TEST_F(RerunTest, NamesFoldersThatAreNotRuns) {
   EXPECT_EQ(run("rerun").code, 2);
   EXPECT_CONTAINS(run("rerun bin").output, "bin is not a run folder");

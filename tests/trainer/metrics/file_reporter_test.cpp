@@ -120,6 +120,33 @@ TEST(FileReporterTest, RecordsEventsWithTheirStepAndFacts) {
   EXPECT_FALSE(events[2].contains("facts"));
 }
 
+TEST(FileReporterTest, KeepsOneLineOfALaterStartThatEndsBeforeItsFirstStep) {
+  TempDir dir;
+  train(dir.path(), 0, 3);
+  const std::string events = text_of(dir / "events.jsonl"), log = text_of(dir / "log.txt");
+  {
+    const auto reporter = make_file_reporter(dir.path());
+    RunInfo run = some_run();
+    run.first_step = 3;
+    reporter->run_start(run);
+    reporter->event("resume", "resumed from step 3", {{"step", 3}});
+    reporter->run_end("failed: no\nweights", ExitCode::kUnusable);
+  }
+  EXPECT_EQ(text_of(dir / "events.jsonl").rfind(events, 0), 0U);
+  EXPECT_EQ(text_of(dir / "log.txt").rfind(log, 0), 0U);
+  ASSERT_EQ(lines_of(text_of(dir / "log.txt")).size(), lines_of(log).size() + 1);
+  ASSERT_EQ(records_of(dir / "events.jsonl").size(), lines_of(events).size() + 1);
+  const Json left = records_of(dir / "events.jsonl").back();
+  EXPECT_EQ(left["kind"], "not_started");
+  EXPECT_EQ(left["facts"], (Json{{"first_step", 3}, {"exit_code", 12}}));
+  const auto reporter = make_file_reporter(dir.path());
+  reporter->run_start(some_run());
+  reporter->event("eval", "loss 2.5", {{"loss", 2.5}});
+  reporter->run_end("closed", {});
+  EXPECT_EQ(records_of(dir / "events.jsonl").back()["kind"], "run_end") << "an evaluation is a result";
+  EXPECT_EQ(records_of(dir / "events.jsonl").size(), lines_of(events).size() + 4);
+}
+
 TEST(FileReporterTest, WritesTablesIntoTheirFileAndWarnsWhereItCannot) {
   TempDir dir;
   const NamedTable table = {

@@ -46,6 +46,30 @@ TEST(RunSummary, AddsUpAttemptsAndForgetsStepsThatWereLost) {
   EXPECT_EQ(run.end, "");
 }
 
+TEST(RunSummary, IsOfTheLastStartThatTrained) {
+  RunFolders runs;
+  runs.add_run("a", 1, 1, 100);
+  const auto later = [&](const char* kind, const std::string& text) {
+    runs.add("a", "events.jsonl", {{"time", 2000}, {"attempt", 2}, {"step", 8}, {"kind", kind}, {"text", text}});
+  };
+  later("not_started", "failed: [checkpoint] does not fit");
+  EXPECT_EQ(summarize_run(runs / "a").end, "done");
+  EXPECT_DOUBLE_EQ(summarize_run(runs / "a").runtime_s, 8);
+  // Starts that failed before their first step, as folders from before that kind have them.
+  runs.add("a", "events.jsonl",
+           {{"time", 3000},
+            {"attempt", 3},
+            {"step", 8},
+            {"kind", "run_start"},
+            {"facts", {{"run_name", "b"}, {"num_params", 7}, {"first_step", 8}}}});
+  runs.add("a", "events.jsonl",
+           {{"time", 3000}, {"attempt", 3}, {"step", 8}, {"kind", "run_end"}, {"text", "failed: other"}});
+  const RunSummary run = summarize_run(runs / "a");
+  EXPECT_EQ(run.end, "done");
+  EXPECT_EQ(run.name, "a");
+  EXPECT_EQ(run.num_params, 1000);
+}
+
 TEST(RunSummary, TakesAccuracyFromEvaluationsByExamples) {
   RunFolders runs;
   runs.add_run("a", 1, 1, 100);

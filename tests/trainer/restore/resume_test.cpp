@@ -241,7 +241,7 @@ TEST_F(LoadNewestTest, ACheckpointOfAnotherModelIsRefusedAtOnceAndNotSteppedOver
   Model model(at::kFloat);
   const Error error = load_error(model);
   EXPECT_EQ(error.code(), ExitCode::kUnusable);
-  EXPECT_NE(std::string(error.what()).find("first.a: wanted F32 [900, 700], found F32 [901, 700]"),
+  EXPECT_NE(std::string(error.what()).find("first.a: expected F32 [900, 700], got F32 [901, 700]"),
             std::string::npos)
       << error.what();
   EXPECT_TRUE(events_.lines.empty());

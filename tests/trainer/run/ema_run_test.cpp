@@ -324,7 +324,7 @@ TEST_F(EmaRun, OfAnotherShapeIsNamedByWhoeverReadsIt) {
                                       .recipe = whole.manifest.at("recipe")},
                                      changed)
                                .path;
-  const std::string misfit = "ema.model.norm.weight: wanted F32 [32], found F32 [2, 16]";
+  const std::string misfit = "ema.model.norm.weight: expected F32 [32], got F32 [2, 16]";
   expect_contains(message_of(ExitCode::kUnusable, [&] { loss_of(path, CheckpointWeights::kAverage); }),
                   misfit);
   EXPECT_TRUE(std::isfinite(loss_of(path, CheckpointWeights::kTrained)));

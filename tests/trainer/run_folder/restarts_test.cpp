@@ -7,6 +7,7 @@
 
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 namespace {
@@ -41,6 +42,15 @@ TEST(FruitlessStarts, EndWhereSomebodyHasLooked) {
   EXPECT_EQ(count_of(start(4) + start(4) + failure(14) + start(4)), 1) << "a permanent error";
   EXPECT_EQ(count_of(start(4) + start(4) + failure(130)), 0) << "Ctrl-C";
   EXPECT_EQ(count_of(start(4) + kDone + start(4)), 1) << "a signal, or the end";
+}
+
+TEST(FruitlessStarts, AreAlsoThoseOfWhichOneLineIsLeft) {
+  const auto not_started = [](int code, int step) {
+    return Json{{"kind", "not_started"}, {"facts", {{"first_step", step}, {"exit_code", code}}}}.dump() + "\n";
+  };
+  EXPECT_EQ(count_of(start(4) + not_started(143, 4)), 2);
+  EXPECT_EQ(count_of(start(4) + not_started(12, 4)), 0) << "somebody asked for something else";
+  EXPECT_EQ(count_of(start(4) + start(4) + start(4) + not_started(93, 4)), 3) << "what the count refused";
 }
 
 TEST(FruitlessStarts, IgnoreWhatTheyCannotRead) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/trainer/base/temp_dir.h"
@@ -37,7 +38,15 @@ TEST(RunRecord, GivesBackWhatWasAsked) {
   const RunRecord record = read_run_record(dir / "r");
   EXPECT_EQ(record.config.at("seed"), 1);
   EXPECT_EQ(record.argv, asked.argv);
+  EXPECT_EQ(record.environment, recorded_environment());
   EXPECT_EQ(read_run_sources(record), asked.sources);
+}
+
+TEST(RunRecord, GoesWithoutTheEnvironmentThatOnlyItsOwnerReads) {
+  const TempDir dir;
+  write_run_folder(real_files(), dir / "r", request(1), Json::object());
+  std::filesystem::remove(dir / "r/env.json");
+  EXPECT_EQ(read_run_record(dir / "r").environment, Json::object());
 }
 
 TEST(RunRecord, IsTheNewestAttempt) {
