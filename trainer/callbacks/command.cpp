@@ -194,13 +194,22 @@ void Controls::expire(int64_t steps_done) {
                 [&](const LrWindow& window) { return window.until && *window.until <= steps_done; });
 }
 
+void Controls::follow_clock(int64_t step, double share) {
+  for (LrWindow& window : lr_windows)
+    if (window.until && !window.counts_steps)
+      window.until = step + std::llround(static_cast<double>(*window.until - step) * share);
+}
+
 Json Controls::to_json() const {
   if (*this == Controls()) return nullptr;
   Json json = Json::object();
   if (lr) json["lr"] = *lr;
   if (!lr_by.empty()) json["lr_by"] = lr_by;
-  for (const LrWindow& window : lr_windows)
-    json["lr_windows"].push_back({{"factor", window.factor}, {"until", or_null(window.until)}});
+  for (const LrWindow& window : lr_windows) {
+    Json one = {{"factor", window.factor}, {"until", or_null(window.until)}};
+    if (!window.counts_steps) one["counts_steps"] = false;
+    json["lr_windows"].push_back(std::move(one));
+  }
   if (betas) json["betas"] = *betas;
   if (weight_decay) json["weight_decay"] = *weight_decay;
   if (clip_norm) json["clip_norm"] = *clip_norm;
@@ -225,7 +234,8 @@ Controls read_controls(const Json& json) {
         const Json& until = window.at("until");
         controls.lr_windows.push_back(
             {window.at("factor"),
-             until.is_null() ? std::nullopt : std::optional<int64_t>(until.get<int64_t>())});
+             until.is_null() ? std::nullopt : std::optional<int64_t>(until.get<int64_t>()),
+             window.value("counts_steps", true)});
       }
     } else if (key == "betas") {
       controls.betas = {value.at(0).get<double>(), value.at(1).get<double>()};

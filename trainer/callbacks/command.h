@@ -46,12 +46,16 @@ Json command_json(const Command& command);
 /// Checks like make_command.
 Command command_from_json(const Json& json);
 
+/// The fact of an event that says which command of an earlier start has ended, by name: its key was changed.
+inline constexpr const char* kEndedCommand = "ended_command";
+
 /// What commands changed for longer than a step: kept in every checkpoint, so that a resumed run has the same
 /// values.
 struct Controls {
   struct LrWindow {
     double factor = 1;
     std::optional<int64_t> until;  // steps done; none: to the end
+    bool counts_steps = true;      // false: its length was given in tokens, samples or epochs
     bool operator==(const LrWindow&) const = default;
   };
   std::optional<double> lr;  // instead of the schedule's
@@ -68,6 +72,9 @@ struct Controls {
   /// The learning rate of the optimizer step that follows `steps_done` steps, when the schedule says
   /// `scheduled`.
   double lr_of(double scheduled, int64_t steps_done) const;
+  /// After `step` steps each step becomes 1 / `share` of what it was: what was given in tokens or samples
+  /// takes `share` times as many.
+  void follow_clock(int64_t step, double share);
   /// Forgets windows that are over.
   void expire(int64_t steps_done);
 

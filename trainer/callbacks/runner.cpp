@@ -56,21 +56,28 @@ CallbackRunner::CallbackRunner(std::vector<Callback> callbacks, RunnerContext co
     known_[callback.name] = callback.options.on_error.value_or(OnError::kDisable);
     explicit_policy_[callback.name] = callback.options.on_error.has_value();
     if (!runs_here(callback, context_)) continue;
-    const CallbackOptions& options = callback.options;
-    Slot slot;
-    const bool moments_only = !options.every && !options.at.empty();
-    slot.every = options.every ? std::max(1.0, context_.in_steps(*options.every)) : moments_only ? 0.0 : 1.0;
-    slot.from = options.from ? context_.in_steps(*options.from) : 0;
-    slot.until =
-        options.until_ ? context_.in_steps(*options.until_) : std::numeric_limits<double>::infinity();
-    for (const Duration& moment : options.at) slot.at.push_back(std::ceil(context_.in_steps(moment)));
-    slot.callback = std::move(callback);
-    callbacks_.push_back(std::move(slot));
+    callbacks_.emplace_back().callback = std::move(callback);
   }
+  follow_clock();
   std::sort(callbacks_.begin(), callbacks_.end(), [](const Slot& a, const Slot& b) {
     return std::pair(a.callback.options.order, a.callback.name) <
            std::pair(b.callback.options.order, b.callback.name);
   });
+}
+
+void CallbackRunner::follow_clock() {
+  const auto lead = [&](const Duration& length) { return context_.lead ? context_.lead(length.unit) : 0.0; };
+  const auto step_at = [&](const Duration& moment) { return context_.in_steps(moment) - lead(moment); };
+  for (Slot& slot : callbacks_) {
+    const CallbackOptions& options = slot.callback.options;
+    const bool moments_only = !options.every && !options.at.empty();
+    slot.every = options.every ? std::max(1.0, context_.in_steps(*options.every)) : moments_only ? 0.0 : 1.0;
+    slot.lead = options.every ? lead(*options.every) : 0;
+    slot.from = options.from ? step_at(*options.from) : 0;
+    slot.until = options.until_ ? step_at(*options.until_) : std::numeric_limits<double>::infinity();
+    slot.at.clear();
+    for (const Duration& moment : options.at) slot.at.push_back(std::ceil(step_at(moment)));
+  }
 }
 
 bool CallbackRunner::due(const Slot& slot, Event event, int64_t step) const {
@@ -79,7 +86,8 @@ bool CallbackRunner::due(const Slot& slot, Event event, int64_t step) const {
   const auto now = static_cast<double>(step);
   if (now < slot.from || now > slot.until) return false;
   if (!kEvents[index_of(event)].of_step) return true;
-  if (slot.every > 0 && std::floor(now / slot.every) > std::floor((now - 1) / slot.every)) return true;
+  const double clock = now + slot.lead;
+  if (slot.every > 0 && std::floor(clock / slot.every) > std::floor((clock - 1) / slot.every)) return true;
   return std::find(slot.at.begin(), slot.at.end(), now) != slot.at.end();
 }
 

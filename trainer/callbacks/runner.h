@@ -34,6 +34,8 @@ struct RunnerContext {
   GatherTexts gather;
   Dist* dist = nullptr;
   std::function<double(const Duration&)> in_steps;  // a duration of the recipe as steps
+  /// clock_lead of a unit; null: none has one.
+  std::function<double(DurationUnit)> lead = {};
 };
 
 /// Owned by the trainer's thread.
@@ -42,6 +44,8 @@ class CallbackRunner {
   /// Leaves out what this rank does not run; all ranks know the names of all.
   CallbackRunner(std::vector<Callback> callbacks, RunnerContext context);
 
+  /// Asks the context again when each callback is due.
+  void follow_clock();
   bool empty() const { return callbacks_.empty(); }
   /// The kind of the callback that is running now; none between calls.
   std::optional<CallbackKind> running() const { return running_; }
@@ -69,7 +73,7 @@ class CallbackRunner {
  private:
   struct Slot {
     Callback callback;
-    double every = 1, from = 0, until = 0;
+    double every = 1, lead = 0, from = 0, until = 0;  // lead: of the unit of `every`
     std::vector<double> at;
     int64_t calls = 0;
     double total_s = 0, longest_s = 0;

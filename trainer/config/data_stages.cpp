@@ -4,16 +4,17 @@
 namespace tycho {
 namespace {
 
-int64_t first_step(const TrainConfig& config, const DataStageConfig& stage, int64_t total_steps) {
-  return whole_steps(in_steps(stage.start, config, total_steps, 0));
+int64_t first_step(const TrainConfig& config, const DataStageConfig& stage, int64_t total_steps,
+                   const RunClock& clock = {}) {
+  return whole_steps(step_at(stage.start, config, total_steps, 0, clock));
 }
 
 }  // namespace
 
-int64_t stage_at(const TrainConfig& config, int64_t steps_done, int64_t total_steps) {
+int64_t stage_at(const TrainConfig& config, int64_t steps_done, int64_t total_steps, const RunClock& clock) {
   int64_t stage = 0;
   for (const DataStageConfig& next : config.data_stages) {
-    if (first_step(config, next, total_steps) > steps_done) break;
+    if (first_step(config, next, total_steps, clock) > steps_done) break;
     ++stage;
   }
   return stage;

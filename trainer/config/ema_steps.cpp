@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_samples) {
+EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
+                   const RunClock& clock) {
   const EmaConfig& ema = config.ema;
   const auto steps = [&](const Duration& length) {
     return in_steps(length, config, total_steps, num_samples);
@@ -14,7 +15,9 @@ EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_s
   EmaSteps result;
   result.every = std::max(1.0, steps(ema.every));
   result.decay = ema.decay ? *ema.decay : std::exp2(-result.every / steps(*ema.half_life));
-  result.start = std::max<int64_t>(1, whole_steps(steps(ema.start)));
+  const double start = step_at(ema.start, config, total_steps, num_samples, clock);
+  result.start = std::max<int64_t>(1, whole_steps(std::max(0.0, start)));
+  result.lead = clock_lead(ema.every.unit, config, clock);
   return result;
 }
 

@@ -10,6 +10,26 @@
 namespace tycho {
 namespace {
 
+/// The unit in which a schedule's own course is given; its warm-up has one of its own.
+DurationUnit course_unit(const TrainConfig& config) {
+  return std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.t_max; })
+          return kind.t_max.unit;
+        else if constexpr (requires { kind.t_0; })
+          return kind.t_0.unit;
+        else if constexpr (requires { kind.step_size; })
+          return kind.step_size.unit;
+        else if constexpr (requires { kind.decay_period; })
+          return kind.decay_period.unit;
+        else if constexpr (requires { kind.milestones; })
+          return kind.milestones.empty() ? DurationUnit::kFraction : kind.milestones.front().unit;
+        else
+          return DurationUnit::kFraction;
+      },
+      config.scheduler.value);
+}
+
 const WarmupConfig& warmup_of(const SchedulerConfig& config) {
   return std::visit([](const auto& kind) -> const WarmupConfig& { return kind; }, config.value);
 }
@@ -22,6 +42,20 @@ bool is_composer(const SchedulerConfig& config) {
 struct Lengths {
   const TrainConfig& config;
   int64_t total_steps, num_samples;
+  RunClock clock = {};
+  DurationUnit unit = DurationUnit::kBatch;  // whose clock the schedule follows
+
+  double lead(DurationUnit of) const { return clock_lead(of, config, clock); }
+
+  /// A place on the clock of the schedule, from the place on another unit's: both are in steps of the present
+  /// size, and what lies before the clock's start is spread evenly over the steps there.
+  double place(const Duration& length, double at) const {
+    const double own = lead(length.unit), main = lead(unit);
+    if (own == main) return at;
+    const auto start = static_cast<double>(clock.step);
+    const double step = at - own >= start ? at - own : at * start / (start + own);
+    return step >= start ? step + main : step * (start + main) / start;
+  }
 
   double steps(const Duration& length) const { return in_steps(length, config, total_steps, num_samples); }
 
@@ -66,6 +100,7 @@ std::vector<double> restarts_of(const Lengths& lengths, const CosineRestartsConf
     end += length;
     ends.push_back(end * unit_steps);
   }
+  for (double& one : ends) one = lengths.place(config.t_0, one);
   return ends;
 }
 
@@ -78,6 +113,8 @@ Schedule with_lengths(const Lengths& lengths) {
   // Composer uses the unscaled length to decide whether warm-up is over, and the scaled one for its progress.
   schedule.warmup = is_composer(scheduler) ? lengths.whole(common.t_warmup, 1.0) : schedule.warmup_length;
   if (scheduler.is<InvSqrtConfig>() && is_composer(scheduler)) schedule.warmup_length = schedule.warmup;
+  schedule.warmup = lengths.place(common.t_warmup, schedule.warmup);
+  schedule.warmup_lead = lengths.lead(common.t_warmup.unit), schedule.lead = lengths.lead(lengths.unit);
   schedule.t_max = static_cast<double>(lengths.total_steps);
   std::visit(
       [&](const auto& kind) {
@@ -92,7 +129,7 @@ Schedule with_lengths(const Lengths& lengths) {
         if constexpr (requires { kind.t_0; }) schedule.restarts = restarts_of(lengths, kind);
         if constexpr (requires { kind.milestones; })
           for (const Duration& milestone : kind.milestones)
-            schedule.milestones.push_back(lengths.whole(milestone, ratio));
+            schedule.milestones.push_back(lengths.place(milestone, lengths.whole(milestone, ratio)));
       },
       scheduler.value);
   return schedule;
@@ -274,19 +311,23 @@ std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t 
   return problems;
 }
 
-Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples) {
+Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
+                       const RunClock& clock) {
   const std::vector<ConfigProblem> problems = schedule_problems(config, total_steps, num_samples);
   if (!problems.empty())
     fail(ExitCode::kRecipe, "[scheduler] {}: {}", problems.front().path, problems.front().message);
-  return with_lengths({config, total_steps, num_samples});
+  return with_lengths({config, total_steps, num_samples, clock, course_unit(config)});
 }
 
 double schedule_factor(const Schedule& schedule, int64_t steps_done) {
   const auto s = static_cast<double>(steps_done);
   const ScheduleCompat compat = warmup_of(schedule.config).compat;
-  const double t = compat == ScheduleCompat::kComposer ? std::max(0.0, s - 1.0) : s;
+  const auto time = [&](double lead) {
+    return compat == ScheduleCompat::kComposer ? std::max(0.0, s + lead - 1.0) : s + lead;
+  };
+  const double t = time(schedule.lead);
   if (t >= schedule.warmup) return std::visit(AfterWarmup{schedule, t}, schedule.config.value);
-  const double in_warmup = compat == ScheduleCompat::kNone ? t + 1.0 : t;
+  const double in_warmup = time(schedule.warmup_lead) + (compat == ScheduleCompat::kNone ? 1.0 : 0.0);
   return first_value(schedule.config) * std::min(1.0, in_warmup / schedule.warmup_length);
 }
 

@@ -5,6 +5,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
+#include "trainer/config/run_clock.h"
 #include "trainer/config/train_config.h"
 #include "trainer/optim/schedule_config.h"
 
@@ -20,6 +21,8 @@ struct Schedule {
   double period = 0;                          // step, exponential
   std::vector<double> milestones, restarts;   // restarts: ends of the cosines, the last one beyond the run
   int64_t total_steps = 0;
+  // What is added to the steps that are done, for the clocks that the schedule and its warm-up follow.
+  double lead = 0, warmup_lead = 0;
 };
 
 /// A length of a schedule that is a part of the run, with the path of its field.
@@ -33,9 +36,11 @@ std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler);
 std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t total_steps,
                                              int64_t num_samples);
 
-/// Lengths that the config gives in tokens, samples, epochs or fractions become steps. Throws Error (kRecipe)
-/// with the first of schedule_problems.
-Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples);
+/// Lengths that the config gives in tokens, samples, epochs or fractions become steps of the present size,
+/// and what is given in tokens or samples goes on from `clock`. total_steps as in step_at. Throws Error
+/// (kRecipe) with the first of schedule_problems.
+Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
+                       const RunClock& clock = {});
 
 /// Factor of the peak for the optimizer step that follows s = `steps_done` steps. With W steps of warm-up to
 /// a (1, or alpha, alpha_i), p = min(1, (t - W) / (t_max - W)) and floor m = alpha_f:
@@ -48,8 +53,8 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
 ///   fn factors[t] · dynamic 1, to be multiplied by what its function gives
 ///   wsd 1 until t_decay before t_max, there p = (t - begin) / t_decay and m + (1 - m) times 1 - p,
 ///   1 - sqrt(p) or the half cosine.
-/// t = s, and in warm-up s + 1, so that no step has rate 0. compat: nanotron has t = s everywhere, composer
-/// t = max(0, s - 1).
+/// t = s + lead, and in warm-up t + 1, so that no step has rate 0. compat: nanotron has t everywhere,
+/// composer max(0, t - 1).
 double schedule_factor(const Schedule& schedule, int64_t steps_done);
 
 }  // namespace tycho

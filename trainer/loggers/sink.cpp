@@ -101,7 +101,7 @@ class SinkReporter final : public Reporter {
   int64_t attempt_;
   std::optional<RunInfo> waiting_;       // of a start whose first number is still to come
   std::optional<int64_t> resumed_from_;  // a step that the sink was not told yet
-  std::string failure_;  // of the start, until it was told
+  std::string failure_;                  // of the start, until it was told
 };
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace tycho {
 namespace {
 
-RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communicator& world, int local_rank,
-                         Reporter& reporter, Dist* dist) {
+RunnerContext context_of(const TrainConfig& config, const RunInfo& run, const RunClock& clock,
+                         Communicator& world, int local_rank, Reporter& reporter, Dist* dist) {
   return {.rank = world.rank(),
           .local_rank = local_rank,
           .reporter = reporter,
@@ -18,19 +18,22 @@ RunnerContext context_of(const TrainConfig& config, const RunInfo& run, Communic
           .dist = dist,
           .in_steps =
               [&config, &run](const Duration& length) {
-                return in_steps(length, config, run.total_steps, run.num_samples);
-              }};
+                return in_steps(length, config, total_steps(config, run.num_samples), run.num_samples);
+              },
+          .lead = [&config, &clock](DurationUnit unit) { return clock_lead(unit, config, clock); }};
 }
 
 }  // namespace
 
-Hooks::Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-             int local_rank, Reporter& reporter)
-    : run_(run),
+Hooks::Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& clock, CallbackSource* source,
+             Communicator& world, int local_rank, Reporter& reporter)
+    : config_(config),
+      run_(run),
+      clock_(clock),
       source_(source),
       dist_(make_dist(world)),
       runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
-              context_of(config, run, world, local_rank, reporter, dist_.get())),
+              context_of(config, run, clock, world, local_rank, reporter, dist_.get())),
       schedule_(source != nullptr ? source->schedule() : nullptr) {
   if (source == nullptr && !config.callbacks.empty())
     reporter.event("warning", "the recipe's callbacks do not run here",
@@ -82,7 +85,8 @@ void Hooks::require_all_ranks(const std::string& what) {
 double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {
   if (!schedule_) return 1;
   const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
-  return factor_ = schedule_->factor(steps_done, run_.total_steps, loss);
+  const double now = static_cast<double>(steps_done) + clock_lead(config_.max_duration.unit, config_, clock_);
+  return factor_ = schedule_->factor(static_cast<int64_t>(now), total_steps(config_, run_.num_samples), loss);
 }
 
 void Hooks::save_state(TrainState& state, const std::optional<StepMetrics>& last) const {

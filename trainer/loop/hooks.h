@@ -11,6 +11,7 @@
 #include "trainer/callbacks/command.h"
 #include "trainer/callbacks/event.h"
 #include "trainer/callbacks/runner.h"
+#include "trainer/config/run_clock.h"
 #include "trainer/config/train_config.h"
 #include "trainer/control/channel.h"
 #include "trainer/loop/train_state.h"
@@ -25,8 +26,10 @@ class Hooks {
  public:
   /// `source` may be null: then nothing hooks in. All references outlive the hooks.
   /// `local_rank`: of this process on its machine.
-  Hooks(const TrainConfig& config, const RunInfo& run, CallbackSource* source, Communicator& world,
-        int local_rank, Reporter& reporter);
+  Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& clock, CallbackSource* source,
+        Communicator& world, int local_rank, Reporter& reporter);
+  /// After the clock has changed.
+  void follow_clock() { runner_.follow_clock(); }
 
   bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
   void announce(const EventInfo& info) { runner_.announce(info); }
@@ -50,7 +53,7 @@ class Hooks {
   }
 
   /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
-  /// schedule.
+  /// schedule. It sees the clock of max_duration, in steps of the present size.
   double factor(int64_t steps_done, const std::optional<StepMetrics>& last);
   /// What it gave last.
   double last_factor() const { return factor_; }
@@ -62,7 +65,9 @@ class Hooks {
 
  private:
   std::vector<Command> serve_operators(const EventInfo& info, int wait_ms);
+  const TrainConfig& config_;
   const RunInfo& run_;
+  const RunClock& clock_;
   CallbackSource* source_;
   std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
   std::unique_ptr<Dist> dist_;

@@ -102,6 +102,8 @@ Json TrainState::to_json() const {
                {"samples", samples},
                {"tokens", tokens},
                {"data", {{"epoch", data.epoch}, {"sample", data.sample}}}};
+  if (clock != RunClock())
+    json["clock"] = {{"step", clock.step}, {"samples", clock.samples}, {"tokens", clock.tokens}};
   if (stage > 0) json["data"]["stage"] = stage;
   if (!order_marks.empty()) json["data"]["order_marks"] = order_marks;
   if (skipped > 0) json["skipped"] = {{"total", skipped}, {"in_a_row", skipped_in_a_row}};
@@ -120,6 +122,11 @@ TrainState TrainState::from_json(const Json& json) {
   state.step = take_count(rest, "step");
   state.samples = take_count(rest, "samples");
   state.tokens = take_count(rest, "tokens");
+  if (rest.contains("clock")) {
+    Json clock = take(rest, "clock");
+    state.clock = {take_count(clock, "step"), take_count(clock, "samples"), take_count(clock, "tokens")};
+    check_empty(clock);
+  }
   Json cursor = take(rest, "data");
   state.data.epoch = take_count(cursor, "epoch");
   state.data.sample = take_count(cursor, "sample");

@@ -6,6 +6,7 @@
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/command.h"
+#include "trainer/config/run_clock.h"
 #include "trainer/data/batch.h"
 #include "trainer/data/order/order_marks.h"
 
@@ -13,6 +14,7 @@ namespace tycho {
 
 struct TrainState {
   int64_t step = 0, samples = 0, tokens = 0;
+  RunClock clock;                             // of the steps so far
   int64_t stage = 0;                          // of the data: 0 is train_data, i is data_stages[i - 1]
   DataCursor data;                            // of the next batch, in the stage
   OrderMarks order_marks;                     // DataLoader's at `data`, when it was saved

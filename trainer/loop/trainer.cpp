@@ -234,6 +234,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
     : config_(config),
       now_(config),
       info_(info),
+      clock_total_(total_steps(config, info.num_samples)),
       context_(std::move(context)),
       copy_(context_.mesh.group(kCopyAxes)),
       data_ranks_(context_.mesh.group(kDataAxes)),
@@ -247,16 +248,17 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       tied_(stage_, model_.layout().tied),
       optimizer_(make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed),
                                 part_owners())),
-      ema_(config.ema.is_used() ? ema_steps(config, info.total_steps, info.num_samples) : EmaSteps()),
+      ema_(config.ema.is_used() ? ema_steps(config, clock_total_, info.num_samples) : EmaSteps()),
       average_(config.ema.is_used()
                    ? std::make_unique<WeightAverage>(units_->owned(), rules_, evaluates_ema(config))
                    : nullptr),
       trained_grads_(trained_grads(units_->owned(), rules_)),
-      schedule_(make_schedule(config, info.total_steps, info.num_samples)),
+      schedule_(make_schedule(config, clock_total_, info.num_samples)),
       throughput_(info),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
-      hooks_(config_, info_, context_.callbacks, context_.world, context_.local_rank, context_.reporter) {
+      hooks_(config_, info_, clock_, context_.callbacks, context_.world, context_.local_rank,
+             context_.reporter) {
   if (!stage_.is_shared()) return;
   const int64_t micro_batches = micro_batches_per_step(config, context_.mesh.shape().size(kDataAxes));
   pipeline_.emplace(model_, stage_, pipeline_shape(config.parallel, micro_batches));
@@ -323,6 +325,7 @@ void Trainer::save() {
   const InPhase phase("saving");
   CheckpointMeta meta = context_.checkpoint;
   meta.step = state_.step;
+  state_.clock = clock_;
   hooks_.save_state(state_, last_step_);
   state_.order_marks.clear();
   if (context_.world.rank() == 0 && data_) state_.order_marks = data_->order_marks();
@@ -358,12 +361,13 @@ std::string Trainer::save_now() {
 }
 
 double Trainer::steps_of(const Duration& length) const {
-  return in_steps(length, config_, info_.total_steps, info_.num_samples);
+  return in_steps(length, config_, clock_total_, info_.num_samples);
 }
 
 bool Trainer::due(const std::optional<Duration>& every, int64_t ahead) const {
   if (!every) return false;
-  return passes_multiple(state_.step + ahead, steps_of(*every));
+  const double now = static_cast<double>(state_.step + ahead) + clock_lead(every->unit, config_, clock_);
+  return passes_on_clock(now, steps_of(*every));
 }
 
 }  // namespace tycho

@@ -13,6 +13,7 @@
 #include "trainer/callbacks/event.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/config/ema_steps.h"
+#include "trainer/config/run_clock.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
 #include "trainer/data/batch.h"
@@ -26,8 +27,10 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
 #include "trainer/loop/loss_by_position.h"
+#include "trainer/loop/run_length.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
+#include "trainer/loop/with_controls.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/metrics/throughput.h"
@@ -64,6 +67,7 @@ struct TrainerContext {
   /// Throws Error (kFolderOwned) when another process owns the run folder now. Quick; null: nobody can.
   std::function<void()> require_owner = {};
   int num_machines = 1;  // that ranks are spread over
+  std::string until;     // a duration at which this process leaves the run, or ""
 };
 
 /// Owned by one thread. Construction takes all memory; nothing is read or drawn yet.
@@ -77,6 +81,8 @@ class Trainer {
   CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
   /// All state of a checkpoint of this model, which was verified, instead of what there is now.
   void load(const CheckpointInfo& info);
+  /// Says which commands of earlier starts hold after resume() or load(), and which this start has ended.
+  void report_held_commands();
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
   int fit();
@@ -110,6 +116,9 @@ class Trainer {
   std::string save_now();
 
   const TrainState& state() const { return state_; }
+  const RunInfo& info() const { return info_; }
+  /// A length from now on, as steps.
+  double steps_of(const Duration& length) const;
   /// Why a command stopped the run, or "".
   const std::string& stop_reason() const { return stop_reason_; }
   /// Whether what failed since forget_failure() failed on all ranks at the same place: none waits for
@@ -211,11 +220,14 @@ class Trainer {
   void save_last();
   /// Whether a whole multiple of `every` is passed by this step, or by one `ahead` of it.
   bool due(const std::optional<Duration>& every, int64_t ahead = 0) const;
-  double steps_of(const Duration& length) const;
+  /// Makes all that is given in tokens, samples and epochs go on from this clock. Throws Error (kRecipe).
+  void follow(const RunClock& clock);
 
   TrainConfig config_;  // the recipe
   TrainConfig now_;     // as commands have changed it
   RunInfo info_;
+  RunClock clock_;  // of this run, and how many steps it would have if all had the present size
+  int64_t clock_total_ = 0;
   TrainerContext context_;
   Communicator& copy_;        // the ranks that hold this copy of the model between them
   Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
@@ -239,6 +251,7 @@ class Trainer {
   Profiler profiler_;
   Hooks hooks_;
   TrainState state_;
+  std::vector<HeldCommand> held_commands_;  // since resume() or load()
   std::optional<StepMetrics> last_step_;
   std::optional<LossByPosition> loss_by_position_;  // of a step whose losses are looked at
   CommTime comm_before_;                            // at the beginning of the step

@@ -5,7 +5,9 @@ namespace tycho {
 
 // As torch's AveragedModel: the first update copies the weights.
 void Trainer::update_average(int64_t step) {
-  if (average_ == nullptr || step < ema_.start || !passes_multiple(step, ema_.every)) return;
+  if (average_ == nullptr || step < ema_.start ||
+      !passes_on_clock(static_cast<double>(step) + ema_.lead, ema_.every))
+    return;
   if (average_->has_begun())
     average_->update(ema_.decay);
   else

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/config/config_io.h"
 #include "trainer/config/data_stages.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/loop/trainer.h"
@@ -69,8 +70,22 @@ void Trainer::load(const CheckpointInfo& info) {
   take_state(info);
 }
 
+void Trainer::follow(const RunClock& clock) {
+  clock_ = clock;
+  set_length(info_, config_, context_.until, clock);
+  if (average_ != nullptr) ema_ = ema_steps(config_, clock_total_, info_.num_samples, clock);
+  schedule_ = make_schedule(now_, clock_total_, info_.num_samples, clock);
+  hooks_.follow_clock();
+}
+
 void Trainer::take_state(const CheckpointInfo& loaded) {
   TrainState state = TrainState::from_json(loaded.manifest.at("train_state"));
+  const Json recipe = config_to_json(config_);
+  held_commands_ = end_changed_commands(state.controls, changes_since(loaded.manifest.at("recipe"), recipe),
+                                        recipe, state.stage);
+  const RunClock clock = clock_from(loaded, config_);
+  if (clock != state.clock) state.controls.follow_clock(state.step, step_growth(loaded, config_));
+  follow(clock);
   take_effect(std::exchange(state.controls, {}));
   const Controls controls = std::exchange(state_.controls, {});
   state_ = std::move(state);
@@ -83,6 +98,14 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   context_.saver.forget_saved();
   open_data();
   announce(Event::kLoad, {{"checkpoint", loaded.path}});
+}
+
+void Trainer::report_held_commands() {
+  for (const HeldCommand& one : std::exchange(held_commands_, {})) {
+    Json facts = {{"step", state_.step}};
+    facts[one.holds ? "held_command" : kEndedCommand] = one.name;
+    context_.reporter.event("warning", one.note, facts);
+  }
 }
 
 std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
@@ -115,7 +138,7 @@ std::unique_ptr<DataLoader> Trainer::remixed_loader(const Mix& mix) const {
 }
 
 void Trainer::enter_stage() {
-  const int64_t stage = stage_at(config_, state_.step, info_.total_steps);
+  const int64_t stage = stage_at(config_, state_.step, clock_total_, clock_);
   if (stage == state_.stage) return;
   if (stage < state_.stage)
     fail(ExitCode::kUnusable,

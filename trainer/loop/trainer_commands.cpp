@@ -77,8 +77,13 @@ void Trainer::apply(const Command& command) {
     next.lr_by = next.lr ? command.by : "";
   } else if (name == "scale_lr") {
     Controls::LrWindow window{command.arguments.at("factor").get<double>(), std::nullopt};
-    if (const std::string length = text_argument(command, "for_next"); !length.empty())
-      window.until = state_.step + static_cast<int64_t>(std::ceil(steps_of(Duration::parse(length))));
+    if (const std::string text = text_argument(command, "for_next"); !text.empty()) {
+      const Duration length = Duration::parse(text);
+      const DurationUnit unit =
+          length.unit == DurationUnit::kFraction ? config_.max_duration.unit : length.unit;
+      window.until = state_.step + static_cast<int64_t>(std::ceil(steps_of(length)));
+      window.counts_steps = unit == DurationUnit::kBatch;
+    }
     next.lr_windows.push_back(window);
   } else if (name == "set_betas") {
     next.betas = argument<std::array<double, 2>>(command, "betas");
@@ -127,7 +132,7 @@ void Trainer::take_effect(Controls controls) {
     fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, but this run clips by clip.{}",
          config_.clip.value ? "value" : "adaptive");
   TrainConfig changed = with_controls(config_, controls);
-  Schedule schedule = make_schedule(changed, info_.total_steps, info_.num_samples);
+  Schedule schedule = make_schedule(changed, clock_total_, info_.num_samples, clock_);
   const bool other_optimizer =
       controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay;
   if (other_optimizer) remake_optimizer(changed);

@@ -1,6 +1,6 @@
-// What happens in a run, in its folder: events.jsonl for programs, log.txt for people. Of a later start that ends
-// before its first step one line stays in each (kNotStarted), unless it has done something else, such as an
-// evaluation.
+// What happens in a run, in its folder: events.jsonl for programs, log.txt for people. Of a later start that
+// ends before its first step one line stays in each (kNotStarted), unless it has done something else, such as
+// an evaluation.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

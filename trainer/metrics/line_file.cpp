@@ -27,10 +27,7 @@ bool ends_in_torn_line(const std::string& path) {
 }  // namespace
 
 LineFile::LineFile(FileOps& files, const std::string& path)
-    : path_(path),
-      began_torn_(ends_in_torn_line(path)),
-      torn_(began_torn_),
-      file_(files.append(path)) {
+    : path_(path), began_torn_(ends_in_torn_line(path)), torn_(began_torn_), file_(files.append(path)) {
   std::error_code not_a_file;  // a device, say
   const std::uintmax_t size = std::filesystem::file_size(path, not_a_file);
   begin_ = not_a_file ? 0 : static_cast<int64_t>(size);
@@ -45,7 +42,8 @@ void LineFile::write(std::string line) {
 }
 
 void LineFile::take_back() {
-  file_->write("", 0);  // fails where the folder has another owner by now: these lines are the last that are ours
+  file_->write("",
+               0);  // fails where the folder has another owner by now: these lines are the last that are ours
   const int fd = ::open(path_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   const bool is_cut = fd >= 0 && ::ftruncate(fd, begin_) == 0;
   const int error = errno;

@@ -27,8 +27,8 @@ class LineFile {
   std::unique_ptr<OutputFile> file_;
 };
 
-/// The kind of event that is left of a start in the folder of a run, when it ended before its first step: `text`
-/// says why; facts are `first_step`, if that was known, and the `exit_code` of an error.
+/// The kind of event that is left of a start in the folder of a run, when it ended before its first step:
+/// `text` says why; facts are `first_step`, if that was known, and the `exit_code` of an error.
 inline constexpr const char* kNotStarted = "not_started";
 
 /// The attempt that starts now in this run folder: one more than the last record of events.jsonl has. Every

@@ -238,7 +238,7 @@ class FolderReader {
 
   RunSummary run_;
   std::vector<Start> starts_;
-  std::map<int64_t, size_t> attempts_;  // number of an attempt -> its place in starts_
+  std::map<int64_t, size_t> attempts_;                  // number of an attempt -> its place in starts_
   std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
   Series losses_, eval_losses_, speeds_;
   std::map<std::string, double> accuracies_;

@@ -161,6 +161,10 @@ void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter)
         {{"step", all.front().step}});
 }
 
+std::vector<ConfigDifference> changes_since(const Json& checkpoint_recipe, const Json& recipe) {
+  return diff_configs(with_todays_keys(checkpoint_recipe), recipe);
+}
+
 std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
                            const std::vector<std::string>& without) {
   const auto what_matters = [&](Json json) {

@@ -6,6 +6,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/config/config_io.h"
 #include "trainer/config/train_config.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/optim/optimizer.h"
@@ -43,6 +44,10 @@ extern const std::vector<std::string> kNotTrained, kOfTheProcess;
 /// people; "" when nothing does. The recipe wins for everything but the state itself.
 std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
                            const std::vector<std::string>& without);
+
+/// What differs between the recipe of a checkpoint and this one. Keys that are younger than the checkpoint
+/// have there the values that it was trained with.
+std::vector<ConfigDifference> changes_since(const Json& checkpoint_recipe, const Json& recipe);
 
 /// Says that a run, which goes on from step `step`, has a newer checkpoint in its folder, if it has one.
 void warn_of_newer(const std::string& run_dir, int64_t step, Reporter& reporter);

@@ -1,31 +1,18 @@
 // Counts come from the layout and the size of the data: no tensor exists yet.
 #include "trainer/run/describe_run.h"
 
-#include <cmath>
-
-#include "trainer/base/duration.h"
 #include "trainer/config/config_io.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/loop/run_length.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/restore/initial_weights.h"
 #include "trainer/run/run_data.h"
 
 namespace tycho {
-namespace {
-
-/// The step of request.until; nothing when the run goes to its end.
-std::optional<int64_t> until_step(const TrainConfig& config, const RunRequest& request, const RunInfo& info) {
-  if (request.until.empty()) return {};
-  const double steps = in_steps(Duration::parse(request.until), config, info.total_steps, info.num_samples);
-  const auto step = static_cast<int64_t>(std::ceil(steps));
-  return step < info.total_steps ? std::optional(std::max<int64_t>(step, 1)) : std::nullopt;
-}
-
-}  // namespace
 
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir) {
@@ -45,9 +32,7 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
                      .num_ranks = request.place.num_ranks,
                      .num_machines = request.place.num_machines(),
                      .seed = static_cast<uint64_t>(config.seed)});
-  info.total_steps = total_steps(config, info.num_samples);
-  info.total_tokens = info.total_steps * global_batch_sequences(config) * config.seq_len;
-  info.until_step = until_step(config, request, info);
+  set_length(info, config, request.until, {});
   info.num_params = layout.num_params();
   info.device_memory_bytes = device_memory_bytes(device);
   info.flops_per_token_full = layout.flops_per_token_full(config.seq_len);

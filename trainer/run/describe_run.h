@@ -11,7 +11,8 @@
 
 namespace tycho {
 
-/// All but first_step. Counts the samples of the data. Throws Error (kUnusable) for data that is not there.
+/// All but first_step, of a run from its beginning. Counts the samples of the data. Throws Error (kUnusable)
+/// for data that is not there.
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir);
 

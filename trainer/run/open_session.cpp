@@ -56,9 +56,7 @@ class OpenRun final : public TrainingSession {
   }
 
   void run_for(const Duration& length) override {
-    const double steps =
-        in_steps(length, run_.config, run_.facts.run.total_steps, run_.facts.run.num_samples);
-    const auto whole = static_cast<int64_t>(std::ceil(steps));
+    const auto whole = static_cast<int64_t>(std::ceil(run_.trainer->steps_of(length)));
     guarded([&] {
       obey();
       run_.trainer->advance(run_.trainer->state().step + whole);
@@ -89,7 +87,9 @@ class OpenRun final : public TrainingSession {
       with_own_errors([&] { CheckpointReader(info).verify(); });
     });
     guarded([&] { run_.trainer->load(info); });
+    run_.facts.run = run_.trainer->info();
     report_resume(info, run_.recipe, compute_route(run_.device, run_.config.precision), *run_.reporter);
+    run_.trainer->report_held_commands();
     warn_of_newer(run_.facts.run.run_dir, info.step, *run_.reporter);
     return {info.path, info.step};
   }

@@ -11,6 +11,7 @@
 #include "trainer/config/config_io.h"
 #include "trainer/device/device.h"
 #include "trainer/loggers/sink.h"
+#include "trainer/loop/run_length.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/world.h"
 #include "trainer/rendezvous/progress.h"
@@ -140,9 +141,11 @@ void load_weights(RunParts& run, const std::vector<CheckpointInfo>& candidates) 
   if (candidates.empty()) return run.trainer->initialise();
   const CheckpointInfo loaded = run.trainer->resume(candidates);
   run.facts.checkpoint = loaded.path;
+  run.facts.run = run.trainer->info();
   run.facts.run.first_step = loaded.step;
   require_same_checkpoint(*run.world, loaded);
   report_resume(loaded, run.recipe, compute_route(run.device, run.config.precision), *run.reporter);
+  run.trainer->report_held_commands();
   run.facts.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), run.recipe, kOfTheProcess);
 }
 
@@ -162,6 +165,7 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
                          run.stop,        request.callbacks, request.place.local_rank,
                          request.paranoid};
   context.num_machines = request.place.num_machines();
+  context.until = request.until;
   if (run.lock) context.require_owner = [&lock = *run.lock] { lock.check_often(); };
   run.trainer = std::make_unique<Trainer>(run.config, run.facts.run, std::move(context));
   run.facts.is_sharded = run.trainer->is_shared();
@@ -200,7 +204,10 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   bool is_announced = false;
   try {
     const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);
-    if (!candidates.empty()) run.facts.run.first_step = candidates.front().step;
+    if (!candidates.empty()) {
+      run.facts.run.first_step = candidates.front().step;
+      set_length(run.facts.run, run.config, request.until, clock_from(candidates.front(), run.config));
+    }
     together(*run.world, [&] { record_start(run, request, run_dir, candidates); });
     run.world->keep_collectives_in(run_dir + "/" + kCollectivesFolder);
     run.reporter->run_start(run.facts.run);

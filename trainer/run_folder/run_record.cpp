@@ -10,6 +10,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
@@ -35,8 +36,8 @@ RunRecord read_run_record(const std::string& run_dir) {
   record.config = parse_json(read("recipe.json"), record.folder + "/recipe.json");
   record.provenance = parse_json(read("provenance.json"), record.folder + "/provenance.json");
   const std::string environment = record.folder + "/env.json";
-  record.environment = ::access(environment.c_str(), R_OK) == 0 ? parse_json(read("env.json"), environment)
-                                                                : Json::object();
+  record.environment =
+      ::access(environment.c_str(), R_OK) == 0 ? parse_json(read("env.json"), environment) : Json::object();
   record.argv = split_shell_line(read("argv.txt"));
   return record;
 }
@@ -71,8 +72,9 @@ Json applied_commands(const std::string& run_dir) {
   std::ifstream events(run_dir + "/events.jsonl");
   Json commands = Json::array();
   for (std::string line; std::getline(events, line);) {
-    // Most lines are neither; the last one may be half written.
-    if (line.find("\"command\"") == std::string::npos && line.find("\"resume\"") == std::string::npos)
+    // Most lines are none of these; the last one may be half written.
+    if (line.find("\"command\"") == std::string::npos && line.find("\"resume\"") == std::string::npos &&
+        line.find(kEndedCommand) == std::string::npos)
       continue;
     const Json event = Json::parse(line, nullptr, false);
     if (!event.is_object() || !event.contains("facts")) continue;
@@ -81,6 +83,9 @@ Json applied_commands(const std::string& run_dir) {
     if (kind == "resume")
       std::erase_if(commands.get_ref<Json::array_t&>(),
                     [&](const Json& one) { return one.at("step") > step; });
+    if (facts.contains(kEndedCommand))
+      std::erase_if(commands.get_ref<Json::array_t&>(),
+                    [&](const Json& one) { return one.at("name") == facts[kEndedCommand]; });
     if (kind != "command" || !facts.contains("command")) continue;
     commands.push_back(facts["command"]);
     commands.back()["step"] = step;

@@ -25,7 +25,8 @@ RunRecord read_run_record(const std::string& run_dir);
 std::map<std::string, std::string> read_run_sources(const RunRecord& record);
 
 /// What commands the run has applied, in order: [{step, name, arguments, by}]. Without those after the
-/// checkpoint that the run was later gone on with from; empty for a folder where no run wrote events.
+/// checkpoint that the run was later gone on with from, and those that a later start ended; empty for a
+/// folder where no run wrote events.
 Json applied_commands(const std::string& run_dir);
 
 }  // namespace tycho

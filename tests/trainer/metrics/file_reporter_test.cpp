@@ -138,7 +138,7 @@ TEST(FileReporterTest, KeepsOneLineOfALaterStartThatEndsBeforeItsFirstStep) {
   ASSERT_EQ(records_of(dir / "events.jsonl").size(), lines_of(events).size() + 1);
   const Json left = records_of(dir / "events.jsonl").back();
   EXPECT_EQ(left["kind"], "not_started");
-  EXPECT_EQ(left["facts"], (Json{{"first_step", 3}, {"exit_code", 12}}));
+  EXPECT_EQ(left["facts"], (Json{{"exit_code", 12}, {"first_step", 3}}));
   const auto reporter = make_file_reporter(dir.path());
   reporter->run_start(some_run());
   reporter->event("eval", "loss 2.5", {{"loss", 2.5}});

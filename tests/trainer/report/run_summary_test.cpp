@@ -50,7 +50,8 @@ TEST(RunSummary, IsOfTheLastStartThatTrained) {
   RunFolders runs;
   runs.add_run("a", 1, 1, 100);
   const auto later = [&](const char* kind, const std::string& text) {
-    runs.add("a", "events.jsonl", {{"time", 2000}, {"attempt", 2}, {"step", 8}, {"kind", kind}, {"text", text}});
+    runs.add("a", "events.jsonl",
+             {{"time", 2000}, {"attempt", 2}, {"step", 8}, {"kind", kind}, {"text", text}});
   };
   later("not_started", "failed: [checkpoint] does not fit");
   EXPECT_EQ(summarize_run(runs / "a").end, "done");

@@ -165,68 +165,6 @@ TEST_F(RunTest, ARunThatIsExtendedHasTheRecipeThatItNowFollows) {
   EXPECT_EQ(parse_json(read_file(run_dir() + "/attempt-1/recipe.json"), "test").at("max_duration"), "12ba");
 }
 
-TEST_F(RunTest, AStartThatEndsBeforeItsFirstStepLeavesOneLineAndNoRecord) {
-  write_data(40, 16, 64);
-  config_.log.sinks.push_back({CsvSinkConfig()});
-  ASSERT_EQ(run("10ba"), 0);
-  fs::remove_all(list_checkpoints(run_dir() + "/checkpoints").front().path);  // a start goes back to step 8
-  const TrainConfig accepted = config_;
-  const auto count_lines = [&](const char* name) {
-    const std::string text = read_file(run_dir() + "/" + name);
-    return std::count(text.begin(), text.end(), '\n');
-  };
-  const auto all_but_logs = [&] {
-    std::map<std::string, std::string> files;
-    for (const auto& entry : fs::recursive_directory_iterator(run_dir()))
-      if (entry.is_regular_file() && !entry.path().filename().string().starts_with("LOCK"))
-        files[entry.path()] = read_file(entry.path().string());
-    for (const char* name : {"log.txt", "events.jsonl"}) files.erase(run_dir() + "/" + name);
-    return files;
-  };
-  const auto before = all_but_logs();
-  const auto refused = [&](int code, const std::string& reason) {
-    const auto events = count_lines("events.jsonl"), log = count_lines("log.txt");
-    EXPECT_EQ(static_cast<int>(run_error().code()), code);
-    EXPECT_EQ(count_lines("events.jsonl"), events + 1) << reason;
-    EXPECT_EQ(count_lines("log.txt"), log + 1) << reason;
-    const Json last = lines("events.jsonl").back();
-    EXPECT_EQ(last.at("kind"), "not_started");
-    EXPECT_EQ(last.at("facts").at("exit_code"), code);
-    EXPECT_NE(last.at("text").get<std::string>().find(reason), std::string::npos) << last;
-    EXPECT_TRUE(all_but_logs() == before) << reason;
-    config_ = accepted;
-  };
-  LlamaConfig& model = std::get<LlamaConfig>(config_.model.value);
-  model.ffn_width = 96;
-  refused(12, "model.layers.0.mlp.gate_proj.weight: expected F32 [96, 32], got F32 [64, 32]");
-  std::get<LlamaConfig>(config_.model.value).weights = dir_ / "missing";
-  refused(12, "missing");
-  config_.seq_len = 32;
-  refused(12, "32");
-  config_.resume = dir_ / "nothing";
-  refused(12, "nothing");
-  stop_ = SIGUSR1;
-  refused(128 + SIGUSR1, "before the first step");
-  stop_ = 0;
-  config_.seed = 5;
-  ASSERT_EQ(run(), 0);
-  EXPECT_EQ(parse_json(read_file(run_dir() + "/recipe.json"), "test").at("seed"), 5);
-  EXPECT_EQ(parse_json(read_file(run_dir() + "/attempt-1/recipe.json"), "test").at("seed"),
-            accepted.seed);
-  EXPECT_FALSE(fs::exists(run_dir() + "/attempt-3"));
-  EXPECT_EQ(lines("metrics.jsonl").back().at("step"), 12);
-}
-
-TEST_F(RunTest, TheMisfitsOfACheckpointAreThreeAndACount) {
-  write_data(40, 16, 64);
-  ASSERT_EQ(run("4ba"), 0);
-  std::get<LlamaConfig>(config_.model.value).width = 64;
-  const std::string text = run_error().what();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
-  // An embedding, a norm at the end, and of each of two layers two norms and seven matrices.
-  EXPECT_NE(text.find("\n  and 17 more\nUse the recipe"), std::string::npos) << text;
-}
-
 TEST_F(RunTest, AFinishedRunStartedAgainIsDoneAtOnceAndALongerOneGoesOn) {
   write_data(40, 16, 64);
   ASSERT_EQ(run(), 0);

@@ -46,7 +46,8 @@ TEST(FruitlessStarts, EndWhereSomebodyHasLooked) {
 
 TEST(FruitlessStarts, AreAlsoThoseOfWhichOneLineIsLeft) {
   const auto not_started = [](int code, int step) {
-    return Json{{"kind", "not_started"}, {"facts", {{"first_step", step}, {"exit_code", code}}}}.dump() + "\n";
+    return Json{{"kind", "not_started"}, {"facts", {{"first_step", step}, {"exit_code", code}}}}.dump() +
+           "\n";
   };
   EXPECT_EQ(count_of(start(4) + not_started(143, 4)), 2);
   EXPECT_EQ(count_of(start(4) + not_started(12, 4)), 0) << "somebody asked for something else";
