@@ -211,7 +211,24 @@ void print_note(const std::string& file, const std::string& note) {
              stderr);  // must not fail where stderr is closed
 }
 
+void refuse_program(const std::string& file) {
+  if (!file.ends_with(".py")) return;
+  fail(ExitCode::kUsage,
+       "[import] expected a config as text, got {}, a Python program. TorchTitan saves what its program "
+       "makes: "
+       "start it once with --debug.save_config_file=config.json (v0.2: --job.save_config_file), and import "
+       "config.json from its dump_folder",
+       file);
+}
+
 void import_request(RecipeRequest& request) {
+  refuse_program(request.file);
+  if (is_json(request.file))
+    fail(ExitCode::kUsage,
+         "[import] expected a recipe, got {}: `tycho import {} -o NAME.lua` makes one of a TorchTitan config "
+         "or a "
+         "Hugging Face config.json",
+         request.file, request.file);
   if (!is_foreign_recipe(request.file)) return;
   const auto given = request.files.find(request.file);
   std::string text;

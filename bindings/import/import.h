@@ -25,11 +25,14 @@ struct Imported {
 Imported import_recipe(const std::string& file, const std::string& text,
                        const std::vector<PinArgument>& pins = {});
 
+/// Throws Error (kUsage) for a Python file, with how its config becomes one of text.
+void refuse_program(const std::string& file);
+
 /// One line on stderr.
 void print_note(const std::string& file, const std::string& note);
 
 /// Replaces a foreign file of a request by the recipe made from it, read from request.files or the disk.
-/// Notes go to stderr.
+/// Notes go to stderr. Throws Error (kUsage) for a .py or .json, which is none.
 void import_request(RecipeRequest& request);
 
 }  // namespace tycho

@@ -22,13 +22,7 @@ int run_import(const Arguments& arguments) {
   const RecipeRequest request = recipe_words(arguments);
   const SourceFile file = read_source(request.file);
   if (!file.text) fail(ExitCode::kUsage, "[tycho import] {}", file.message);
-  if (request.file.ends_with(".py"))
-    fail(ExitCode::kUsage,
-         "[tycho import] expected a config as text, got {}, a Python program. TorchTitan saves what its "
-         "program "
-         "makes: start it once with --debug.save_config_file=config.json (v0.2: --job.save_config_file), and "
-         "import config.json from its dump_folder",
-         request.file);
+  refuse_program(request.file);
   if (!is_foreign_recipe(request.file) && !request.file.ends_with(".json"))
     fail(ExitCode::kUsage, "[tycho import] wanted a .yaml, .yml, .toml or .json, given {}", request.file);
   const Imported made = import_recipe(request.file, *file.text, request.pins);

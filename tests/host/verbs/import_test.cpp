@@ -44,6 +44,10 @@ TEST_F(ImportTest, TellsHowAPythonConfigBecomesOneOfText) {
   const Outcome made = here("touch config_registry.py; tycho import config_registry.py");
   EXPECT_EQ(made.code, 2);
   EXPECT_CONTAINS(made.output, "start it once with --debug.save_config_file=config.json");
+  EXPECT_EQ(here("tycho check config_registry.py").output, made.output);
+  const Outcome saved = here("tycho run samples/titan_saved.json");
+  EXPECT_EQ(saved.code, 2);
+  EXPECT_CONTAINS(saved.output, "`tycho import samples/titan_saved.json -o NAME.lua` makes one");
 }
 
 TEST_F(ImportTest, WritesARecipeOnce) {
