@@ -6,6 +6,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "host/machine.h"
 #include "trainer/base/error.h"
@@ -16,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 const char* const kEngineFile = "libtycho_engine.so";
+constexpr int kThreadsBesideCompute = 8;  // the loader, the saver, loggers, what watches the ranks
 
 void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);
@@ -62,8 +67,28 @@ fs::path engine_path() {
       kEngineFile, (folder / ".." / "lib").lexically_normal().string());
 }
 
+/// LibTorch waits without end for threads that the system refuses, and no signal reaches it there.
+void ensure_room_for_threads(int count) {
+  std::latch end(1);
+  std::vector<std::thread> made;
+  try {
+    while (std::ssize(made) < count) made.emplace_back([&] { end.wait(); });
+  } catch (const std::system_error&) {  // the count says it
+  }
+  const auto found = std::ssize(made);
+  end.count_down();
+  for (std::thread& one : made) one.join();
+  if (found < count)
+    fail(ExitCode::kNumerics,
+         "[engine] expected room for {} threads, got {}: raise pids.max of the control group or `ulimit -u`, "
+         "or "
+         "take fewer with threads=N",
+         count, found);
+}
+
 const EngineApi& load(int threads) {
   const std::string path = engine_path();
+  ensure_room_for_threads((threads > 0 ? threads : usable_cores()) + kThreadsBesideCompute);
   prepare_openmp(threads);
   keep_memory();
   quiet_libtorch();

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "host/engine.h"
+#include "host/standard_streams.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/owner_watch.h"
@@ -114,6 +115,7 @@ class KilledRun {
 int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
                        const std::function<bool(const CheckpointInfo&)>& is_wanted,
                        const std::function<void(const CheckpointInfo&)>& take) {
+  never_wait_for_readers();
   if (fs::exists(run_dir) && !fs::is_directory(run_dir))
     fail(ExitCode::kUsage, "[follow] {} is not a folder; give that of a run", run_dir);
   if (!fs::exists(run_dir + "/events.jsonl"))

@@ -1,11 +1,21 @@
 // `tycho`: finds the verb, and turns the one exception into a message and an exit code.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "host/other_words.h"
+#include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 #include "host/verb_help.h"
 #include "trainer/base/as_error.h"
@@ -38,7 +48,14 @@ int run_command(const std::vector<std::string>& argv) {
   }
   const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0], argv.size() > 1 ? argv[1] : "");
   const Arguments arguments = parse_arguments(verb, {argv.begin() + 1, argv.end()}, help);
-  return help ? 0 : verb.run(arguments);
+  if (help) return 0;
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  if (here.empty() && error == std::errc::no_such_file_or_directory)
+    fail(ExitCode::kUnusable,
+         "[tycho] expected a working folder that exists, got one that was removed: cd "
+         "into another");
+  return verb.run(arguments);
 }
 
 constexpr int kReaderGone = 128 + SIGPIPE;  // what a shell shows when a pipe's reader left
@@ -56,6 +73,37 @@ int report_output(int error_number) {
   if (error_number == EPIPE) return kReaderGone;
   return report(fmt::format("[tycho] cannot write the output: {}", std::strerror(error_number)),
                 ExitCode::kStorage);
+}
+
+/// Descriptors 0 to 2 that were closed when the program started: the next file that it opens would get their
+/// numbers, and what is printed would go into it. Reading from the stand-ins and writing to them fails.
+void fill_standard_descriptors() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(file, F_GETFD) < 0 && open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
+/// Calls of Lua, JSON and templates inside each other need stack: `ulimit -s` may leave too little, here and
+/// to threads, which get as much.
+bool has_stack() {
+  constexpr rlim_t kWanted = 8 << 20, kLeast = 1 << 20;
+  pthread_attr_t of_threads;
+  pthread_attr_init(&of_threads);
+  pthread_attr_setstacksize(&of_threads, kWanted);
+  pthread_setattr_default_np(&of_threads);
+  pthread_attr_destroy(&of_threads);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kWanted) return true;
+  const rlimit raised = {kWanted, std::max(kWanted, limit.rlim_max)};  // root may raise the hard limit, too
+  const rlimit most = {std::min(kWanted, limit.rlim_max), limit.rlim_max};
+  if (setrlimit(RLIMIT_STACK, &raised) == 0 || setrlimit(RLIMIT_STACK, &most) == 0)
+    getrlimit(RLIMIT_STACK, &limit);
+  if (limit.rlim_cur >= kLeast) return true;
+  constexpr std::string_view kWhy =
+      "[tycho] expected a stack of at least 1 MiB, got less: raise the limit, `ulimit -s 8192`\n";
+  const ssize_t ignored =
+      write(STDERR_FILENO, kWhy.data(), kWhy.size());  // printf may need more than there is
+  static_cast<void>(ignored);
+  return false;
 }
 
 int guarded_main(const std::vector<std::string>& argv) {
@@ -78,4 +126,11 @@ int guarded_main(const std::vector<std::string>& argv) {
 }  // namespace
 }  // namespace tycho
 
-int main(int argc, char** argv) { return tycho::guarded_main({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  tycho::fill_standard_descriptors();
+  if (!tycho::has_stack()) return static_cast<int>(tycho::ExitCode::kNumerics);
+  tycho::take_standard_streams(tycho::stop_was_requested);
+  const int code = tycho::guarded_main({argv + 1, argv + argc});
+  tycho::finish_standard_streams();
+  return code;
+}

@@ -1,6 +1,7 @@
 // Signal handlers. They touch nothing but atomics and async-signal-safe calls.
 #include "host/signals.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,12 +19,11 @@
 namespace tycho {
 namespace {
 
-constexpr std::array<int, 3> kStopSignals = {SIGINT, SIGTERM, SIGUSR1};
 constexpr int64_t kImpatientNs = 2'000'000'000;
 
 StopFlag g_stop{0};
 std::atomic<int64_t> g_last_interrupt_ns{0};
-std::atomic<bool> g_prompting{false}, g_live_view{false}, g_define_interrupted{false};
+std::atomic<bool> g_prompting{false}, g_live_view{false}, g_define_interrupted{false}, g_stops{false};
 static_assert(StopFlag::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 struct sigaction action_of(void (*handler)(int)) {
@@ -32,6 +32,22 @@ struct sigaction action_of(void (*handler)(int)) {
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   return action;
+}
+
+/// Sets the action of a signal, unless it is ignored. Returns the action before.
+struct sigaction take(int number, const struct sigaction& action) {
+  struct sigaction before = {};
+  sigaction(number, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+  return before;
+}
+
+/// A reader that does not read must not keep a signal from its work.
+void say_on(int file, std::string_view text) {
+  pollfd out = {file, POLLOUT, 0};
+  if (poll(&out, 1, 0) <= 0) return;
+  const ssize_t ignored = write(file, text.data(), text.size());
+  static_cast<void>(ignored);
 }
 
 // Written while a live view is on the terminal: over its last line, which the next drawing puts back, so that
@@ -43,14 +59,10 @@ void say_in_view(std::string_view text) {
   const size_t head = std::strlen(row), length = std::min({text.size(), columns - 1, sizeof row - head - 1});
   std::memcpy(row + head, text.data(), length);
   row[head + length] = '\r';
-  const ssize_t ignored = write(STDOUT_FILENO, row, head + length + 1);
-  static_cast<void>(ignored);
+  say_on(STDOUT_FILENO, {row, head + length + 1});
 }
 
-void say(std::string_view text) {
-  const ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
-  static_cast<void>(ignored);
-}
+void say(std::string_view text) { say_on(STDERR_FILENO, text); }
 
 void on_define_interrupt(int) {
   g_define_interrupted = true;
@@ -89,10 +101,10 @@ void on_repl_interrupt(int) {
 }  // namespace
 
 InterruptRepl::InterruptRepl(bool prompting) {
+  g_stops = false;
   g_prompting = prompting;
   g_stop = 0;
-  const struct sigaction action = action_of(on_repl_interrupt);
-  sigaction(SIGINT, &action, &before_);
+  before_ = take(SIGINT, action_of(on_repl_interrupt));
 }
 
 InterruptRepl::~InterruptRepl() { sigaction(SIGINT, &before_, nullptr); }
@@ -102,7 +114,7 @@ StopFlag& InterruptRepl::stop() { return g_stop; }
 StopWait::StopWait() {
   g_stop = 0;
   const struct sigaction action = action_of(on_wait_signal);
-  for (size_t i = 0; i < kStopSignals.size(); ++i) sigaction(kStopSignals[i], &action, &before_[i]);
+  for (size_t i = 0; i < kStopSignals.size(); ++i) before_[i] = take(kStopSignals[i], action);
 }
 
 StopWait::~StopWait() {
@@ -112,12 +124,13 @@ StopWait::~StopWait() {
 
 StopFlag& StopWait::stop() { return g_stop; }
 
+bool stop_was_requested() { return g_stops && g_stop != 0; }
+
 bool take_interrupt() { return g_stop.exchange(0) != 0; }
 
 InterruptLua::InterruptLua() {
   g_define_interrupted = false;
-  const struct sigaction action = action_of(on_define_interrupt);
-  sigaction(SIGINT, &action, &before_);
+  before_ = take(SIGINT, action_of(on_define_interrupt));
 }
 
 InterruptLua::~InterruptLua() {
@@ -129,8 +142,9 @@ InterruptLua::~InterruptLua() {
 
 StopFlag& stop_on_signals(bool live_view) {
   g_live_view = live_view;
+  g_stops = true;
   const struct sigaction action = action_of(on_run_signal);
-  for (const int number : kStopSignals) sigaction(number, &action, nullptr);
+  for (const int number : kStopSignals) take(number, action);
   return g_stop;
 }
 

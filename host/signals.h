@@ -1,8 +1,10 @@
-// What signals do: end Lua code in the define phase, ask the trainer to stop in the run phase.
+// What signals do: end Lua code in the define phase, ask the trainer to stop in the run phase. A signal that
+// was ignored when the program started (`nohup`, `trap '' HUP`) stays ignored.
 #pragma once
 #include <array>
 #include <csignal>
 
+#include "trainer/base/process/stop_signals.h"
 #include "trainer/engine/engine.h"
 
 namespace tycho {
@@ -36,8 +38,8 @@ class InterruptRepl {
   struct sigaction before_ = {};
 };
 
-/// While it lives, SIGINT, SIGTERM and SIGUSR1 store their number in stop(), which ends a wait by an
-/// Error. The old actions come back after it, and what came too late for the wait is raised again.
+/// While it lives, kStopSignals store their number in stop(), which ends a wait by an Error. The old actions
+/// come back after it, and what came too late for the wait is raised again.
 class StopWait {
  public:
   StopWait();
@@ -47,16 +49,18 @@ class StopWait {
   StopFlag& stop();
 
  private:
-  std::array<struct sigaction, 3> before_ = {};
+  std::array<struct sigaction, kStopSignals.size()> before_ = {};
 };
+
+/// True when one of them came after stop_on_signals().
+bool stop_was_requested();
 
 /// Whether Ctrl-C was pressed since the last call; forgets it.
 bool take_interrupt();
 
-/// From now on SIGINT, SIGTERM and SIGUSR1 store their number in the flag that is returned; the first one
-/// wins, so a repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the
-/// process at once. `live_view`: what is said of Ctrl-C stands in the last line of the view on standard
-/// output.
+/// From now on kStopSignals store their number in the flag that is returned; the first one wins, so a
+/// repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the process at
+/// once. `live_view`: what is said of Ctrl-C stands in the last line of the view on standard output.
 StopFlag& stop_on_signals(bool live_view = false);
 
 }  // namespace tycho

@@ -13,16 +13,17 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/process/stop_signals.h"
 
 namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kStops[] = {SIGINT, SIGTERM, SIGUSR1};
 
 class Folder {
  public:
@@ -61,8 +62,9 @@ int wait_for(pid_t child, SignalQueue& signals) {
 
 int in_throw_away_folder(const std::string& path, bool owns, const std::function<int()>& body) {
   std::signal(SIGCHLD, SIG_DFL);  // who started this may have ignored it
-  auto signals =
-      std::make_optional<SignalQueue>(std::initializer_list<int>{SIGINT, SIGTERM, SIGUSR1, SIGCHLD});
+  std::vector<int> queued(kStopSignals.begin(), kStopSignals.end());
+  queued.push_back(SIGCHLD);
+  auto signals = std::make_optional<SignalQueue>(queued);
   std::optional<Folder> folder;
   if (owns) folder.emplace(path);
   std::fflush(stdout);
@@ -71,14 +73,14 @@ int in_throw_away_folder(const std::string& path, bool owns, const std::function
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(static_cast<int>(ExitCode::kFailure));
-    for (const int number : kStops) std::signal(number, SIG_DFL);
+    for (const int number : kStopSignals)
+      if (std::signal(number, SIG_DFL) == SIG_IGN) std::signal(number, SIG_IGN);
     signals.reset();
     return body();
   }
   const int status = wait_for(child, *signals);
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  for (const int number : kStops)
-    if (WTERMSIG(status) == number) return 128 + number;
+  if (is_stop_code(128 + WTERMSIG(status))) return 128 + WTERMSIG(status);
   fail(ExitCode::kNumerics, "[process] the child process was killed by SIG{}{}",
        sigabbrev_np(WTERMSIG(status)),
        WTERMSIG(status) == SIGKILL ? ": memory may have run out; `dmesg` shows whether it did" : "");

@@ -2,6 +2,7 @@
 #include "bindings/define/watchdog.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ double thread_cpu_s(pthread_t thread) {
 }
 
 void say(const std::string& text) {
+  pollfd out = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 100) <= 0) return;  // a reader that does not read must not keep this thread from its work
   const ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
   static_cast<void>(ignored);
 }

@@ -11,6 +11,7 @@ namespace tycho {
 namespace {
 
 constexpr int kMostSteps = 32;  // from one reference to the next
+constexpr int kMostNested = 16;
 
 std::string literal(const DocScalar& scalar) {
   if (scalar.is(DocScalar::Kind::kNull)) return "nil";
@@ -39,7 +40,14 @@ bool Mapper::is_interpolated(const DocNode& node) const {
 /// References that count from where they stand are written from the top, while it is known where they are.
 void Mapper::make_absolute(DocNode& node, const std::string& path) {
   const std::string prefix = path.empty() ? "" : path + ".";
-  if (is_interpolated(node)) node.text = with_absolute_paths(node.text, path);
+  if (is_interpolated(node)) {
+    // What follows calls itself for each level.
+    if (const int levels = nesting_of(node.text); levels > kMostNested)
+      fail(ExitCode::kRecipe,
+           "[import] {}: line {}: expected ${{...}} in at most {} levels, got {}; write out the inner ones",
+           place_, node.line, kMostNested, levels);
+    node.text = with_absolute_paths(node.text, path);
+  }
   for (size_t i = 0; i < node.items.size(); ++i) make_absolute(node.items[i], prefix + std::to_string(i));
   for (auto& [key, value] : node.entries) make_absolute(value, prefix + key);
 }

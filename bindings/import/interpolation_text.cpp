@@ -101,6 +101,21 @@ std::vector<Piece> pieces_of(const std::string& text) {
   return pieces;
 }
 
+int nesting_of(const std::string& text) {
+  int depth = 0, deepest = 0;
+  size_t slashes = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "${") == 0) {
+      if (depth > 0 || slashes % 2 == 0) deepest = std::max(deepest, ++depth);
+      ++i;
+    } else if (text[i] == '}' && depth > 0) {
+      --depth;
+    }
+    slashes = text[i] == '\\' ? slashes + 1 : 0;
+  }
+  return deepest;
+}
+
 bool is_unclosed(const std::string& text) {
   for (size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
     size_t slashes = 0;

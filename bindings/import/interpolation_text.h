@@ -16,6 +16,8 @@ struct Piece {
 /// A backslash before ${ makes it text, and is itself one where it is doubled. An open brace without its end
 /// leaves a piece that is not a path and begins with "${"; see is_unclosed.
 std::vector<Piece> pieces_of(const std::string& text);
+/// How deep ${ lie inside each other, in time that is linear in the text.
+int nesting_of(const std::string& text);
 /// Whether a ${ is never closed.
 bool is_unclosed(const std::string& text);
 

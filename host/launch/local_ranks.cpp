@@ -18,6 +18,7 @@
 #include "host/process/child_process.h"
 #include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
+#include "trainer/base/process/stop_signals.h"
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/rendezvous/endpoint.h"
 #include "trainer/rendezvous/launcher_reports.h"
@@ -29,9 +30,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kImpatient = std::chrono::seconds(2);    // as host/signals.cpp
-constexpr auto kNoteAfter = std::chrono::seconds(1);    // ranks that fail together need no note
-constexpr auto kSavingTime = std::chrono::minutes(10);  // of others, when a rank stopped and saved
+constexpr auto kImpatient = std::chrono::seconds(2);  // as host/signals.cpp
+constexpr auto kNoteAfter = std::chrono::seconds(1);  // ranks that fail together need no note
 constexpr auto kForever = Clock::time_point::max();
 constexpr int kReadsAtOnce = 64;  // so that a rank that never stops writing does not keep signals out
 
@@ -44,10 +44,12 @@ std::string signal_name(int number) {
 }
 
 /// A clean exit with a saved checkpoint.
-bool is_stop(const ChildEnd& end) {
-  const auto is = [&](ExitCode code) { return end.code == static_cast<int>(code); };
-  return end.signal == 0 &&
-         (is(ExitCode::kInterrupted) || is(ExitCode::kPreempted) || is(ExitCode::kTerminated));
+bool is_stop(const ChildEnd& end) { return end.signal == 0 && is_stop_code(end.code); }
+
+std::vector<int> queued_signals() {
+  std::vector<int> signals(kStopSignals.begin(), kStopSignals.end());
+  signals.push_back(SIGCHLD);
+  return signals;
 }
 
 struct Rank {
@@ -68,17 +70,12 @@ struct Rank {
   bool was_killed = false;  // for being late
 };
 
-struct BadEnd {
-  int rank;
-  std::string how;  // "ended with exit code 11"
-};
-
 class Watch {
  public:
   explicit Watch(const LocalRanks& what)
       : grace_(std::chrono::duration_cast<Clock::duration>(what.grace)),
         is_prompt_(what.is_prompt),
-        signals_({SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+        signals_(queued_signals()) {
     std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
     LocalRanks given = what;
     if (given.token.empty()) given.token = random_hex(16);
@@ -166,10 +163,14 @@ class Watch {
 
   void take_signal(const signalfd_siginfo& info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGCHLD) return;                          // reap() looks at all
-    const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sent it to the whole group
+    if (number == SIGCHLD) return;  // reap() looks at all
+    const bool is_of_terminal = number == SIGINT || number == SIGHUP;
+    const bool from_terminal = is_of_terminal && info.ssi_code == SI_KERNEL;  // sent to the whole group
     if (!from_terminal) send_all(number);
-    if (number != SIGINT || !is_prompt_) tell(number);
+    if (number != SIGINT || !is_prompt_) {
+      tell(signal_name(number));
+      if (told_signal_ == 0) told_signal_ = number;
+    }
     if (number != SIGINT || is_prompt_ || isatty(STDIN_FILENO) == 0) return;
     const auto now = Clock::now();
     if (last_interrupt_ && now - *last_interrupt_ < kImpatient) end_at_once();
@@ -199,31 +200,38 @@ class Watch {
       const std::optional<ChildEnd> end = rank->process.poll();
       if (!end || end->code == 0 || bad_ || rank->was_killed) continue;
       if (is_stop(*end)) {
-        take_stop(end->code);
+        take_stop(rank->number, end->code);
       } else if (end->signal == 0) {
         take_bad_end(rank->number, end->code, fmt::format("ended with exit code {}", end->code));
       } else {
-        take_bad_end(rank->number, end->code, "was killed by " + signal_name(end->signal));
+        const std::string how = "was killed by " + signal_name(end->signal);
+        take_bad_end(rank->number, end->code, how);
         to_stderr(fmt::format(
-            "[launch] rank {} {}{}; the same command resumes from the newest checkpoint\n", rank->number,
-            bad_->how,
+            "[launch] rank {} {}{}; the same command resumes from the newest checkpoint\n", rank->number, how,
             end->signal == SIGKILL ? ": memory may have run out; `dmesg` shows whether it did" : ""));
       }
     }
   }
 
-  /// The others save too, and are not hurried.
-  void take_stop(int code) {
+  /// The others save too, or hang: those that do neither have --grace.
+  void take_stop(int rank, int code) {
     if (code_ == 0) code_ = code;
-    act_at_ = std::min(act_at_, Clock::now() + kSavingTime + grace_);
+    expect_end_of_others(fmt::format("rank {} stopped with exit code {}", rank, code));
   }
 
   void take_bad_end(int rank, int code, const std::string& how) {
     if (bad_) return;
-    bad_ = BadEnd{rank, how};
+    bad_ = true;
     code_ = code;
-    note_at_ = Clock::now() + std::min<Clock::duration>(kNoteAfter, grace_);
-    act_at_ = Clock::now() + grace_;
+    expect_end_of_others(fmt::format("rank {} {}", rank, how));
+  }
+
+  void expect_end_of_others(const std::string& why) {
+    is_one_missing_ = true;
+    if (told_at_ || !any_runs()) return;
+    tell(why);
+    note_at_ = Clock::now() + std::min<Clock::duration>(kNoteAfter, grace_ / 4);
+    act_at_ = Clock::now() + grace_ / 2;
   }
 
   void keep_deadlines() {
@@ -233,19 +241,22 @@ class Watch {
     const std::string others = fmt::format("rank{} {}", left.size() > 1 ? "s" : "", fmt::join(left, ", "));
     if (now >= note_at_) {
       note_at_ = kForever;
-      to_stderr(fmt::format("[launch] rank {} {}; {} must end within {:g} s (--grace)\n", bad_->rank,
-                            bad_->how, others, std::chrono::duration<double>(grace_).count()));
+      to_stderr(
+          fmt::format("[launch] {}; {} must end within {} (--grace)\n", told_by_, others, grace_text()));
     }
     if (now < act_at_) return;
     act_at_ = kForever;
     to_stderr(fmt::format("[launch] ending {} (SIGTERM)\n", others));
     send_all(SIGTERM);
-    tell(SIGTERM);
   }
 
-  /// Ranks have been told to end, by this signal: from the first one on they have so long.
-  void tell(int signal) {
-    if (!told_at_) told_at_ = Clock::now(), told_by_ = signal;
+  /// From the first reason to end on, ranks have so long.
+  void tell(const std::string& why) {
+    if (!told_at_) told_at_ = Clock::now(), told_by_ = why;
+  }
+
+  std::string grace_text() const {
+    return fmt::format("{:g} s", std::chrono::duration<double>(grace_).count());
   }
 
   /// Those that do not end in time, and do not save either.
@@ -253,15 +264,13 @@ class Watch {
     if (!told_at_) return;
     for (const auto& rank : ranks_) {
       if (rank->was_killed || !rank->process.is_running()) continue;
-      if (Clock::now() < *told_at_ + grace_ + rank->reports.allowance()) continue;
+      if (Clock::now() < *told_at_ + grace_ + rank->reports.allowance(!is_one_missing_)) continue;
       const std::string phase = rank->reports.phase();
-      to_stderr(
-          fmt::format("[launch] rank {} did not end within {:g} s (--grace) after {}{}: killed (SIGKILL)\n",
-                      rank->number, std::chrono::duration<double>(grace_).count(), signal_name(told_by_),
-                      phase.empty() ? "" : ", " + phase));
+      to_stderr(fmt::format("[launch] rank {} did not end within {} (--grace) after {}{}: killed (SIGKILL)\n",
+                            rank->number, grace_text(), told_by_, phase.empty() ? "" : ", " + phase));
       rank->was_killed = true;
       rank->process.send(SIGKILL);
-      if (code_ == 0) code_ = 128 + told_by_;
+      if (code_ == 0) code_ = 128 + told_signal_;
     }
   }
 
@@ -270,10 +279,11 @@ class Watch {
   SignalQueue signals_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::optional<Clock::time_point> last_interrupt_;
-  std::optional<BadEnd> bad_;  // the first
+  bool bad_ = false, is_one_missing_ = false;
   int code_ = 0;
-  std::optional<Clock::time_point> told_at_;  // when all were told to end
-  int told_by_ = 0;                           // by this signal
+  std::optional<Clock::time_point> told_at_;  // the first reason to end
+  std::string told_by_;                       // "SIGTERM", "rank 1 ended with exit code 12"
+  int told_signal_ = 0;
   Clock::time_point note_at_ = kForever, act_at_ = kForever;
 };
 

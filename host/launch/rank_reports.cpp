@@ -74,10 +74,10 @@ bool RankReports::is_fresh() const { return !phase_.empty() && Clock::now() - he
 
 std::string RankReports::phase() const { return is_fresh() ? phase_ : ""; }
 
-RankReports::Clock::duration RankReports::allowance() const {
+RankReports::Clock::duration RankReports::allowance(bool can_step) const {
   if (!is_fresh() || is_in_callback(phase_)) return {};
   if (is_saving(phase_)) return kTimeToSave;
-  return std::min<Clock::duration>(longest_step_, kLongestAllowance);
+  return can_step ? std::min<Clock::duration>(longest_step_, kLongestAllowance) : Clock::duration{};
 }
 
 }  // namespace tycho

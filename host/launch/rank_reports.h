@@ -25,10 +25,10 @@ class RankReports {
   /// Takes what came.
   void read();
 
-  /// How long a rank that was told to end may take beyond the time that all have: until it has saved, or
-  /// until the step that it is in has taken as long as its longest. None for a rank that is silent or in a
-  /// callback.
-  Clock::duration allowance() const;
+  /// How long a rank that is to end may take beyond the time that all have: until it has saved, or, where
+  /// none is missing, until the step that it is in has taken as long as its longest. None for a rank that is
+  /// silent or in a callback.
+  Clock::duration allowance(bool can_step) const;
   /// Its newest words, such as "in callback loss_watch"; "" while it says nothing.
   std::string phase() const;
 

@@ -33,7 +33,8 @@ bool redirect(int output) {
   if (command.own_group) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, command.orphan_signal);
   if (getppid() != parent) _exit(kCannotStart);  // it died before the line above
-  for (const int number : {SIGINT, SIGTERM, SIGUSR1, SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);
+  // Handlers end with exec; what was ignored when this program started stays ignored in the child.
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

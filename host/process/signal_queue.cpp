@@ -10,10 +10,14 @@
 
 namespace tycho {
 
-SignalQueue::SignalQueue(std::initializer_list<int> signals) {
+SignalQueue::SignalQueue(const std::vector<int>& signals) {
   sigset_t taken;
   sigemptyset(&taken);
-  for (const int number : signals) sigaddset(&taken, number);
+  for (const int number : signals) {
+    struct sigaction action = {};
+    sigaction(number, nullptr, &action);  // blocking an ignored signal would bring it here
+    if (action.sa_handler != SIG_IGN) sigaddset(&taken, number);
+  }
   sigprocmask(SIG_BLOCK, &taken, &before_);
   file_ = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
   if (file_ >= 0) return;

@@ -3,17 +3,17 @@
 #include <sys/signalfd.h>
 
 #include <csignal>
-#include <initializer_list>
 #include <optional>
+#include <vector>
 
 namespace tycho {
 
-/// While it lives, these signals do nothing by themselves; they are kept for next(). On a process of one
-/// thread.
+/// While it lives, these signals do nothing by themselves; they are kept for next(). Those that are ignored
+/// stay ignored. On a process of one thread.
 class SignalQueue {
  public:
   /// Throws Error (kFailure).
-  explicit SignalQueue(std::initializer_list<int> signals);
+  explicit SignalQueue(const std::vector<int>& signals);
   ~SignalQueue();
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;

@@ -1,6 +1,7 @@
 // readline's callback interface: the loop is ours, so that Ctrl-C is.
 #include "host/repl/line_editor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -107,6 +108,9 @@ int edit_outside(int, int) {
 LineEditor::LineEditor(Completer completer) {
   g_shared = new Shared{.completer = std::move(completer)};
   rl_readline_name = "tycho";
+  // The editor's own control sequences, which stdout would not let through.
+  static FILE* const terminal = fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), "w");
+  rl_outstream = terminal;
   rl_catch_signals = 0;
   rl_attempted_completion_function = &complete;
   rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{}(),+-*/%^#~[]";

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "host/standard_streams.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/format.h"
 
@@ -48,12 +49,11 @@ void ReplOutput::draw(const std::string& text) {
   const double now = monotonic_seconds();
   if (!redraws_ || now - last_s_ < kRedrawSeconds) return;
   last_s_ = now, drawn_ = true;
-  fmt::print("\r\033[K{}", text);
-  std::fflush(stdout);
+  draw_on(stdout, "\r\033[K", text);
 }
 
 void ReplOutput::clear() {
-  if (drawn_) fmt::print("\r\033[K");
+  if (drawn_) draw_on(stdout, "\r\033[K");
   drawn_ = false;
 }
 

@@ -7,6 +7,7 @@
 #include "host/engine.h"
 #include "host/repl/in_step.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
@@ -63,6 +64,7 @@ bool wants_to_look(const std::string& on_error, int rank) {
 }
 
 int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options) {
+  never_wait_for_readers();
   const StopFlag& stop = stop_on_signals(!options.plain && repl.place.rank == 0 && can_redraw());
   auto view = std::make_unique<ViewOfRun>(options.plain ? make_plain_reporter(STDOUT_FILENO)
                                                         : make_terminal_reporter(STDOUT_FILENO));

@@ -14,6 +14,7 @@
 #include "host/repl/line_editor.h"
 #include "host/repl/prompt.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_cores.h"
 
@@ -110,6 +111,7 @@ int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep
   const bool reads = ranks == nullptr || ranks->rank() == 0;
   bool interactive = reads && of_a_person(options);
   if (ranks != nullptr) interactive = ranks->hear(interactive);
+  if (interactive) never_wait_for_readers();
   JsonLines json;
   const auto to_json = [&](std::string_view text) { json.output(text); };
   Prompt prompt(options, {.interactive = interactive,

@@ -12,6 +12,7 @@
 #include "host/engine.h"
 #include "host/git_facts.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
@@ -59,6 +60,7 @@ Json with_git_facts(Json history) {
 
 int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const RunOptions& options,
              bool& before_first_step) {
+  never_wait_for_readers();
   const ResolvedRecipe& recipe = chosen.recipe;
   argv.insert(argv.end(), chosen.choices.begin(), chosen.choices.end());
   RunRequest request = make_run_request(recipe, chosen.pins, argv, options.until);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "bindings/import/import.h"
+#include "host/standard_streams.h"
 #include "host/sweep/best.h"
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
@@ -136,8 +137,9 @@ void print_sweep_end(const SweepFolder& folder) {
 }
 
 int sweep_table_verb(const Arguments& arguments) {
-  const SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
   no_more_words(arguments, 2);
+  folder.show_lost_trials();
   const Board board = live_board(folder);
   if (arguments.has("json")) {
     fmt::print("{}\n", sweep_json(board).dump(2));
@@ -148,6 +150,7 @@ int sweep_table_verb(const Arguments& arguments) {
   if (arguments.has("cols")) options.columns = arguments.list("cols");
   const Rows rows = sweep_table(board, options);
   if (arguments.has("csv")) {
+    print_exact_text();
     fmt::print("{}", csv_text(rows));
   } else if (arguments.has("md")) {
     fmt::print("{}", markdown_table(rows));
@@ -196,8 +199,9 @@ int sweep_best_verb(const Arguments& arguments) {
 }
 
 int sweep_report_verb(const Arguments& arguments) {
-  const SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
   no_more_words(arguments, 2);
+  folder.show_lost_trials();
   const std::string base = arguments.has("out") ? arguments.text("out") : folder.dir() + "/report";
   const ReportPages pages = sweep_report(folder);
   write_file_atomically(real_files(), base + ".html", pages.html);

@@ -1,6 +1,7 @@
 // tycho config: every key, its value and where it comes from.
 #include "bindings/import/import.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -66,6 +67,7 @@ int run_config(const Arguments& arguments) {
   if (hash) return print_identity(resolve_recipe(query.recipe), arguments.has("json"));
   const Json shown = show_config(query);
   const bool json = arguments.has("json");
+  print_exact_text();
   fmt::print("{}", json ? shown.at("rows").dump(2) + "\n" : shown.at("text").get<std::string>());
   return 0;
 }

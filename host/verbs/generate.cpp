@@ -4,6 +4,7 @@
 #include "host/engine.h"
 #include "host/prompts.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -27,6 +28,9 @@ const VerbSpec kGenerateSpec = {
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"without-adapters", "Of a run with adapters (lora): generate with the model that they are for."},
      kEmaOption,
+     {"raw",
+      "Print every byte as it was generated, for a pipe or a file. Otherwise characters that steer a "
+      "terminal are written as \\u001b."},
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
      {"device", "auto, cpu or cuda.", "NAME", "auto"},
      {"json", "Print one JSON line per text when it is complete."},
@@ -132,6 +136,7 @@ GenerateRequest to_request(const Arguments& arguments) {
 
 int run_generate(const Arguments& arguments) {
   const GenerateRequest request = to_request(arguments);
+  if (arguments.has("raw")) print_exact_text(/*always=*/true);
   const StopFlag& stop = stop_on_signals();
   const EngineApi& engine = open_engine(request.threads);
   TextSink text(request.prompts.size() * static_cast<size_t>(request.samples) > 1, request.max_tokens);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "bindings/define/source_file.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 
@@ -32,6 +33,7 @@ int run_import(const Arguments& arguments) {
   }
   for (const std::string& note : made.notes) print_note(request.file, note);
   if (!arguments.has("out")) {
+    print_exact_text();
     fmt::print("{}", made.lua);
     return 0;
   }

@@ -9,6 +9,7 @@
 #include "host/process/child_process.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/rendezvous/rank_place.h"
 
@@ -31,8 +32,8 @@ const VerbSpec kLaunchSpec = {
       "N", "1"},
      {"node", "Which of the machines this is, from 0.", "I", "0"},
      {"grace",
-      "Seconds that the other ranks have to end by themselves after one failed; the same again after "
-      "SIGTERM.",
+      "Seconds that ranks have to end after a signal, or after one of them ended or was lost; half-way they "
+      "get SIGTERM. A rank that saves has ten minutes.",
       "SECONDS", "30"}},
     /*passes_on=*/true};
 
@@ -139,6 +140,7 @@ int run_launch(const Arguments& arguments) {
     find_meeting_point(ranks);
   else
     refuse_to_be_a_rank();
+  never_wait_for_readers();
   ranks.argv = {this_program()};
   ranks.argv.insert(ranks.argv.end(), arguments.words.begin(), arguments.words.end());
   return run_local_ranks(ranks);

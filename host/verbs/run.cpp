@@ -1,6 +1,7 @@
 // tycho run: resolves the recipe, then hands it to the engine.
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/start/choose_mesh.h"
 #include "host/start/start_run.h"
 #include "host/verb.h"
@@ -63,6 +64,7 @@ std::string argument_lines(const PinArgument& pin, const Json& history) {
 /// A recipe that runs as this command would; comments say how it came about.
 void print_run(const ChosenRecipe& chosen, const std::vector<std::string>& argv) {
   const ResolvedRecipe& recipe = chosen.recipe;
+  print_exact_text();
   fmt::print("-- {}\n", shell_line(argv));
   for (const PinArgument& pin : chosen.pins) fmt::print("{}", argument_lines(pin, recipe.history));
   fmt::print("-- run folder {}, hash {}\n\n{}", run_folder_path(recipe.config), recipe.hash, recipe.lua);

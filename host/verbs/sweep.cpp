@@ -4,6 +4,7 @@
 #include "host/machine.h"
 #include "host/process/child_process.h"
 #include "host/signals.h"
+#include "host/standard_streams.h"
 #include "host/sweep/results.h"
 #include "host/sweep/slot.h"
 #include "host/sweep/slurm_array.h"
@@ -123,8 +124,19 @@ int print_open_commands(const SweepFolder& folder) {
   return print_commands(folder.board().definition(), trials, folder.dir());
 }
 
+void say_sweep(SweepFolder folder) {  // a copy, for what is shown and not recorded
+  folder.show_lost_trials();
+  fmt::print("sweep {} in {}: {}\n", folder.board().definition().name, folder.dir(),
+             sweep_summary(folder.board()));
+  std::fflush(stdout);
+}
+
 /// On this machine, or as a Slurm array.
 int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
+  if (!arguments.has("print")) {
+    never_wait_for_readers();
+    say_sweep(folder);
+  }
   const SlurmArrayLaunch* array = array_of(folder.board().definition().config, arguments);
   if (array == nullptr) return work_here(folder, program, arguments);
   const std::string script = slurm_script(folder, *array, this_program());
@@ -139,12 +151,6 @@ int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& ar
   return 0;
 }
 
-void say_sweep(const SweepFolder& folder) {
-  fmt::print("sweep {} in {}: {}\n", folder.board().definition().name, folder.dir(),
-             sweep_summary(folder.board()));
-  std::fflush(stdout);
-}
-
 int start(const Arguments& arguments, size_t first_word, bool only_plan) {
   PreparedSweep sweep = prepare_sweep(command_of(arguments, first_word));
   if (only_plan) {
@@ -155,7 +161,6 @@ int start(const Arguments& arguments, size_t first_word, bool only_plan) {
     return print_new_commands(sweep.definition);
   SweepFolder folder = open_folder_for(sweep);
   if (folder.board().is_paused() && !arguments.has("print")) folder.record({{"type", "go"}});
-  if (!arguments.has("print")) say_sweep(folder);
   return launch(folder, sweep.program.get(), arguments);
 }
 
@@ -176,7 +181,6 @@ int resume(const Arguments& arguments) {
   if (folder.board().is_paused() && !arguments.has("print")) folder.record({{"type", "go"}});
   PreparedSweep again;
   if (has_functions(folder.board().definition().config)) again = prepare_again(folder, {});
-  if (!arguments.has("print")) say_sweep(folder);
   return launch(folder, again.program.get(), arguments);
 }
 
@@ -189,8 +193,9 @@ int pause(const Arguments& arguments) {
   return 0;
 }
 
-/// The trials that the words name.
-std::vector<const Trial*> named_trials(const SweepFolder& folder, const Arguments& arguments) {
+/// The trials that the words name. One whose worker is gone is put back first.
+std::vector<const Trial*> named_trials(SweepFolder& folder, const Arguments& arguments) {
+  for (const Json& end : ends_of_lost_trials(folder)) folder.record(end);
   std::vector<const Trial*> trials;
   for (size_t i = 2; i < arguments.words.size(); ++i) {
     const Trial* trial = folder.board().find(arguments.words[i]);

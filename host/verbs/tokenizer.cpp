@@ -1,6 +1,4 @@
 // tycho tokenizer: trains and tries out tokenizers.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -11,6 +9,8 @@
 #include <sstream>
 
 #include "host/data/input_options.h"
+#include "host/data/progress_line.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
@@ -68,12 +68,10 @@ int train(const Arguments& arguments) {
   options.special_tokens = arguments.list("special");
   options.min_frequency = arguments.integer("min-frequency", 1);
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
-  const bool live = isatty(STDERR_FILENO) != 0;
-  if (live) {
-    options.progress = [](double fraction, const std::string& phase) {
-      fmt::print(stderr, "\r{:5.1f} %  {:<40}", 100 * fraction, phase);
-    };
-  }
+  ProgressLine progress;
+  options.progress = [&](double fraction, const std::string& phase) {
+    progress.show([&] { return fmt::format("{:5.1f} %  {}", 100 * fraction, phase); });
+  };
   const std::string out = arguments.text("out");
   const InputFiles inputs = named_inputs(arguments, "text files or folders to train on");
   for (const std::string& path : inputs.skipped)
@@ -84,7 +82,7 @@ int train(const Arguments& arguments) {
     options.on_bad_row = [&](const std::string& why) { skipped.add(why); };
   const std::vector<InputFile>& files = inputs.files;
   const std::string text = train_bpe(files, options);
-  if (live) fmt::print(stderr, "\r{:60}\r", "");
+  progress.clear();
   warn_of(skipped);
   const std::string folder = std::filesystem::path(out).parent_path();
   if (!folder.empty()) make_dirs(real_files(), folder);
@@ -179,6 +177,7 @@ int decode(const Arguments& arguments) {
   std::vector<int32_t> ids;
   for (const std::string& id : words) ids.push_back(to_id(id, tokenizer->size()));
   const std::string text = decoded(*tokenizer, ids, skip);
+  print_exact_text();
   fmt::print("{}\n", arguments.has("json") ? Json(text).dump() : text);
   return 0;
 }

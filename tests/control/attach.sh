@@ -100,7 +100,8 @@ r.callbacks.endless = require("tycho").observe {
 return r
 LUA
 cp "$root/tests/kill9/tiny.lua" tiny.lua
-"$tycho" run endless.lua run_dir=run threads=1 max_duration=1000000ba log.every=1000ba >run.log 2>&1 & pid=$!
+# Shells have programs in the background ignore SIGINT.
+env --default-signal=INT "$tycho" run endless.lua run_dir=run threads=1 max_duration=1000000ba log.every=1000ba >run.log 2>&1 & pid=$!
 wait_for grep -q "it loops" run.log
 kill -INT "$pid"
 status=0

@@ -176,6 +176,99 @@ TEST_F(CliTest, DefineVerbsLoadNoLibTorch) {
   }
 }
 
+TEST_F(CliTest, ClosedStandardStreamsAreNotTakenByFiles) {
+  const std::string made = (folder_ / "made").string();
+  // Whatever the program opened first would be descriptor 1, and the list of files would go into it.
+  EXPECT_EQ(shell("tycho init " + made + " <&- >&- 2>&-").code, 15) << "the answer could not be written";
+  const Outcome whole = shell("tycho init " + made + "2");
+  ASSERT_EQ(whole.code, 0) << whole.output;
+  EXPECT_EQ(shell("diff -r " + made + " " + made + "2").output, "");
+  EXPECT_EQ(shell("tycho check " + demo_ + " <&- 2>&-").code, 0);
+}
+
+TEST_F(CliTest, ASmallStackIsEnlargedOrNamed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need more stack before main()";
+#endif
+  const Outcome small = shell("ulimit -Ss 64 && tycho check " + demo_);
+  EXPECT_EQ(small.code, 0) << small.output;
+  // Only root may raise a hard limit.
+  const Outcome hard = shell("ulimit -s 64 && tycho check " + demo_);
+  if (geteuid() == 0) {
+    EXPECT_TRUE(hard.code == 0 || hard.code == 14) << hard.output;
+  } else {
+    EXPECT_EQ(hard.code, 14);
+    EXPECT_CONTAINS(hard.output,
+                    "[tycho] expected a stack of at least 1 MiB, got less: raise the limit, `ulimit -s");
+  }
+}
+
+TEST_F(CliTest, ADeletedWorkingFolderIsNamed) {
+  const std::string there = "mkdir -p gone && cd gone && rmdir ../gone && tycho ";
+  for (const char* verb :
+       {"check x.lua", "run x.lua", "launch -n 2 run x.lua", "sweep s.lua", "plan x.lua", "report runs/x",
+        "generate runs/x --prompt a", "data inspect data", "config", "repl -e 1", "test ."}) {
+    const Outcome gone = here(there + verb);
+    EXPECT_EQ(gone.code, 12) << verb;
+    EXPECT_EQ(gone.output,
+              "[tycho] expected a working folder that exists, got one that was removed: cd into another\n");
+  }
+  EXPECT_EQ(here(there + "run --help").code, 0);
+}
+
+TEST_F(CliTest, NoVerbPassesOnAnEscapeSequenceOfAName) {
+  const std::string name =
+      "\x1b[31m\xc2\x9b"
+      "2J\u202Egnp";
+  fs::create_directories(folder_ / name);
+  write("not JSON \x1b[1m", name + "/index.json");
+  write(R"({"model_type": "llama", "\u001b[5mkey": 1, "\u202eother": 2})", name + "/config.json");
+  write("{", name + "/tokenizer.json");
+  write("step \x1b[7m\n", name + "/log.txt");
+  write("local t = require 'tycho'\nprint('\\27[1m')\nreturn t.recipe '\\27[31mx'\n", name + "/x.lua");
+  for (const char* verb : {"check %/x.lua",
+                           "config %/x.lua",
+                           "plan %/x.lua",
+                           "run %/x.lua",
+                           "rerun %",
+                           "launch -n 2 run %/x.lua",
+                           "attach %",
+                           "ctl % tail",
+                           "ctl % plot loss",
+                           "sweep %/x.lua",
+                           "sweep table %",
+                           "import %/config.json",
+                           "diff %/x.lua %/y.lua",
+                           "report %",
+                           "test %",
+                           "data inspect %",
+                           "data verify %",
+                           "data stats %/index.json",
+                           "data convert %/config.json --tokenizer %/tokenizer.json --out %/out",
+                           "tokenizer inspect %/tokenizer.json",
+                           "convert % %/out",
+                           "ckpt ls %",
+                           "ckpt verify %",
+                           "eval %",
+                           "generate % --prompt x",
+                           "doctor %",
+                           "% %"}) {
+    std::string command = verb;
+    for (size_t at; (at = command.find('%')) != std::string::npos;) command.replace(at, 1, "'" + name + "'");
+    const std::string shown = here("tycho " + command).output;
+    for (const char* control : {"\x1b", "\xc2\x9b", "\u202E"})
+      EXPECT_EQ(shown.find(control), std::string::npos) << verb << "\n" << shown;
+  }
+}
+
+TEST_F(CliTest, AnswersForProgramsKeepTheirMeaning) {
+  // A pipe gets the text itself, JSON the same value.
+  write(whole("r.run_name = 'a\u202Eb'\n"));
+  EXPECT_CONTAINS(here("tycho config x.lua run_name").output, "\u202E");
+  const Outcome json = here("tycho config x.lua run_name --json");
+  EXPECT_EQ(parse_json(json.output, "config")[0].at("value"), "a\u202Eb");
+}
+
 TEST_F(CliTest, OutputSurvivesAPipeThatCloses) {
   EXPECT_EQ(shell("{ sleep 0.1; tycho config; echo \"code $?\" >&2; } | true").output, "code 141\n");
   const Outcome full = shell("tycho config > /dev/full");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -28,10 +29,12 @@ class EngineTest : public ShellTest {
     install(TYCHO_FAKE_ENGINE);
   }
 
-  pid_t start(const std::vector<std::string>& arguments) {
+  /// `ignored`: a signal that the program ignores from its start; 0 for none.
+  pid_t start(const std::vector<std::string>& arguments, int ignored = 0) {
     fs::remove(folder_ / "log");
     const pid_t child = fork();
     if (child != 0) return child;
+    if (ignored != 0) signal(ignored, SIG_IGN);
     const int log = open((folder_ / "log").c_str(), O_WRONLY | O_CREAT, 0600),
               null = open("/dev/null", O_RDONLY);
     if (dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
@@ -57,8 +60,8 @@ class EngineTest : public ShellTest {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
-  int run_with_signals(std::initializer_list<int> signals) {
-    const pid_t child = start({"run", demo_, "seed=99"});
+  int run_with_signals(std::initializer_list<int> signals, int ignored = 0) {
+    const pid_t child = start({"run", demo_, "seed=99"}, ignored);
     wait_for_engine();
     for (const int number : signals) {
       kill(child, number);
@@ -101,9 +104,17 @@ TEST_F(EngineTest, SignalsAskForAStopAndTheFirstOneWins) {
   EXPECT_EQ(run_with_signals({SIGTERM}), 143);
   EXPECT_EQ(run_with_signals({SIGUSR1}), 138);
   EXPECT_EQ(run_with_signals({SIGINT}), 130);
+  EXPECT_EQ(run_with_signals({SIGUSR2}), 140);
+  EXPECT_EQ(run_with_signals({SIGHUP}), 129);
+  EXPECT_EQ(run_with_signals({SIGXCPU}), 152);
   EXPECT_EQ(run_with_signals({SIGTERM, SIGTERM, SIGTERM}), 143);
   EXPECT_EQ(run_with_signals({SIGUSR1, SIGTERM}), 138);
   EXPECT_EQ(run_with_signals({SIGPIPE, SIGXFSZ, SIGTERM}), 143);
+}
+
+TEST_F(EngineTest, ASignalThatWasIgnoredAtTheStartStaysIgnored) {
+  for (const int ignored : {SIGHUP, SIGINT, SIGUSR2})
+    EXPECT_EQ(run_with_signals({ignored, SIGTERM}, ignored), 143) << strsignal(ignored);
 }
 
 TEST_F(EngineTest, ASecondCtrlCAtATerminalEndsAtOnce) {
@@ -129,6 +140,17 @@ TEST_F(EngineTest, ASecondCtrlCAtATerminalEndsAtOnce) {
   close(terminal);
 }
 
+TEST_F(EngineTest, ThreadsThatTheSystemRefusesAreMissedBeforeTheEngineNeedsThem) {
+  setenv("LD_PRELOAD", TYCHO_FEW_THREADS, 1);
+  setenv("TYCHO_MOST_THREADS", "5", 1);
+  const int code = finish(start({"run", demo_, "threads=3"}));
+  unsetenv("LD_PRELOAD");
+  unsetenv("TYCHO_MOST_THREADS");
+  EXPECT_EQ(code, 14) << log();
+  EXPECT_CONTAINS(log(), "[engine] expected room for 11 threads, got ");
+  EXPECT_CONTAINS(log(), "or take fewer with threads=N");
+}
+
 TEST_F(EngineTest, AMissingEngineIsNamed) {
   fs::remove(folder_ / "lib/libtycho_engine.so");
   EXPECT_EQ(finish(start({"run", demo_})), 1);
@@ -150,6 +172,14 @@ TEST_F(EngineTest, ErrorsOfTheEngineKeepTheirExitCode) {
 TEST_F(EngineTest, GenerateStreamsAfterThePrompt) {
   EXPECT_EQ(finish(start({"generate", "runs/x", "--prompt", "once"})), 0);
   EXPECT_EQ(log(), "once and runs/x\n");
+}
+
+TEST_F(EngineTest, GenerateWritesControlsAsTheyAreOnlyWhenAsked) {
+  const std::string prompt = "\x1b[31mred \u202Etxt.exe\u2069";
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", prompt})), 0);
+  EXPECT_EQ(log(), "\\u001b[31mred \\u202etxt.exe\\u2069 and x\n");
+  EXPECT_EQ(finish(start({"generate", "x", "--prompt", prompt, "--raw"})), 0);
+  EXPECT_EQ(log(), prompt + " and x\n");
 }
 
 TEST_F(EngineTest, GenerateTakesPromptsOfAFileAndSeveralStopStrings) {

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/host/default_signals.h"
+
 namespace tycho {
 
 struct Outcome {

@@ -61,6 +61,7 @@ TEST(ThrowAwayFolder, IsGoneWhenTheChildWasKilled) {
   }
   EXPECT_FALSE(fs::exists(path));
   EXPECT_EQ(in_folder(path, [] { return std::raise(SIGTERM); }), 143);
+  EXPECT_EQ(in_folder(path, [] { return std::raise(SIGUSR2); }), 140);
   EXPECT_EQ(in_folder(path,
                       [] {
                         kill(getppid(), SIGINT);  // is passed on

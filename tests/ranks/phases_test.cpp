@@ -21,7 +21,8 @@ class SignalTest : public RanksTest {
   /// Starts a run in the folder "r", waits until `is_there` holds, sends the signal; its code is in "code N".
   Outcome interrupt(const std::string& before, const std::string& is_there,
                     const std::string& signal = "TERM", const std::string& pins = "") const {
-    return here("rm -f mark; (exec " + before + TYCHO_PROGRAM " run x.lua run_dir=r " + pins +
+    return here("rm -f mark; (exec env --default-signal=INT " + before +
+                TYCHO_PROGRAM " run x.lua run_dir=r " + pins +
                 ") >log 2>&1 & pid=$!; for i in $(seq 1200); do " + is_there +
                 " && break; sleep 0.05; done; kill -" + signal + " $pid; wait $pid; echo code $?; cat log");
   }
@@ -89,6 +90,21 @@ TEST_F(SignalTest, RanksThatSaveToASlowDiskAreNotKilledForIt) {
     ASSERT_FALSE(events("r", "checkpoint").empty()) << outcome.output;
     EXPECT_EQ(events("r", "checkpoint").at(0).at("facts").at("step"), 8);
   }
+}
+
+TEST_F(SignalTest, ALauncherEndsSoonAfterAStoppedRankWasNamed) {
+  Outcome outcome;
+  const double took = seconds_of([&] {
+    outcome = here("(exec " TYCHO_PROGRAM
+                   " launch -n 2 --grace 4 run x.lua run_dir=r max_duration=1000000ba) >log 2>&1 "
+                   "& pid=$!; " +
+                   until_it_trains("r") +
+                   "read first second < /proc/$pid/task/$pid/children; kill -STOP ${second% *}; "
+                   "wait $pid; echo code $?; cat log");
+  });
+  EXPECT_CONTAINS(outcome.output, "code 143\n");
+  EXPECT_CONTAINS(outcome.output, "has not answered for 30 s");
+  EXPECT_LT(took, 150) << "named after 30 s, and gone 4 s later; a rank that saves has ten minutes";
 }
 
 TEST_F(SignalTest, WhileItWaitsForTheFolderItEndsAtOnceAndHadSaidWhatItWaitsFor) {

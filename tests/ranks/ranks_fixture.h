@@ -54,8 +54,9 @@ class RanksTest : public ShellTest {
     return here("tycho launch -n " + std::to_string(ranks) + " run x.lua run_dir=" + name + " " + pins);
   }
   /// A shell line; the variable `name` is then the program itself: a subshell that execs. Its log: NAME.log.
+  /// Shells have programs in the background ignore SIGINT.
   static std::string in_background(const std::string& command, const std::string& name) {
-    return "(exec " + command + ") >" + name + ".log 2>&1 & " + name + "=$!; ";
+    return "(exec env --default-signal=INT " + command + ") >" + name + ".log 2>&1 & " + name + "=$!; ";
   }
   /// A shell line that starts the ranks by themselves, as a scheduler does, each with arguments of its own.
   /// `then` may use $rank_0 and $rank_1, their processes; the codes of both are printed as "codes A B".

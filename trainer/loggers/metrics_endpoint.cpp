@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string_view>
 #include <thread>
@@ -25,6 +26,8 @@ namespace tycho {
 namespace {
 
 using EndpointClock = std::chrono::steady_clock;
+constexpr int kAcceptsAtOnce = 64;
+constexpr std::chrono::milliseconds kPause{100};
 
 /// Closes a descriptor.
 class Descriptor {
@@ -46,6 +49,7 @@ class Descriptor {
 
 struct Client {
   Descriptor connection;
+  std::string address;
   EndpointClock::time_point deadline;
   std::string head, reply;  // the reply is empty until the whole head has come
   size_t sent = 0;
@@ -100,16 +104,17 @@ struct MetricsEndpoint::State {
   const EndpointLimits limits;
   Descriptor listener, wake;
   std::mutex mutex;
-  std::string text;  // guarded by mutex
-  std::vector<Client> clients;
+  std::string text;             // guarded by mutex
+  std::vector<Client> clients;  // the oldest first
+  EndpointClock::time_point listens_again;
   std::jthread thread;
 
   void serve(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      const bool has_room = std::ssize(clients) < limits.connections;
+      const bool listens = EndpointClock::now() >= listens_again;
       std::vector<pollfd> watched = {{wake.get(), POLLIN, 0},
-                                     {listener.get(), static_cast<short>(has_room ? POLLIN : 0), 0}};
-      auto next = EndpointClock::time_point::max();
+                                     {listener.get(), static_cast<short>(listens ? POLLIN : 0), 0}};
+      auto next = listens ? EndpointClock::time_point::max() : listens_again;
       for (const Client& client : clients) {
         watched.push_back(
             {client.connection.get(), static_cast<short>(client.reply.empty() ? POLLIN : POLLOUT), 0});
@@ -120,7 +125,7 @@ struct MetricsEndpoint::State {
         if (watched[i + 2].revents != 0) go_on(clients[i]);
       const auto now = EndpointClock::now();
       std::erase_if(clients, [&](const Client& client) { return client.done || client.deadline <= now; });
-      if ((watched[1].revents & POLLIN) != 0) accept_one();
+      if ((watched[1].revents & POLLIN) != 0) accept_waiting();
     }
   }
 
@@ -130,12 +135,40 @@ struct MetricsEndpoint::State {
     return static_cast<int>(std::max<int64_t>(0, left.count()));
   }
 
-  void accept_one() {
-    Descriptor connection(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (connection.get() < 0) return;
+  /// Those that wait to be accepted, and have mostly sent their request already. So many at once that others
+  /// are looked at now and then.
+  void accept_waiting() {
     const auto patience =
         std::chrono::duration_cast<EndpointClock::duration>(std::chrono::duration<double>(limits.client_s));
-    clients.push_back({.connection = std::move(connection), .deadline = EndpointClock::now() + patience});
+    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+      sockaddr_storage address{};
+      socklen_t size = sizeof address;
+      auto* const who = reinterpret_cast<sockaddr*>(&address);
+      Descriptor connection(::accept4(listener.get(), who, &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (connection.get() < 0) {
+        // The process has no descriptor left: looking at once again would take a core.
+        if (errno != EAGAIN && errno != EINTR) listens_again = EndpointClock::now() + kPause;
+        return;
+      }
+      if (std::ssize(clients) >= limits.connections) drop_one();
+      char name[NI_MAXHOST] = "";
+      ::getnameinfo(who, size, name, sizeof name, nullptr, 0, NI_NUMERICHOST);
+      clients.push_back({.connection = std::move(connection),
+                         .address = name,
+                         .deadline = EndpointClock::now() + patience});
+      go_on(clients.back());
+    }
+  }
+
+  void drop_one() {
+    const auto has_ended = [](const Client& client) { return client.done; };
+    if (std::erase_if(clients, has_ended) > 0) return;
+    std::map<std::string_view, int> count;
+    for (const Client& client : clients) ++count[client.address];
+    const auto most = std::max_element(count.begin(), count.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    clients.erase(std::find_if(clients.begin(), clients.end(),
+                               [&](const Client& client) { return client.address == most->first; }));
   }
 
   /// As much as can be done without waiting.

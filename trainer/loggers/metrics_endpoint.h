@@ -7,7 +7,9 @@ namespace tycho {
 
 /// How much clients may ask of it.
 struct EndpointLimits {
-  int connections = 16;      // at once; further ones wait until one has ended
+  /// At once. A further one takes the place of the oldest of the address that has most, so that one which
+  /// asks and reads its answer at once is served beside a flood.
+  int connections = 64;
   double client_s = 5;       // from the first byte of a client to the last of its answer
   int head_bytes = 8 << 10;  // of a request
 };

@@ -10,6 +10,8 @@
 #include <cstdlib>
 
 #include "trainer/base/environment.h"
+#include "trainer/base/text/terminal_controls.h"
+#include "trainer/base/text/utf8.h"
 
 namespace tycho {
 namespace {
@@ -89,20 +91,17 @@ std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * sh
 std::string printable(std::string_view text, bool unicode) {
   std::string out;
   while (!text.empty()) {
-    const size_t length = sequence_length(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    // C1 controls, U+0080..U+009F, steer terminals too.
-    const bool control = length == 1
-                             ? first < 0x20 || first == 0x7f
-                             : length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
-    if (length == 1 && (first == '\n' || first == '\t')) {
+    uint32_t code = 0;
+    const size_t length = decode_utf8(text.data(), text.size(), code);
+    const bool is_broken = code == 0xFFFD && length == 1;
+    if (code == '\n' || code == '\t') {
       out += ' ';
-    } else if (length == 0 || control || (length > 1 && !unicode)) {
+    } else if (is_broken || is_terminal_control(code) || (length > 1 && !unicode)) {
       out += '?';
     } else {
       out += text.substr(0, length);
     }
-    text.remove_prefix(std::max<size_t>(length, 1));
+    text.remove_prefix(length);
   }
   return out;
 }

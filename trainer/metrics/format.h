@@ -19,9 +19,9 @@ std::string short_text(double value);
 std::string percent_text(double share);
 /// 29.5e6 as "29.5 MFLOP".
 std::string flops_text(double flops);
-/// `text` on one line and without control characters, so that a file name or a message cannot steer a
-/// terminal: line ends and tabs become spaces, other controls and broken UTF-8 '?', and with `unicode` false
-/// so does whatever is not ASCII.
+/// `text` on one line and without control characters (base/text/terminal_controls.h), so that a file name or
+/// a message cannot steer a terminal: line ends and tabs become spaces, other controls and broken UTF-8 '?',
+/// and with `unicode` false so does whatever is not ASCII.
 std::string printable(std::string_view text, bool unicode);
 /// `text` as the value of key=value: in double quotes, with \ before " and \, when it holds anything that
 /// would end it.

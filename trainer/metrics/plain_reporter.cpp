@@ -1,18 +1,16 @@
 // The reporter of pipes and Slurm logs.
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
 
 #include "trainer/metrics/plain_lines.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/metrics/screen_writer.h"
 
 namespace tycho {
 namespace {
 
 class PlainReporter : public Reporter {
  public:
-  explicit PlainReporter(int fd) : fd_(fd) {}
+  explicit PlainReporter(int fd) : screen_(fd) {}
 
   void run_start(const RunInfo& run) override {
     total_steps_ = run.total_steps;
@@ -47,19 +45,9 @@ class PlainReporter : public Reporter {
     if (!lines.empty()) print(lines);
   }
 
-  /// A reader that went away does not stop a run: what cannot be written is dropped.
-  void print(std::string lines) const {
-    lines += '\n';
-    size_t done = 0;
-    while (done < lines.size()) {
-      const ssize_t n = ::write(fd_, lines.data() + done, lines.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;
-      done += static_cast<size_t>(n);
-    }
-  }
+  void print(const std::string& lines) { screen_.print(lines + '\n'); }
 
-  int fd_;
+  ScreenWriter screen_;
   int64_t total_steps_ = 0, step_ = 0;
   bool recorded_ = false;  // the last step was one of log.every
   ShownMetrics shown_;

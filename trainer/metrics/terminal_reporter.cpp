@@ -5,16 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <string_view>
+#include <utility>
 
 #include "trainer/base/environment.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/live_view.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/metrics/screen_writer.h"
 
 namespace tycho {
 namespace {
@@ -39,7 +39,7 @@ std::string time_of_day_in(double seconds) {
 /// A block of lines that is drawn over itself.
 class Screen {
  public:
-  explicit Screen(int fd) : fd_(fd) {}
+  explicit Screen(int fd) : fd_(fd), writer_(fd) {}
 
   /// Asked before each drawing, so that a resized terminal needs no signal. One column is left free: after a
   /// character in the last one terminals differ in where the cursor is.
@@ -53,20 +53,20 @@ class Screen {
     std::string out = "\r";
     const int up = rows_on_screen() - 1;
     if (up > 0) out += fmt::format("\x1b[{}A", up);
-    widths_.clear();
+    std::vector<int> widths;
     for (const ViewLine& line : lines) {
-      out += (widths_.empty() ? "" : "\r\n") + line.text + "\x1b[K";
-      widths_.push_back(line.columns);
+      out += (widths.empty() ? "" : "\r\n") + line.text + "\x1b[K";
+      widths.push_back(line.columns);
     }
     // The cursor waits at the beginning of the last line: a ^C that the terminal echoes, and what is said of
     // it, are drawn over, and neither makes a line longer than the screen.
-    write(out + "\x1b[J\r");
+    if (writer_.draw(out + "\x1b[J\r")) widths_ = std::move(widths);
   }
   /// A line of its own, before anything is drawn.
-  void print_line(const std::string& text) { write(text + "\r\n"); }
+  void print_line(const std::string& text) { writer_.print(text + "\r\n"); }
   /// Leaves what is shown and puts the cursor below it.
   void release() {
-    if (!widths_.empty()) write("\r\n");
+    if (!widths_.empty()) writer_.print("\r\n");
     widths_.clear();
   }
 
@@ -79,18 +79,8 @@ class Screen {
     return rows;
   }
 
-  /// What cannot be shown is not worth an error: the files have it.
-  void write(const std::string& text) const {
-    size_t done = 0;
-    while (done < text.size()) {
-      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return;
-      done += static_cast<size_t>(n);
-    }
-  }
-
   int fd_;
+  ScreenWriter writer_;
   std::vector<int> widths_;  // of the lines that are shown
 };
 
@@ -128,7 +118,8 @@ class TerminalReporter : public Reporter {
     if (kind == "resume") state_.run.first_step = facts.at("step");
     if (kind == "histogram") return;  // one for each parameter, and a name alone
     shown_.event(kind, facts);
-    if (state_.run.run_name.empty()) return screen_.print_line(text);  // nothing is drawn yet
+    if (state_.run.run_name.empty())
+      return screen_.print_line(printable(text, unicode_));  // nothing is drawn yet
     const bool warning = kind == "warning" || kind == "error";
     Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
     slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;

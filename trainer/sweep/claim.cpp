@@ -2,6 +2,7 @@
 // it.
 #include "trainer/sweep/claim.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "trainer/base/error.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::string_view kReleased = "\nreleased\n";
 constexpr double kMissedBeats = 3;
+constexpr double kSurelyMissedBeats = 30, kSurelyGone_s = 600;
 
 /// The owner on this machine that is no longer there.
 bool is_dead_here(const std::string& text, const std::string& path) {
@@ -21,6 +23,19 @@ bool is_dead_here(const std::string& text, const std::string& path) {
   } catch (const Error&) {
     return false;  // half written: only time tells
   }
+}
+
+/// What a claim says; "" for a name that is not visible yet, or was removed by hand: time tells.
+std::string claim_text(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool has_left(const std::string& text, const std::string& path) {
+  return text.ends_with(kReleased) || is_dead_here(text, path);
 }
 
 }  // namespace
@@ -72,15 +87,21 @@ Claim::~Claim() {
   }
 }
 
+bool is_gone(const std::string& sweep_dir, const std::string& trial, int64_t number, double interval_s) {
+  const std::string path = claim_path(sweep_dir, trial, number);
+  if (has_left(claim_text(path), path)) return true;
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (error) return false;
+  const double age_s =
+      std::chrono::duration<double>(std::filesystem::file_time_type::clock::now() - written).count();
+  return age_s > std::max(kSurelyGone_s, kSurelyMissedBeats * interval_s);
+}
+
 bool ClaimWatch::is_lost(const std::string& trial, int64_t number, double interval_s) {
   const std::string path = claim_path(sweep_dir_, trial, number);
-  std::string text;
-  try {
-    text = read_file(path);
-  } catch (const Error&) {
-    text.clear();  // a name that is not visible yet, or was removed by hand: time tells
-  }
-  if (text.ends_with(kReleased) || is_dead_here(text, path)) return true;
+  const std::string text = claim_text(path);
+  if (has_left(text, path)) return true;
   Sight& sight = sights_[path];
   const auto now = std::chrono::steady_clock::now();
   if (sight.num_bytes != static_cast<int64_t>(text.size())) {

@@ -31,6 +31,11 @@ class Claim {
   std::unique_ptr<OutputFile> file_;
 };
 
+/// True when one look shows that the owner of a claim is gone: it left, it died on this machine, or its file
+/// did not grow for so long (ten minutes, or thirty intervals if that is longer) that clocks of nodes do not
+/// explain it.
+bool is_gone(const std::string& sweep_dir, const std::string& trial, int64_t number, double interval_s);
+
 /// Detects dead owners by their heartbeats, using the observer's own clock: clocks of nodes may differ.
 class ClaimWatch {
  public:

@@ -5,6 +5,9 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/sweep/claim.h"
+#include "trainer/sweep/policy.h"
+#include "trainer/sweep/progress.h"
 
 namespace tycho {
 namespace {
@@ -40,6 +43,10 @@ void SweepFolder::record(const Json& fact, bool durable) {
   refresh();
 }
 
+void SweepFolder::show_lost_trials() {
+  for (const Json& end : ends_of_lost_trials(*this)) board_.apply(end, dir_);
+}
+
 bool SweepFolder::set_definition(const SweepDefinition& definition) {
   make_dirs(files_, dir_);
   refresh();
@@ -56,6 +63,19 @@ void SweepFolder::compact_if_due() {
   if (num_facts_ < 2 * static_cast<int64_t>(facts.size())) return;
   ledger_.compact(facts);
   refresh();
+}
+
+std::vector<Json> ends_of_lost_trials(const SweepFolder& folder) {
+  std::vector<Json> ends;
+  const double interval_s = folder.board().definition().config.heartbeat.value;
+  for (const Trial& trial : folder.board().trials()) {
+    if (!trial.is_working() || !is_gone(folder.dir(), trial.plan.id, trial.claim, interval_s)) continue;
+    RunProgress progress(folder.run_dir(trial));
+    progress.update();
+    ends.push_back(
+        end_fact(trial, trial.claim, trial.rung, judge_lost(trial, progress.step() - trial.last.step)));
+  }
+  return ends;
 }
 
 SweepFolder open_sweep(const std::string& name_or_dir) {

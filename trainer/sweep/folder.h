@@ -1,6 +1,7 @@
 // The folder of a sweep: its ledger and the board made of it, kept up to date. Torch-free.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
@@ -20,6 +21,8 @@ class SweepFolder {
   void refresh();
   /// Appends a fact and takes it, with what others wrote meanwhile. `durable`: as Ledger::append has it.
   void record(const Json& fact, bool durable = true);
+  /// Shows on this board alone, for people, which trials are lost: nothing is written.
+  void show_lost_trials();
   /// Makes `definition` the plan that holds; true when it was not already.
   bool set_definition(const SweepDefinition& definition);
   /// Rewrites a ledger that is mostly history.
@@ -38,6 +41,10 @@ class SweepFolder {
   Board board_;
   int64_t num_facts_ = 0;
 };
+
+/// The ends, for record(), of trials that the ledger has as worked on and whose workers one look shows to be
+/// gone.
+std::vector<Json> ends_of_lost_trials(const SweepFolder& folder);
 
 /// A sweep by its name (sweeps/NAME) or folder, with its board. Throws Error (kUsage) when there is none,
 /// with the names that there are.

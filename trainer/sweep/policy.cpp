@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "trainer/base/error.h"
+#include "trainer/base/process/stop_signals.h"
 
 namespace tycho {
 namespace {
@@ -61,9 +62,7 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
     if (trial.halved) end.note = fmt::format("micro_batch={}sp after out of memory", trial.micro_batch);
     return end;
   }
-  if (exit_code == code(ExitCode::kInterrupted) || exit_code == code(ExitCode::kPreempted) ||
-      exit_code == code(ExitCode::kTerminated))
-    return stopped_early(departure, end);
+  if (is_stop_code(exit_code)) return stopped_early(departure, end);
   const std::string message = first_line(departure.message);
   if (exit_code == code(ExitCode::kNumerics)) {
     if (is_out_of_memory(departure.message)) return out_of_memory(trial, departure, end);

@@ -51,6 +51,27 @@ TEST(Interpolation, GivesTheValuesOfOmegaConf) {
   }
 }
 
+TEST(Interpolation, ReferencesInReferencesHaveALimit) {
+  EXPECT_EQ(nesting_of("a ${b} ${c.${d}} }"), 2);
+  EXPECT_EQ(nesting_of("\\${ \\${ \\\\${a}"), 1) << "a backslash makes it text";
+  for (const int levels : {17, 2000, 50'000}) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += "${";
+    for (const std::string& end :
+         {std::string("a") + std::string(static_cast<size_t>(levels), '}'), std::string()})
+      try {
+        const std::string yaml = "a: a\nx: \"" + text + end + "\"\n";
+        Mapper mapper(read_yaml(yaml, "x.yaml"), yaml, "x.yaml");
+        FAIL() << levels;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::kRecipe);
+        EXPECT_EQ(std::string(error.what()),
+                  "[import] x.yaml: line 2: expected ${...} in at most 16 levels, got " +
+                      std::to_string(levels) + "; write out the inner ones");
+      }
+  }
+}
+
 std::string lua_of_lines(const std::string& lines) {
   return import_recipe("x.yaml", "max_duration: 10ba\ntrain_loader: {name: text}\n" + lines).lua;
 }

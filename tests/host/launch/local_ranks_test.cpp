@@ -16,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/host/default_signals.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -36,12 +37,13 @@ class LocalRanksTest : public ::testing::Test {
 
   /// A launcher in a process of its own, whose ranks run this text in the folder; stdout goes to "out",
   /// stderr to "err".
-  pid_t start(int num_ranks, const std::string& text, double grace_s = 30) {
+  pid_t start(int num_ranks, const std::string& text, double grace_s = 30, int ignored = 0) {
     for (int rank = 0; rank < num_ranks; ++rank) fs::remove(folder_ / ("pid-" + std::to_string(rank)));
     fflush(stdout);  // or the child would print it again
     const pid_t child = fork();
     if (child != 0) return child;
     setpgid(0, 0);  // signals of a test reach the launcher alone
+    if (ignored != 0) signal(ignored, SIG_IGN);
     const auto to = [&](const char* name, int file) {
       dup2(open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), file);
     };
@@ -106,7 +108,8 @@ const std::string kSayPid = "echo $$ > tmp-$TYCHO_RANK; mv tmp-$TYCHO_RANK pid-$
 /// Ends with 128 + signal like a run that saved, and says which signal came.
 const std::string kSaveOnSignals =
     "trap 'echo INT >> got-$TYCHO_RANK; exit 130' INT; trap 'echo TERM >> got-$TYCHO_RANK; exit 143' TERM; "
-    "trap 'echo USR1 >> got-$TYCHO_RANK; exit 138' USR1; ";
+    "trap 'echo USR1 >> got-$TYCHO_RANK; exit 138' USR1; trap 'echo USR2 >> got-$TYCHO_RANK; exit 140' USR2; "
+    "trap 'echo HUP >> got-$TYCHO_RANK; exit 129' HUP; trap 'echo XCPU >> got-$TYCHO_RANK; exit 152' XCPU; ";
 const std::string kWait = "while :; do sleep 0.02; done";
 const std::string kStubborn = "trap '' TERM; ";
 
@@ -191,8 +194,10 @@ TEST_F(LocalRanksTest, RanksThatDoNotEndGetSigtermAndThenSigkill) {
   EXPECT_EQ(launch(3, kSayPid + kStubborn + "[ $TYCHO_RANK = 1 ] && exit 12; " + kWait, 0.1), 12);
   EXPECT_CONTAINS(read("err"), "[launch] ending ranks 0, 2 (SIGTERM)\n");
   for (const char* rank : {"0", "2"})
-    EXPECT_CONTAINS(read("err"), std::string("[launch] rank ") + rank +
-                                     " did not end within 0.1 s (--grace) after SIGTERM: killed (SIGKILL)\n");
+    EXPECT_CONTAINS(read("err"),
+                    std::string("[launch] rank ") + rank +
+                        " did not end within 0.1 s (--grace) after rank 1 ended with exit code 12: "
+                        "killed (SIGKILL)\n");
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(is_gone(rank)) << rank;
 }
 
@@ -206,17 +211,10 @@ TEST_F(LocalRanksTest, ARankThatIsKilledIsNamed) {
   EXPECT_CONTAINS(read("err"), "[launch] rank 0 was killed by SIGSEGV; the same");
 }
 
-TEST_F(LocalRanksTest, ARankThatStoppedAndSavedStartsNoDeadline) {
-  const std::string stopped = kSayPid + "[ $TYCHO_RANK = 1 ] && exit 143; " + after(1);
-  EXPECT_EQ(launch(2, stopped + "sleep 0.3; echo saved > saved; exit 143", 0), 143);
-  EXPECT_EQ(read("saved"), "saved\n");
-  EXPECT_EQ(read("err"), "");
-  EXPECT_EQ(launch(2, stopped + "exit 15"), 15) << "the save failed";
-}
-
 TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
   for (const auto& [number, name] :
-       {std::pair{SIGTERM, "TERM\n"}, std::pair{SIGINT, "INT\n"}, std::pair{SIGUSR1, "USR1\n"}}) {
+       {std::pair{SIGTERM, "TERM\n"}, std::pair{SIGINT, "INT\n"}, std::pair{SIGUSR1, "USR1\n"},
+        std::pair{SIGUSR2, "USR2\n"}, std::pair{SIGHUP, "HUP\n"}, std::pair{SIGXCPU, "XCPU\n"}}) {
     const pid_t launcher = start(3, kSaveOnSignals + kSayPid + kWait);
     ASSERT_TRUE(wait_for_pids(3));
     kill(launcher, number);
@@ -226,6 +224,16 @@ TEST_F(LocalRanksTest, SignalsArePassedOnToAllRanks) {
       fs::remove(folder_ / ("got-" + std::to_string(rank)));
     }
   }
+}
+
+TEST_F(LocalRanksTest, ASignalThatTheLauncherWasStartedToIgnoreReachesNoRank) {
+  const pid_t launcher = start(2, kSaveOnSignals + kSayPid + kWait, 30, SIGHUP);
+  ASSERT_TRUE(wait_for_pids(2));
+  kill(launcher, SIGHUP);
+  kill(std::stoi(read("pid-1")), SIGHUP);  // as a terminal that closes does
+  kill(launcher, SIGTERM);
+  EXPECT_EQ(finish(launcher), 143);
+  for (const char* name : {"got-0", "got-1"}) EXPECT_EQ(read(name), "TERM\n");
 }
 
 TEST_F(LocalRanksTest, ASignalThatIsPassedOnStartsADeadline) {
@@ -256,6 +264,33 @@ TEST_F(LocalRanksTest, AStoppedRankGetsTheSignal) {
 std::string report(const std::string& phase, int seconds) {
   return "i=0; while [ $i -lt " + std::to_string(10 * seconds) + " ]; do echo \"7 " + phase +
          "\" > /proc/$$/fd/$TYCHO_REPORT_FD; sleep 0.1; i=$((i + 1)); done; ";
+}
+
+TEST_F(LocalRanksTest, ARankThatStoppedAndSavedLeavesTheOthersTimeToSave) {
+  const std::string stopped = "trap '' TERM; " + kSayPid + "[ $TYCHO_RANK = 1 ] && exit 143; " + after(1);
+  EXPECT_EQ(launch(2, stopped + report("saving a checkpoint", 3) + "echo saved > saved; exit 143", 0.5), 143);
+  EXPECT_EQ(read("saved"), "saved\n");
+  EXPECT_EQ(read("err").find("SIGKILL"), std::string::npos) << read("err");
+  EXPECT_EQ(launch(2, stopped + "exit 15"), 15) << "the save failed";
+}
+
+TEST_F(LocalRanksTest, WhenOneRankHasEndedTheOthersAreGoneWithinTheGrace) {
+  // 143: a rank that found another one lost ends as one that was stopped. Stopped ranks are woken.
+  for (const char* code : {"143", "11"})
+    for (const std::string& other : {"kill -STOP $$; " + kWait, kStubborn + "kill -STOP $$; " + kWait,
+                                     kStubborn + report("in a step", 60) + kWait}) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(launch(2,
+                       kSayPid + "[ $TYCHO_RANK = 0 ] && " +
+                           "{ while [ ! -e pid-1 ]; do sleep 0.01; done; exit " + code + "; }; " + other,
+                       2),
+                std::stoi(code));
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+      EXPECT_TRUE(is_gone(1)) << other;
+      EXPECT_CONTAINS(read("err"),
+                      "[launch] rank 0 " + std::string(code == std::string("11") ? "ended" : "stopped") +
+                          " with exit code " + code + "; rank 1 must end within 2 s (--grace)\n");
+    }
 }
 
 TEST_F(LocalRanksTest, ARankThatIsSavingIsNotKilledForIt) {

@@ -26,5 +26,15 @@ TEST(SignalQueueTest, KeepsSignalsWithTheirSenderAndGivesTheOldBlockingBack) {
   EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
 }
 
+TEST(SignalQueueTest, LeavesIgnoredSignalsIgnored) {
+  const auto before = signal(SIGUSR2, SIG_IGN);
+  {
+    SignalQueue queue({SIGUSR1, SIGUSR2});
+    kill(getpid(), SIGUSR2);
+    EXPECT_FALSE(queue.next());
+  }
+  signal(SIGUSR2, before);
+}
+
 }  // namespace
 }  // namespace tycho

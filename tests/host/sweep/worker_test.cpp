@@ -160,6 +160,40 @@ TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToContinue) {
   }
 }
 
+TEST_F(SweepTest, EveryStopSignalSavesTheTrials) {
+  setenv("TYCHO_STEP_MS", "250", 1);
+  for (const auto& [number, code] : {std::pair{SIGUSR2, 140}, {SIGHUP, 129}, {SIGXCPU, 152}}) {
+    write(sweep(kChoices), "s.lua");
+    fs::remove_all(folder_ / "sweeps");
+    const pid_t worker = start({"sweep", "s.lua"});
+    EXPECT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    kill(worker, number);
+    EXPECT_EQ(finish(worker), code);
+    EXPECT_EQ(states(table()), (std::set<std::string>{"paused", "planned"}));
+  }
+  unsetenv("TYCHO_STEP_MS");
+}
+
+TEST_F(SweepTest, NoTrialOfAKilledWorkerIsShownAsRunning) {
+  write(sweep(kChoices), "s.lua");
+  setenv("TYCHO_STEP_MS", "250", 1);
+  const pid_t worker = start({"sweep", "s.lua"});
+  ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
+  EXPECT_TRUE(states(table()).contains("running"));
+  kill(worker, SIGKILL);
+  finish(worker);
+  unsetenv("TYCHO_STEP_MS");
+  const std::string ledger = read("sweeps/s/ledger.jsonl");
+  EXPECT_EQ(states(table()), (std::set<std::string>{"lost", "planned"}));
+  EXPECT_CONTAINS(run("sweep table s").output, "its worker on");
+  EXPECT_EQ(run("sweep table s").output.find("running"), std::string::npos);
+  EXPECT_EQ(read("sweeps/s/ledger.jsonl"), ledger) << "a look writes nothing";
+  EXPECT_CONTAINS(run("sweep drop s 1").output, "1 trial dropped");
+  EXPECT_EQ(run("sweep resume s").code, 0);
+  EXPECT_EQ(states(table()), (std::set<std::string>{"dropped", "finished"}));
+}
+
 /// Processes of `tycho run` below our folder, by their command lines.
 std::vector<pid_t> trial_processes(const fs::path& folder) {
   std::vector<pid_t> found;

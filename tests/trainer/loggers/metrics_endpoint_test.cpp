@@ -19,9 +19,12 @@ namespace {
 /// A connection that the test writes to and reads from as it likes.
 class PageClient {
  public:
-  explicit PageClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  /// `from`: the last number of the address 127.0.0.x that it calls from.
+  explicit PageClient(int port, int from = 1) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + static_cast<uint32_t>(from));
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = ::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -82,7 +85,7 @@ TEST(MetricsEndpoint, RefusesEverythingElse) {
 }
 
 TEST(MetricsEndpoint, SlowClientsAreCutOffAndDelayNothing) {
-  // Two that never finish their request fill it; the third is answered when their time is over.
+  // Two that never finish their request fill it; the third takes the place of one.
   MetricsEndpoint endpoint("127.0.0.1", 0, {.connections = 2, .client_s = 0.05});
   endpoint.set_text("a 1\n");
   const PageClient first(endpoint.port()), second(endpoint.port());
@@ -92,6 +95,30 @@ TEST(MetricsEndpoint, SlowClientsAreCutOffAndDelayNothing) {
   EXPECT_TRUE(third.read_all().ends_with("a 1\n"));
   EXPECT_EQ(first.read_all(), "");
   EXPECT_EQ(second.read_all(), "");
+}
+
+TEST(MetricsEndpoint, AFloodStarvesNobody) {
+  MetricsEndpoint endpoint("127.0.0.1", 0, {.connections = 8, .client_s = 600});
+  endpoint.set_text("a 1\n");
+  std::vector<std::unique_ptr<PageClient>> flood;
+  const auto add = [&](int count, const std::string& request) {
+    for (int i = 0; i < count; ++i) {
+      flood.push_back(std::make_unique<PageClient>(endpoint.port()));
+      flood.back()->send(request);
+    }
+  };
+  const PageClient other(endpoint.port(), 2);
+  other.send("GET /met");
+  add(100, "");
+  add(100, "GET");
+  // From the same address, and from another one that is not as quick.
+  EXPECT_TRUE(answer_to(endpoint.port(), kGet).ends_with("a 1\n"));
+  other.send("rics HTTP/1.1\r\n\r\n");
+  EXPECT_TRUE(other.read_all().ends_with("a 1\n"));
+  // Answers that nobody reads hold nothing up either.
+  endpoint.set_text(std::string(8 << 20, 'x'));
+  add(20, kGet);
+  EXPECT_TRUE(answer_to(endpoint.port(), kGet).ends_with("xx"));
 }
 
 TEST(MetricsEndpoint, EndsWhileClientsAreConnected) {

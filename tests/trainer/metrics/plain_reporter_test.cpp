@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 
@@ -39,6 +40,21 @@ TEST(PlainReporterTest, WritesBannerRecordsEventsAndEnd) {
             "step=1240 loss=3.413  lr=5.8e-4  grad=0.71  tok/s=419.4K mfu=41.1% eta=1:14:10\n"
             "event=warning text=\"data retry x2 (s3 slow)\"\n"
             "event=end text=done\n");
+}
+
+TEST(PlainReporterTest, AReaderThatDoesNotReadHoldsNothingUp) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const auto reporter = make_plain_reporter(ends[1]);
+    reporter->run_start(some_run());
+    for (int step = 1; step < 30'000; ++step) reporter->step(some_step(step), true);
+    reporter->run_end("done", {});
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(PlainReporterTest, HasNoColumnForAPeakThatIsUnknownAndSaysWhenALossIsNotANumber) {

@@ -131,10 +131,12 @@ TEST_F(TerminalReporterTest, ShowsTheStepOfTheCheckpointThatCouldBeRead) {
   Terminal terminal(80);
   RunInfo run = some_run();
   run.first_step = 1000;
-  const auto reporter = make_terminal_reporter(terminal.fd());
-  reporter->run_start(run);
-  reporter->event("resume", "resumed from step 500", {{"step", 500}});
-  reporter->run_end("stopped", {});
+  {
+    const auto reporter = make_terminal_reporter(terminal.fd());
+    reporter->run_start(run);
+    reporter->event("resume", "resumed from step 500", {{"step", 500}});
+    reporter->run_end("stopped", {});
+  }
   EXPECT_EQ(terminal.screen()[1].rfind("  500/4800 ba ", 0), 0u) << terminal.screen()[1];
 }
 
@@ -180,9 +182,11 @@ TEST_F(TerminalReporterTest, IsPlainLinesOnADumbTerminal) {
   for (const char* term : {"dumb", static_cast<const char*>(nullptr)}) {
     ScopedEnv scoped("TERM", term);
     Terminal terminal(80);
-    const auto reporter = make_terminal_reporter(terminal.fd());
-    reporter->run_start(some_run());
-    reporter->step(some_step(), true);
+    {
+      const auto reporter = make_terminal_reporter(terminal.fd());
+      reporter->run_start(some_run());
+      reporter->step(some_step(), true);
+    }
     const std::string& output = terminal.finish();
     EXPECT_EQ(output.find('\x1b'), std::string::npos);
     EXPECT_NE(output.find("step=1240 loss=3.413"), std::string::npos) << output;

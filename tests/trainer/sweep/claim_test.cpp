@@ -66,6 +66,23 @@ TEST_F(ClaimTest, AnOwnerThatLeftOrDiedIsLostAtOnceAndALivingOneIsNot) {
   EXPECT_TRUE(watch.is_lost("t", 2, 1000));
 }
 
+TEST_F(ClaimTest, OneLookTellsWhoIsGone) {
+  auto mine = take(1);
+  EXPECT_FALSE(is_gone(dir_.path(), "t", 1, 10));
+  EXPECT_FALSE(is_gone(dir_.path(), "t", 2, 10)) << "a claim that is not visible yet";
+  const std::string path = claim_path(dir_.path(), "t", 1);
+  const auto age = [&](int seconds) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  };
+  age(500);
+  EXPECT_FALSE(is_gone(dir_.path(), "t", 1, 10)) << "clocks of nodes may differ";
+  age(700);
+  EXPECT_TRUE(is_gone(dir_.path(), "t", 1, 10));
+  EXPECT_FALSE(is_gone(dir_.path(), "t", 1, 30)) << "it beats twice a minute";
+  mine.reset();
+  EXPECT_TRUE(is_gone(dir_.path(), "t", 1, 30));
+}
+
 TEST_F(ClaimTest, AnOwnerElsewhereIsLostAfterThreeMissedBeatsOnOurClock) {
   auto mine = take(1);
   const std::string path = claim_path(dir_.path(), "t", 1);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "trainer/base/error.h"
@@ -16,7 +17,9 @@ struct MeetOptions {
   const std::atomic<int>* stop = nullptr;
   /// A folder that all ranks see, for the token of ranks that were given none; "" when there is none.
   std::string shared_dir;
-  double join_s = 600;      // for all ranks to come
+  /// For all ranks to come; nothing: a minute for those that one `tycho launch` starts together, ten for
+  /// others.
+  std::optional<double> join_s;
   double connect_s = 1800;  // for the slowest rank to come to Peers::connect
   double silence_s = 30;    // without a sign of life: a rank is hung, or its machine gone
   double end_s = 30;  // for the main thread to leave a broken world before its process is ended; 0: no limit

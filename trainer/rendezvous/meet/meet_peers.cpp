@@ -18,6 +18,7 @@
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/dial.h"
 #include "trainer/rendezvous/handed_listener.h"
+#include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/rendezvous/listener.h"
 #include "trainer/rendezvous/meet/answered_requests.h"
 #include "trainer/rendezvous/meet/arrived_sockets.h"
@@ -38,6 +39,7 @@ constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
 constexpr auto kLastWrite = milliseconds(2000);
 constexpr auto kToldLate = milliseconds(10'000);  // rank 0 says who is missing; later than that it is gone
+constexpr double kStart_s = 600, kStartOfLaunch_s = 60;
 constexpr const char* kJoin = "join";
 constexpr const char* kData = "data ";
 
@@ -49,6 +51,12 @@ std::string names(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
 }
 
+/// A scheduler may start ranks minutes apart, a launcher of one machine starts them all.
+double start_limit_s(const RankPlace& place, const MeetOptions& options) {
+  const bool is_launched = on_one_machine(place) && options.variable(kReportVariable).has_value();
+  return options.join_s.value_or(is_launched ? kStartOfLaunch_s : kStart_s);
+}
+
 std::string world_name(const RankPlace& place, const std::string& world) {
   return hash_hex(place.job + "/" + world);
 }
@@ -58,6 +66,7 @@ class MetPeers final : public Peers {
   MetPeers(const RankPlace& place, const MeetOptions& options)
       : place_(place),
         options_(writing_collectives(options)),
+        join_s_(start_limit_s(place, options)),
         recent_(std::make_shared<RecentCollectives>(*options_.progress)),
         requests_(recent_, place.rank == 0 ? [this](const std::string& request) { root_->pass_on(request); }
                                            : AnsweredRequests::PassOn()) {
@@ -111,6 +120,7 @@ class MetPeers final : public Peers {
 
   const RankPlace place_;
   const MeetOptions options_;
+  const double join_s_;
   std::string token_;
   Endpoint rank_0_;  // as this rank reaches it
   ArrivedSockets arrived_;
@@ -162,7 +172,7 @@ Error MetPeers::after_writing(const Error& end) {
 }
 
 void MetPeers::host() {
-  const auto deadline = Clock::now() + seconds(options_.join_s);
+  const auto deadline = Clock::now() + seconds(join_s_);
   Socket listener = take_listener(place_);
   if (!listener.is_open()) listener = listen_at(rendezvous_endpoint(place_, options_.variable));
   std::unique_ptr<TokenFile> file;
@@ -179,7 +189,7 @@ void MetPeers::host() {
 }
 
 void MetPeers::join() {
-  const auto deadline = Clock::now() + seconds(options_.join_s);
+  const auto deadline = Clock::now() + seconds(join_s_);
   Socket line;
   find_rank_0(deadline, line, rank_0_);
   Socket listener = listen_at(own_endpoint(place_, local_end(line.fd()), options_.variable));
@@ -222,7 +232,7 @@ void MetPeers::find_rank_0(Clock::time_point deadline, Socket& line, Endpoint& t
     const auto now = Clock::now();
     if (now >= deadline)
       fail(ExitCode::kTopology, "[parallel] rank {} did not find {} within {:g} s: {}", place_.rank, goal,
-           options_.join_s, why);
+           join_s_, why);
     if (now >= next_line) {
       say(fmt::format("[ranks] rank {} waits for {}: {}; gives up in {:.0f} s", place_.rank, goal, why,
                       std::chrono::duration<double>(deadline - now).count()));
@@ -242,10 +252,10 @@ void MetPeers::wait_for_all(Clock::time_point deadline) {
       check_stop(place_.rank == 0 ? names(missing) : "the other ranks");
       if (now >= deadline && place_.rank == 0)
         fail(ExitCode::kTopology, "[parallel] {} of {} ranks did not arrive within {:g} s: {}",
-             missing.size(), place_.num_ranks, options_.join_s, fmt::join(missing, ", "));
+             missing.size(), place_.num_ranks, join_s_, fmt::join(missing, ", "));
       if (now >= deadline)
         fail(ExitCode::kTopology, "[parallel] rank 0 has not said within {:g} s that all ranks are there",
-             options_.join_s);
+             join_s_);
     } catch (const Error& error) {
       throw monitor_->leave(error);
     }

@@ -1,0 +1,73 @@
+#!/bin/bash
+# What prints goes on when nothing reads: a run, two ranks, a sweep and what follows a run, before a pipe that is full.
+set -euo pipefail
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
+scratch=$(mktemp -d)
+cd "$scratch"
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+"$root/tests/make_tiny_data" 16
+cat >tiny.lua <<'END'
+local t = require "tycho"
+local r = t.recipe "tiny"
+r.model, r.tokenizer = t.model.llama { layers = 1, width = 16, heads = 2, ffn_width = 32, vocab_size = 384 }, "data/tokenizer.json"
+r.seq_len, r.global_batch, r.max_duration, r.threads = 16, "2sp", "40ba", 1
+r.train_data, r.eval_data.val = t.data.mds { local_dir = "data" }, t.data.mds { local_dir = "data" }
+r.eval = { every = "20ba", batches = 4 }
+r.optimizer = t.optim.adamw { lr = 1e-3 }
+r.ckpt, r.log.every = { every = "20ba", keep = 0 }, "1ba"
+return r
+END
+cat >sweep.lua <<'END'
+local t = require "tycho"
+local s = t.sweep "s"
+s.recipe, s.metric.name, s.search = "tiny.lua", "loss", t.search.grid()
+s.space["optimizer.lr"] = t.space.choice { 1e-3, 1e-2 }
+return s
+END
+passed=0 failed=0
+check() { if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi; }
+
+# A pipe that nobody reads and that takes not a byte more; this shell keeps it open.
+mkfifo full
+exec 9<>full
+for size in 4096 1; do dd if=/dev/zero of=full bs=$size oflag=nonblock status=none 2>/dev/null || true; done
+code_of() { local status=0; timeout -k 5 300 "$@" >&9 2>&9 || status=$?; echo $status; }
+steps() { grep -c ' step=[0-9]' "$1/log.txt"; }
+
+check 'a run ends' test "$(code_of tycho run tiny.lua run_dir=one)" = 0
+check 'with every step in log.txt' test "$(steps one)" = 40
+check 'two ranks end' test "$(code_of tycho launch -n 2 run tiny.lua run_dir=two)" = 0
+check 'with every step in log.txt' test "$(steps two)" = 40
+check 'an evaluation of every checkpoint ends' test "$(code_of tycho eval one --follow)" = 0
+check 'with all its numbers' test "$(wc -l <one/evals.jsonl)" = 2
+check 'a sweep ends' test "$(code_of tycho sweep sweep.lua)" = 0
+check 'with all its trials' test "$(tycho sweep table s --json | grep -c '"finished"')" = 2
+
+# A signal is taken while nothing reads, by what trains and by what only prints.
+cpu_time() { awk '{ print $14 + $15 }' "/proc/$1/stat" 2>/dev/null; }
+rests() { local before; before=$(cpu_time "$1"); sleep 1; [[ $before == "$(cpu_time "$1")" ]]; }
+has_lines() { [[ -s $2 ]]; }
+stopped() {  # CONDITION [FILE] -- COMMAND...: SIGTERM when the condition holds, of the process and the file
+  local condition=() status=0
+  while [[ $1 != -- ]]; do condition+=("$1"); shift; done
+  shift
+  "$@" >&9 2>&9 & local pid=$!
+  for ((i = 0; i < 1200; ++i)); do
+    if "${condition[0]}" $pid "${condition[@]:1}"; then break; fi
+    sleep 0.1
+  done
+  kill -TERM $pid
+  wait $pid || status=$?
+  [[ $status == 143 ]] || { echo "ended with $status"; return 1; }
+}
+check 'SIGTERM stops a run' stopped has_lines long/metrics.jsonl -- tycho run tiny.lua run_dir=long max_duration=1000000ba
+check 'which saved' test -n "$(ls long/checkpoints/*/COMMIT)"
+check 'SIGTERM stops two ranks' stopped has_lines longer/metrics.jsonl -- tycho launch -n 2 run tiny.lua run_dir=longer max_duration=1000000ba
+check 'which saved' test -n "$(ls longer/checkpoints/*/COMMIT)"
+check 'SIGTERM ends an answer that nobody reads' stopped rests -- tycho config
+check 'SIGTERM ends a text that nobody reads' stopped rests -- tycho generate one --prompt a --ignore-eos --max-tokens 4
+
+echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
+((failed == 0))
