@@ -116,7 +116,8 @@ end
 
 -- Longer text than any recipe needs would only fill the memory.
 local function safe_rep(text, count)
-  if #text * count > 2 ^ 24 then error("string.rep: more than 16 MiB of text", 2) end
+  local is_text, times = type(text) == "string" or type(text) == "number", tonumber(count)
+  if is_text and times and #tostring(text) * times > 2 ^ 24 then error("string.rep: more than 16 MiB of text", 2) end
   return string.rep(text, count)
 end
 

@@ -34,6 +34,14 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
     expect(printed "print(0.1 + 0.2, tostring(2^53), 1e300, 0.5, 3)").to_equal "0.30000000000000004\t9007199254740992\t1e+300\t0.5\t3\n"
   end)
 
+  it("takes numbers as text, as Lua does", function()
+    expect(printed [[print(string.rep(12, 3), (12 .. ""):rep("2"), string.find(121, 2), string.gsub(121, 1, 3), string.match(45, "%d"))]])
+      .to_equal "121212\t1212\t2\t323\t4\n"
+    expect(report(whole "local x = string.rep(nil, 2)")).to_contain "bad argument #1 to 'rep'"
+    expect(report(whole "local x = string.rep(12, 2^24)")).to_contain "more than 16 MiB"
+    expect(report(whole "local x = string.rep('a')")).to_contain "bad argument #2 to 'rep'"
+  end)
+
   it("has no undeclared names, with a suggestion", function()
     expect(report(whole "local a = prnt")).to_contain "recipes/x.lua:5:11: undeclared name  prnt"
     expect(report(whole "local a = prnt")).to_contain "did you mean  print?"
