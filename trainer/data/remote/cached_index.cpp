@@ -18,14 +18,17 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kMostIndexBytes = int64_t{2} << 30;
+// Of an index.json: a million shards with their checksums. Of the note, a few lines.
+constexpr int64_t kMostIndexBytes = int64_t{256} << 20;
+constexpr int64_t kMostNoteBytes = int64_t{1} << 20;
 
 /// Nothing when the remote has no such file.
-std::optional<std::string> download_text(RemoteFiles& files, const std::string& name, const CacheSpec& spec,
-                                         const std::stop_token& stop) {
+std::optional<std::string> download_text(RemoteFiles& files, const std::string& name, int64_t most_bytes,
+                                         const CacheSpec& spec, const std::stop_token& stop) {
   const int memory = ::memfd_create(name.c_str(), MFD_CLOEXEC);
   if (memory < 0) fail(ExitCode::kStorage, "[data] no memory for {}: {}", name, std::strerror(errno));
-  DownloadTarget target{memory, name, 0, kMostIndexBytes};
+  DownloadTarget target{memory, name, 0, most_bytes,
+                        "that are read of such a file; is the remote the folder of a data set?"};
   std::optional<std::string> text;
   try {
     if (download(files, name, target, spec.policy, stop)) {
@@ -93,14 +96,14 @@ std::string work_folder(const std::string& cache_dir) { return cache_dir + "/" +
 void fetch_index(const CacheSpec& spec, const std::stop_token& stop) {
   check_not_itself(spec);
   const std::unique_ptr<RemoteFiles> files = open_remote_files(parse_remote(spec.remote), spec.sas_env);
-  const std::optional<std::string> index = download_text(*files, "index.json", spec, stop);
+  const std::optional<std::string> index = download_text(*files, "index.json", kMostIndexBytes, spec, stop);
   if (!index)
     fail(ExitCode::kUnusable,
          "[data] {} does not exist: is the remote the folder of a data set, and split one of its folders?",
          files->place_of("index.json"));
   std::optional<std::string> note;
   try {
-    note = download_text(*files, "tycho.json", spec, stop);
+    note = download_text(*files, "tycho.json", kMostNoteBytes, spec, stop);
   } catch (const Error& error) {
     // S3 answers 403 for a file that does not exist, to those who may not list the bucket. Few data sets have
     // it.

@@ -41,10 +41,8 @@ class FileSink final : public FetchSink {
 
   void write(const char* data, size_t num_bytes) override {
     if (std::cmp_greater(num_bytes, target_.most_bytes - target_.num_bytes))
-      fail(ExitCode::kUnusable,
-           "[data] {} is longer than the {} bytes that index.json gives it; is it of another version of the "
-           "data?",
-           place_, target_.most_bytes);
+      fail(ExitCode::kUnusable, "[data] {} is longer than the {} bytes {}", place_, target_.most_bytes,
+           target_.who_says);
     for (size_t done = 0; done < num_bytes;) {
       const ssize_t n = ::pwrite(target_.descriptor, data + done, num_bytes - done, target_.num_bytes);
       if (n < 0 && errno == EINTR) continue;

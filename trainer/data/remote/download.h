@@ -23,6 +23,7 @@ struct DownloadTarget {
   std::string path;        // of it, for messages
   int64_t num_bytes = 0;   // that it holds: what is fetched comes behind them
   int64_t most_bytes = 0;  // a longer file is an Error
+  const char* who_says = "that index.json gives it; is it of another version of the data?";
 };
 
 /// The number of bytes added since the last call; negative where bytes are fetched again. From the thread

@@ -32,6 +32,18 @@ TEST_F(ShardCacheTest, FetchesEachShardOnce) {
   EXPECT_TRUE(files_in(work_folder(spec_.dir)).empty());
 }
 
+TEST_F(ShardCacheTest, ANoteOrAnIndexWithoutEndIsNotKeptInMemory) {
+  const std::string remote = spec_.remote = temp_ / "www/train";
+  std::filesystem::resize_file(remote + "/index.json", uintmax_t{3} << 30);  // no bytes on disk
+  expect_error(ExitCode::kUnusable,
+               {"/train/index.json is longer than the 268435456 bytes", "the folder of a data set"},
+               [&] { index(); });
+  std::filesystem::resize_file(remote + "/index.json", 2);
+  write_text(remote + "/tycho.json", std::string(2 << 20, ' '));
+  expect_error(ExitCode::kUnusable, {"/train/tycho.json is longer than the 1048576 bytes"}, [&] { index(); });
+  EXPECT_FALSE(std::filesystem::exists(spec_.dir + "/index.json"));
+}
+
 TEST_F(ShardCacheTest, ReadsFromAFolderAndFromAFileUrl) {
   for (const std::string prefix : {"", "file://"}) {
     spec_.remote = prefix + (temp_ / "www/train");
