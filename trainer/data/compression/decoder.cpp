@@ -44,6 +44,8 @@ class ZstdDecoder final : public Decoder {
     ZSTD_outBuffer to = {whole_.data(), whole_.size(), begin};
     const size_t status = ZSTD_decompressStream(stream_, &to, &from);
     if (is_whole_ && ZSTD_getErrorCode(status) == ZSTD_error_dstSize_tooSmall) return false;
+    if (ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge)
+      fail(ExitCode::kUnusable, "{}", kWindowTooLong);
     if (ZSTD_isError(status)) fail(ExitCode::kUnusable, "{}", ZSTD_getErrorName(status));
     advance(in, out, from.pos, to.pos - begin);
     return status == 0;

@@ -20,6 +20,10 @@ class Decoder {
   virtual bool decode(std::string_view& in, std::span<char>& out) = 0;
 };
 
+/// Words of decode for a zstd stream with a longer window: it is not damaged.
+inline constexpr std::string_view kWindowTooLong =
+    "expected a window of at most 128 MiB, got a longer one (zstd --long): compress it again without --long";
+
 /// kWhole, for zstd: `out` is always the rest of one piece of memory that all of the output goes to, which
 /// spares it a window and a copy.
 enum class DecoderOutput { kPieces, kWhole };

@@ -46,6 +46,9 @@ class ZipFile {
     fail(ExitCode::kUnusable, "[mds] {} is damaged near byte {}: {}; copy the shard again", path_,
          num_read_ - static_cast<int64_t>(unread), why);
   }
+  [[noreturn]] void refuse(std::string_view why) const {
+    fail(ExitCode::kUnusable, "[mds] {}: {}", path_, why);
+  }
   [[noreturn]] void cut_short() const {
     fail(ExitCode::kUnusable, "[mds] {} ends in the middle of its data, after {} bytes; copy the shard again",
          path_, num_read_);
@@ -83,6 +86,7 @@ void decode_stream(ZipFile& file, Decoder& decoder, int64_t raw_bytes, RoomAfter
     try {
       ended = decoder.decode(in, room);
     } catch (const Error& error) {
+      if (error.what() == kWindowTooLong) file.refuse(error.what());
       file.damaged(error.what(), in.size());
     }
     const size_t num_made = given.size() - room.size();

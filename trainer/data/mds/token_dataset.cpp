@@ -69,9 +69,30 @@ TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t voc
   read(0, std::span(first));
 }
 
+void TokenDataset::refuse_narrow_bytes(int64_t sample, std::string_view value) const {
+  const auto all_inside = [&]<class Stored>(Stored) {
+    const size_t count = value.size() / sizeof(Stored);
+    for (size_t i = 0; i < count; ++i)
+      if (const auto id = static_cast<int64_t>(stored_at<Stored>(value.data(), i));
+          id < 0 || id >= vocab_size_)
+        return false;
+    return count > 0 && value.size() % sizeof(Stored) == 0;
+  };
+  if (encoding_ != "bytes" || all_inside(int64_t{})) return;
+  const char* narrow = all_inside(int32_t{}) ? "int32" : all_inside(uint16_t{}) ? "uint16" : nullptr;
+  if (narrow == nullptr) return;
+  fail(ExitCode::kUnusable,
+       "[data] {}: expected int64 tokens in a column of bytes, got what looks like {}: write the data with "
+       "the "
+       "encoding ndarray:{} (the column says only \"bytes\"), or as int64",
+       reader_.name_of(sample), narrow, narrow);
+}
+
 template <class Stored, class Id>
-void TokenDataset::take_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const {
+void TokenDataset::take_tokens(int64_t sample, const MdsArrayView& array, std::span<Id> tokens) const {
+  const char* elements = array.elements;
   if (copy_tokens<Stored>(elements, vocab_size_, tokens)) return;
+  refuse_narrow_bytes(sample, {elements, static_cast<size_t>(array.count) * sizeof(Stored)});
   const size_t at = first_outside<Stored>(elements, vocab_size_);
   fail(ExitCode::kUnusable,
        "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
@@ -85,15 +106,16 @@ void TokenDataset::read(int64_t sample, std::span<Id> tokens) {
   MdsArrayView array{"int64", value.data(), static_cast<int64_t>(value.size() / sizeof(int64_t))};
   if (encoding_ != "bytes") array = decode_mds_array(encoding_, value, "[data] " + reader_.name_of(sample));
   if (array.count < seq_len_) {
+    refuse_narrow_bytes(sample, value);
     fail(ExitCode::kUnusable,
          "[data] {} has {} tokens, the recipe's sequence length is {}; set seq_len = {}, or convert the data "
          "again with --concat-tokens {}",
          reader_.name_of(sample), array.count, seq_len_, array.count, seq_len_);
   }
-  if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "uint16") return take_tokens<uint16_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "uint32") return take_tokens<uint32_t, Id>(sample, array.elements, tokens);
-  if (array.dtype == "int64") return take_tokens<int64_t, Id>(sample, array.elements, tokens);
+  if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array, tokens);
+  if (array.dtype == "uint16") return take_tokens<uint16_t, Id>(sample, array, tokens);
+  if (array.dtype == "uint32") return take_tokens<uint32_t, Id>(sample, array, tokens);
+  if (array.dtype == "int64") return take_tokens<int64_t, Id>(sample, array, tokens);
   fail(ExitCode::kUnusable, "[data] {} holds {} values; tokens must be int32, int64, uint16 or uint32",
        reader_.name_of(sample), array.dtype);
 }

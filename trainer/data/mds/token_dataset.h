@@ -38,7 +38,9 @@ class TokenDataset final : public RowReader {
   template <class Id>
   void read(int64_t sample, std::span<Id> tokens);
   template <class Stored, class Id>
-  void take_tokens(int64_t sample, const char* elements, std::span<Id> tokens) const;
+  void take_tokens(int64_t sample, const MdsArrayView& array, std::span<Id> tokens) const;
+  /// Throws Error (kUnusable) for a column of "bytes" whose ids fit the vocabulary in a narrower type only.
+  void refuse_narrow_bytes(int64_t sample, std::string_view value) const;
   /// Rows of these samples with their targets, and which documents they are of.
   template <class Id>
   void fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,

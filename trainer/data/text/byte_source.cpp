@@ -5,12 +5,14 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 
 #include "trainer/base/error.h"
+#include "trainer/data/compression/decoder.h"
 
 namespace tycho {
 namespace {
@@ -130,6 +132,8 @@ class ZstdSource final : public ByteSource {
         }
       }
       wanted_ = ZSTD_decompressStream(stream_, &out, &in_);
+      if (ZSTD_getErrorCode(wanted_) == ZSTD_error_frameParameter_windowTooLarge)
+        fail(ExitCode::kUnusable, "[data] {}: {}", file_->path(), kWindowTooLong);
       if (ZSTD_isError(wanted_)) {
         fail(ExitCode::kUnusable, "[data] {} is damaged near byte {}: {}; copy or download it again",
              file_->path(), file_->file_bytes() - static_cast<int64_t>(in_.size - in_.pos),

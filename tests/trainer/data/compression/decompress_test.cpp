@@ -61,6 +61,16 @@ TEST_F(DecompressTest, GivesBackWhatWasCompressed) {
     }
 }
 
+/// "hello" as one frame of zstd whose header asks for a window of 2 GiB, as `zstd --long=31` writes it.
+const std::string kLongWindow = {'\x28', '\xb5', '\x2f', '\xfd', '\x00', '\xa8', '\x29',
+                                 '\x00', '\x00', 'h',    'e',    'l',    'l',    'o'};
+
+TEST_F(DecompressTest, ALongWindowIsNoDamage) {
+  write_text(path_, kLongWindow);
+  const std::string problem = problem_of([&] { to_memory("zstd", 5); });
+  EXPECT_NE(problem.find("shard.zip: expected a window of at most 128 MiB"), std::string::npos) << problem;
+}
+
 TEST_F(DecompressTest, AFileOfAnotherSizeIsRefused) {
   const std::string raw = sentences(20000);
   for (const std::string& name : kNames) {

@@ -2,9 +2,11 @@
 #include "trainer/data/mds/token_dataset.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {
 namespace {
@@ -34,6 +36,21 @@ TEST(TokenDataset, ReadsEveryStoredType) {
   MdsConfig text{.local_dir = golden("mds"), .split = "text_and_id"};
   expect_error(ExitCode::kUnusable, {"no column \"tokens\""},
                [&] { make_loader({{text}}, {.seq_len = 2, .global_sequences = 1, .vocab_size = 100}, {}); });
+}
+
+TEST(TokenDataset, NarrowTokensInBytesAreNoReasonForAShorterSequence) {
+  const testing::TempDir dir;
+  MdsWriter writer(real_files(), dir.path(), {.columns = {{"tokens", "bytes"}}});
+  std::vector<int32_t> ids(32);
+  std::iota(ids.begin(), ids.end(), 1);
+  writer.write({std::string(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0])});
+  writer.finish();
+  MdsConfig config{.local_dir = dir.path(), .split = ""};
+  for (const int64_t seq_len : {16, 32})
+    expect_error(
+        ExitCode::kUnusable,
+        {"expected int64 tokens in a column of bytes, got what looks like int32", "ndarray:int32"},
+        [&] { make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 100}, {}); });
 }
 
 }  // namespace

@@ -65,6 +65,17 @@ TEST(ByteSourceTest, CutShortAnywhereIsAnError) {
   }
 }
 
+/// "hello" as one frame of zstd whose header asks for a window of 2 GiB, as `zstd --long=31` writes it.
+const std::string kLongWindow = {'\x28', '\xb5', '\x2f', '\xfd', '\x00', '\xa8', '\x29',
+                                 '\x00', '\x00', 'h',    'e',    'l',    'l',    'o'};
+
+TEST(ByteSourceTest, ALongWindowIsNoDamage) {
+  TempDir dir;
+  write_text(dir / "x.zst", kLongWindow);
+  expect_error(ExitCode::kUnusable, {dir / "x.zst", "window of at most 128 MiB", "without --long"},
+               [&] { read_all(dir / "x.zst", 4096); });
+}
+
 TEST(ByteSourceTest, DamageIsAnError) {
   TempDir dir;
   std::string whole = read_file(golden("conversion/records.jsonl.gz"));
