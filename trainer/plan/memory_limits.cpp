@@ -115,19 +115,29 @@ HostSize host_size(const std::string& root) {
   return {memory_bytes, known ? std::max(1, CPU_COUNT(&cores)) : 1};
 }
 
+int64_t libtorch_bytes_to_come(const std::string& root) {
+  const int64_t taken_kib = number_after(fs::path(root + "/") / "proc/self/status", "RssAnon:").value_or(0);
+  return std::max<int64_t>(0, kLibTorchBytes - taken_kib * 1024);
+}
+
 std::string memory_shortage(int64_t bytes_per_rank, int num_local_ranks,
-                            const std::vector<MemoryLimit>& limits) {
+                            const std::vector<MemoryLimit>& limits, int64_t libtorch_bytes) {
   const auto human = [](int64_t n) { return human_bytes(static_cast<double>(n)); };
   const MemoryLimit* tightest = nullptr;
   const auto share = [&](const MemoryLimit& limit) {
     return limit.is_shared ? limit.free_bytes / num_local_ranks : limit.free_bytes;
   };
+  const auto needed = [&](const MemoryLimit& limit) {
+    return bytes_per_rank + (limit.is_shared ? libtorch_bytes : 0);
+  };
   for (const MemoryLimit& limit : limits)
-    if (bytes_per_rank > share(limit) && (tightest == nullptr || share(limit) < share(*tightest)))
+    if (needed(limit) > share(limit) && (tightest == nullptr || share(limit) < share(*tightest)))
       tightest = &limit;
   if (tightest == nullptr) return "";
   const bool together = tightest->is_shared && num_local_ranks > 1;
-  return fmt::format("takes {}{}, and {} {} {}", human(bytes_per_rank),
+  const bool with_libtorch = tightest->is_shared && libtorch_bytes > 0;
+  return fmt::format("takes {}{}{}, and {} {} {}", human(bytes_per_rank),
+                     with_libtorch ? " and " + human(libtorch_bytes) + " for LibTorch itself" : "",
                      together ? fmt::format(" in each of {} ranks here", num_local_ranks) : "", tightest->who,
                      tightest->is_shared ? "has" : "leaves", human(tightest->free_bytes)) +
          (tightest->is_shared ? " free" : " to a process");

@@ -16,7 +16,8 @@ void require_memory(const TrainConfig& config, const at::Device& device, const R
   here.device = device.is_cpu() ? DeviceKind::kCpu : DeviceKind::kCuda;
   const Plan plan = plan_memory(here, request.place.num_ranks);
   const int64_t on_host = device.is_cpu() ? plan.memory_bytes : plan.host_bytes;
-  std::string shortage = memory_shortage(on_host, request.place.num_local_ranks, host_memory_limits());
+  std::string shortage =
+      memory_shortage(on_host, request.place.num_local_ranks, host_memory_limits(), libtorch_bytes_to_come());
   if (!device.is_cpu())
     if (const int64_t free = free_memory_bytes(device); free > 0 && plan.training_bytes > free)
       shortage = memory_shortage(plan.training_bytes, 1, {{"the GPU", free}});

@@ -107,5 +107,24 @@ TEST(MemoryShortage, NamesTheTightestLimit) {
   EXPECT_EQ(memory_shortage(int64_t{8'500'000'000'000}, 1, {}), "");
 }
 
+TEST(MemoryShortage, LibTorchCountsWhereALimitKills) {
+  constexpr int64_t kMiB = 1 << 20;
+  const std::vector<MemoryLimit> limits = {{"the cgroup /job", 240 * kMiB},
+                                           {"ulimit -v", 100 * kMiB, /*is_shared=*/false}};
+  EXPECT_EQ(memory_shortage(90 * kMiB, 1, limits, 150 * kMiB), "");
+  EXPECT_EQ(memory_shortage(91 * kMiB, 1, limits, 150 * kMiB),
+            "takes 95.4 MB and 157 MB for LibTorch itself, and the cgroup /job has 252 MB free");
+  EXPECT_EQ(memory_shortage(101 * kMiB, 1, limits, 150 * kMiB),
+            "takes 106 MB, and ulimit -v leaves 105 MB to a process");
+}
+
+TEST_F(MemoryLimitsTest, WhatLibTorchHasTakenIsNotToCome) {
+  EXPECT_EQ(libtorch_bytes_to_come(dir_.path()), kLibTorchBytes);
+  write("proc/self/status", "VmSize:\t  1024 kB\nRssAnon:\t  51200 kB\n");
+  EXPECT_EQ(libtorch_bytes_to_come(dir_.path()), kLibTorchBytes - (50 << 20));
+  write("proc/self/status", "RssAnon:\t  5120000 kB\n");
+  EXPECT_EQ(libtorch_bytes_to_come(dir_.path()), 0);
+}
+
 }  // namespace
 }  // namespace tycho
