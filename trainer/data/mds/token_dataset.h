@@ -7,6 +7,7 @@
 
 #include "trainer/data/batch.h"
 #include "trainer/data/config.h"
+#include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/row_reader.h"
