@@ -141,6 +141,7 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
   limit_memory();
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
+  objects_->set_most(recipe_.config.lua_memory.value, ", the limit of lua_memory");
   state_->keep(objects_);
   context_->session = session_;
   context_->commands = std::make_shared<CommandQueue>();

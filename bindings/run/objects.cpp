@@ -2,6 +2,7 @@
 #include "bindings/run/objects.h"
 
 #include <new>
+#include <utility>
 
 #include "bindings/run/arguments.h"
 #include "trainer/base/nearest.h"
@@ -40,7 +41,7 @@ struct Handle {
   std::shared_ptr<void> target;  // null when the scope is over
   std::shared_ptr<Scope> scope;
   Handle *previous = nullptr, *next = nullptr;  // in the list of the scope; next of none is null
-  int64_t bytes = 0;
+  OwnedMemory memory;
   Objects* objects = nullptr;  // null until it is whole
 };
 
@@ -50,6 +51,7 @@ void Scope::close() {
     Handle& handle = *first_;
     first_ = handle.next;
     handle.previous = handle.next = nullptr;
+    handle.objects->release(handle.memory);
     const std::shared_ptr<void> freed = std::move(handle.target);
   }
 }
@@ -72,30 +74,55 @@ Objects& Objects::of(lua_State* L) {
 }
 
 void Objects::push(lua_State* L, const Class& object, std::shared_ptr<void> target,
-                   std::shared_ptr<Scope> scope, int64_t bytes) {
+                   std::shared_ptr<Scope> scope, const OwnedMemory& memory) {
   luaL_checkstack(L, 4, "objects");
-  if (bytes > 0 && external_bytes_ + bytes > limit_bytes_) {
-    collect(L);
-    // When most of it is in use, collecting at every object would be useless.
-    if (external_bytes_ + bytes > limit_bytes_ * 4 / 5)
-      limit_bytes_ = std::max(limit_bytes_ * 7 / 5, external_bytes_ + bytes);
-  }
+  if (memory.bytes > 0 && !held_.contains(memory.owner)) make_room(L, memory.bytes);
   const size_t most = dropped_.size() + static_cast<size_t>(live_handles_) + 1;
   if (dropped_.capacity() < most) dropped_.reserve(2 * most);  // finalisers must not throw
   auto* handle = new (lua_newuserdata(L, sizeof(Handle))) Handle();
   push_metatable(L, object);
   lua_setmetatable(L, -2);
   handle->objects = this;
-  handle->bytes = bytes;
   if (scope->open()) {
+    handle->memory = memory;
+    hold(memory);
     handle->target = std::move(target);
     handle->next = scope->first_;
     if (scope->first_ != nullptr) scope->first_->previous = handle;
     scope->first_ = handle;
   }
   handle->scope = std::move(scope);
-  external_bytes_ += bytes;
   ++live_handles_;
+}
+
+void Objects::make_room(lua_State* L, int64_t bytes) {
+  if (external_bytes_ + bytes > limit_bytes_) {
+    collect(L);
+    // When most of it is in use, collecting at every object would be useless.
+    if (external_bytes_ + bytes > limit_bytes_ * 4 / 5)
+      limit_bytes_ = std::max(limit_bytes_ * 7 / 5, external_bytes_ + bytes);
+  }
+  if (most_bytes_ == 0) return;
+  const auto used = [&] { return external_bytes_ + bytes + int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024; };
+  if (used() > most_bytes_) collect(L);
+  if (used() > most_bytes_)
+    throw ScriptError("E_MEMORY",
+                      fmt::format("expected at most {} MiB of tensors and other values of Lua, got {} MiB{}",
+                                  most_bytes_ >> 20, (used() >> 20) + 1, most_hint_),
+                      "keep fewer or smaller tensors, or set lua_memory higher");
+}
+
+void Objects::hold(const OwnedMemory& memory) {
+  if (memory.bytes == 0) return;
+  Held& held = held_[memory.owner];
+  if (held.num_handles++ == 0) external_bytes_ += held.bytes = memory.bytes;
+}
+
+void Objects::release(OwnedMemory& memory) {
+  const auto held = held_.find(std::exchange(memory, {}).owner);
+  if (held == held_.end() || --held->second.num_handles > 0) return;
+  external_bytes_ -= held->second.bytes;
+  held_.erase(held);
 }
 
 int Objects::finalise(lua_State* L) {
@@ -107,7 +134,7 @@ int Objects::finalise(lua_State* L) {
       if (handle->next != nullptr) handle->next->previous = handle->previous;
       (handle->previous != nullptr ? handle->previous->next : handle->scope->first_) = handle->next;
     }
-    objects.external_bytes_ -= handle->bytes;
+    objects.release(handle->memory);
     --objects.live_handles_;
   }
   handle->~Handle();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "bindings/run/class.h"
@@ -13,6 +14,12 @@
 namespace tycho {
 
 struct Handle;
+
+/// Memory outside Lua that handles of one `owner` keep alive together.
+struct OwnedMemory {
+  int64_t bytes = 0;
+  const void* owner = nullptr;
+};
 
 /// A period in which handles are valid: an open session, or one call of a callback. What they refer to stays
 /// alive until it ends.
@@ -48,10 +55,11 @@ class Objects {
   void attach(lua_State* L);
   static Objects& of(lua_State* L);
 
-  /// Pushes a handle that holds as long as `scope` is open. `bytes`: memory that lives no longer than the
-  /// object; past the limit Lua collects its garbage first.
+  /// Pushes a handle that holds as long as `scope` is open. `memory`: what lives no longer than the handles
+  /// of its owner; past the limit Lua collects its garbage first. Throws ScriptError (E_MEMORY) when the most
+  /// that is allowed is in use.
   void push(lua_State* L, const Class& object, std::shared_ptr<void> target, std::shared_ptr<Scope> scope,
-            int64_t bytes = 0);
+            const OwnedMemory& memory = {});
   /// Where things live that Lua alone owns.
   const std::shared_ptr<Scope>& own() const { return own_; }
 
@@ -68,9 +76,15 @@ class Objects {
   int64_t external_bytes() const { return external_bytes_; }
   int64_t live_handles() const { return live_handles_; }
   void set_limit(int64_t bytes) { limit_bytes_ = bytes; }
+  /// From here on handles and Lua itself together keep at most so much; `hint` ends the message.
+  void set_most(int64_t bytes, std::string hint) {
+    most_bytes_ = bytes;
+    most_hint_ = std::move(hint);
+  }
 
  private:
   friend class Call;
+  friend class Scope;
   static int finalise(lua_State* L);
   static int index(lua_State* L);
   static int refuse_write(lua_State* L);
@@ -80,11 +94,22 @@ class Objects {
   static int tell_class(lua_State* L);
   static Handle& handle_at(lua_State* L, const Class& object, const char* what, int index = 1);
   void push_metatable(lua_State* L, const Class& object);
+  void make_room(lua_State* L, int64_t bytes);
+  /// Counts a handle that came, or one that has gone.
+  void hold(const OwnedMemory& memory);
+  void release(OwnedMemory& memory);
+
+  struct Held {
+    int64_t bytes = 0, num_handles = 0;
+  };
 
   std::shared_ptr<Scope> own_;
+  std::unordered_map<const void*, Held> held_;  // by owner
   std::vector<std::shared_ptr<void>> dropped_;
   int64_t external_bytes_ = 0, live_handles_ = 0;
   int64_t limit_bytes_ = int64_t{64} << 20;
+  int64_t most_bytes_ = 0;  // 0: no limit
+  std::string most_hint_;
 };
 
 /// One call of a body: its object, its checked arguments, and how results are pushed. Arguments count from 1.
@@ -131,8 +156,8 @@ class Call {
     return objects.push(L, object, std::move(target), scope), 1;
   }
   /// An object that Lua owns.
-  int push_own(const Class& object, std::shared_ptr<void> target, int64_t bytes = 0) {
-    return objects.push(L, object, std::move(target), objects.own(), bytes), 1;
+  int push_own(const Class& object, std::shared_ptr<void> target, const OwnedMemory& memory = {}) {
+    return objects.push(L, object, std::move(target), objects.own(), memory), 1;
   }
 
  private:

@@ -72,7 +72,8 @@ class LiveTensor final : public TensorView {
   const std::vector<int64_t>& shape() const override { return shape_; }
   std::string dtype() const override { return short_dtype(tensor_.scalar_type()); }
   std::string device() const override { return tensor_.device().str(); }
-  int64_t num_bytes() const override { return owned_ ? static_cast<int64_t>(tensor_.nbytes()) : 0; }
+  int64_t num_bytes() const override { return owned_ ? static_cast<int64_t>(tensor_.storage().nbytes()) : 0; }
+  const void* storage() const override { return tensor_.storage().unsafeGetStorageImpl(); }
 
   TensorStats stats() const override {
     require_elements();
@@ -116,7 +117,7 @@ class LiveTensor final : public TensorView {
     if (dim < 0 || dim >= num_dims || begin < 0 || end < begin || end > shape_[static_cast<size_t>(dim)])
       fail(ExitCode::kUsage, "[tensor] wanted positions inside the tensor, given [{}, {}) of dimension {}",
            begin, end, dim);
-    return make_view(tensor_.slice(dim, begin, end));
+    return make_view(tensor_.slice(dim, begin, end), owned_);
   }
 
   std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const override {
@@ -124,7 +125,7 @@ class LiveTensor final : public TensorView {
     if (dim < 0 || dim >= num_dims || at < 0 || at >= shape_[static_cast<size_t>(dim)])
       fail(ExitCode::kUsage, "[tensor] wanted a position inside the tensor, given {} of dimension {}", at,
            dim);
-    return make_view(tensor_.select(dim, at));
+    return make_view(tensor_.select(dim, at), owned_);
   }
 
   std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
@@ -153,7 +154,7 @@ class LiveTensor final : public TensorView {
 
   std::unique_ptr<TensorView> matrix() const override {
     const int64_t width = shape_.empty() ? 1 : shape_.back();
-    return with_own_errors([&] { return make_view(tensor_.reshape({width == 0 ? 0 : -1, width})); });
+    return with_own_errors([&] { return make_view(tensor_.reshape({width == 0 ? 0 : -1, width}), owned_); });
   }
 
   std::unique_ptr<TensorView> clone(bool on_host) const override {

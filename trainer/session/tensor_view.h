@@ -32,8 +32,10 @@ class TensorView {
   virtual const std::vector<int64_t>& shape() const = 0;
   virtual std::string dtype() const = 0;   // "f32", "bf16", "i32"
   virtual std::string device() const = 0;  // "cpu", "cuda:0"
-  /// Bytes that live no longer than this view; 0 for what belongs to the model.
+  /// Bytes that views of one storage() keep alive together; 0 for what belongs to the model.
   virtual int64_t num_bytes() const = 0;
+  /// Identifies the memory that this view and its parts share.
+  virtual const void* storage() const { return this; }
   virtual TensorStats stats() const = 0;
   virtual Histogram histogram(int64_t bins) const = 0;
   /// All elements in row-major order.

@@ -311,10 +311,10 @@ const Class& histogram_class() {
 
 void push_tensor(Call& call, std::unique_ptr<TensorView> view, std::shared_ptr<SessionRef> of,
                  int64_t param) {
-  const int64_t bytes = view->num_bytes();
+  const OwnedMemory memory = {view->num_bytes(), view->storage()};
   auto tensor = std::make_shared<TensorObject>(TensorObject{std::move(view), std::move(of), param});
-  if (bytes > 0)
-    call.push_own(tensor_class(), std::move(tensor), bytes);
+  if (memory.bytes > 0)
+    call.push_own(tensor_class(), std::move(tensor), memory);
   else
     call.push_object(tensor_class(), std::move(tensor));
 }

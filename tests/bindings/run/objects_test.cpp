@@ -275,6 +275,21 @@ TEST_F(ObjectsTest, CountsTheBytesOfWhatLuaKeepsAndCollectsPastTheLimit) {
   EXPECT_EQ(run("return mem:collect()"), "0");
 }
 
+TEST_F(ObjectsTest, KeptTensorsCountTowardTheMostThatLuaMayUse) {
+  objects_.collect(L());
+  const int64_t in_use = int64_t{lua_gc(L(), LUA_GCCOUNT, 0)} * 1024;
+  objects_.set_most(in_use + (1 << 20), ", the limit of lua_memory");
+  run("for i = 1, 100000 do local x = model:find('embed'):keep() end");  // 12.8 MB, and all of it garbage
+  const std::string fills = "many = {} for i = 1, 1e6 do many[i] = model:find('embed'):keep() end";
+  EXPECT_EQ(error(fills, "code"), "E_MEMORY");
+  EXPECT_LE(objects_.external_bytes(), 1 << 20);
+  run("many = nil");
+  objects_.collect(L());
+  const std::string message = error(fills);
+  EXPECT_NE(message.find("MiB of tensors and other values of Lua"), std::string::npos) << message;
+  EXPECT_NE(message.find("the limit of lua_memory"), std::string::npos) << message;
+}
+
 TEST_F(ObjectsTest, MakingAndDroppingLeaksNothing) {
   run("collectgarbage() ");
   const int64_t before = objects_.live_handles();
