@@ -6,6 +6,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 namespace {
@@ -20,7 +21,7 @@ std::string prompt_of(const std::string& line, const std::string& place) {
 }  // namespace
 
 std::vector<std::string> read_prompts(const std::string& path) {
-  std::istringstream lines(read_file(path));
+  std::istringstream lines(read_typed_file(path));
   std::vector<std::string> prompts;
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {

@@ -14,7 +14,7 @@ tycho_test(data_test LIBS data SOURCES
 # Data sets of mosaicml-streaming's formats, against those that it wrote.
 tycho_test(mds_test LIBS data SOURCES
   trainer/data/compression/compression_test.cpp trainer/data/compression/decompress_test.cpp trainer/data/compression/lz4_block_test.cpp trainer/data/mds/compressed_shard_test.cpp trainer/data/mds/line_format_test.cpp
-  trainer/data/mds/mds_reader_test.cpp trainer/data/mds/merge_index_test.cpp trainer/data/mds/mds_value_test.cpp trainer/data/mds/mds_writer_test.cpp trainer/data/mds/shard_hash_test.cpp trainer/data/mds/shard_memory_test.cpp trainer/data/mds/token_dataset_test.cpp)
+  trainer/data/mds/mds_index_test.cpp trainer/data/mds/mds_reader_test.cpp trainer/data/mds/merge_index_test.cpp trainer/data/mds/mds_value_test.cpp trainer/data/mds/mds_writer_test.cpp trainer/data/mds/shard_hash_test.cpp trainer/data/mds/shard_memory_test.cpp trainer/data/mds/token_dataset_test.cpp)
 target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(remote_test LIBS data SOURCES

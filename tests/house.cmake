@@ -1,5 +1,5 @@
 # The house rules as tests.
-tycho_test(house_test SOURCES house/source_tree.cpp house/folder_circles.cpp house/includes_test.cpp house/layering_test.cpp house/files_test.cpp house/links_test.cpp LIBS LABELS house)
+tycho_test(house_test SOURCES house/source_tree.cpp house/folder_circles.cpp house/includes_test.cpp house/layering_test.cpp house/files_test.cpp house/links_test.cpp house/names_test.cpp LIBS LABELS house)
 target_compile_definitions(house_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_LAYERS="${CMAKE_BINARY_DIR}/layers.txt")
 
 tycho_script_test(format SCRIPT house/format.sh LABELS house)
@@ -10,6 +10,7 @@ tycho_script_test(demo SCRIPT house/demo.sh TIMEOUT 900 LABELS house)
 tycho_script_test(journey SCRIPT journey/journey.sh TIMEOUT 600 LABELS torch)
 tycho_script_test(finetune SCRIPT journey/finetune.sh TIMEOUT 600 LABELS torch)
 tycho_script_test(remote_streams SCRIPT journey/remote_streams.sh TIMEOUT 600 LABELS torch)
+tycho_script_test(damaged_data SCRIPT journey/damaged_data.sh TIMEOUT 900 LABELS torch)
 tycho_script_test(script_arguments SCRIPT house/script_arguments.sh TIMEOUT 60 LABELS house)
 tycho_script_test(summary SCRIPT house/summary.sh TIMEOUT 60 LABELS house)
 tycho_script_test(train_step SCRIPT house/train_step.sh TIMEOUT 60 LABELS house)

@@ -15,6 +15,8 @@
 #include <thread>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 namespace {
@@ -29,7 +31,7 @@ bool redirect(int output) {
 }
 
 /// In the child, between fork and exec: nothing that takes a lock.
-[[noreturn]] void become(const ChildCommand& command, char* const* argv, int pipe_end, pid_t parent) {
+[[noreturn]] void become(const ChildCommand& command, char* const* argv, int output, pid_t parent) {
   if (command.own_group) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, command.orphan_signal);
   if (getppid() != parent) _exit(kCannotStart);  // it died before the line above
@@ -39,10 +41,7 @@ bool redirect(int output) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int file : command.inherited) fcntl(file, F_SETFD, 0);
-  if (command.is_piped && !redirect(pipe_end)) _exit(kCannotStart);
-  if (!command.output.empty() &&
-      !redirect(open(command.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)))
-    _exit(kCannotStart);
+  if (output >= 0 && !redirect(output)) _exit(kCannotStart);
   if (!command.folder.empty() && chdir(command.folder.c_str()) != 0) _exit(kCannotStart);
   execvp(argv[0], argv);
   _exit(kCannotStart);
@@ -60,6 +59,8 @@ ChildProcess::ChildProcess(const ChildCommand& command) : orphan_signal_(command
   argv.push_back(nullptr);
   int ends[2] = {-1, -1};
   if (command.is_piped && pipe2(ends, O_CLOEXEC) != 0) fail_to_start(command);
+  if (!command.output.empty() && (ends[1] = open_to_append(command.output)) < 0)
+    fail(ExitCode::kStorage, "[process] cannot write {}: {}", command.output, std::strerror(errno));
   const pid_t parent = getpid();
   // This process has one thread, so its environment may be changed around the fork.
   std::vector<std::pair<std::string, std::optional<std::string>>> before;

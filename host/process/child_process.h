@@ -32,7 +32,8 @@ struct ChildEnd {
 /// Owned by the thread that started it.
 class ChildProcess {
  public:
-  /// Throws Error (kFailure) when the process cannot be started. A program that is not there ends with 127.
+  /// Throws Error (kFailure) when the process cannot be started, (kStorage) when `output` cannot be. A
+  /// program that is not there ends with 127.
   explicit ChildProcess(const ChildCommand& command);
   /// Sends the orphan's signal to one that still runs.
   ~ChildProcess();

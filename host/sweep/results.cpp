@@ -11,6 +11,7 @@
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/plan/plan.h"
 #include "trainer/sweep/progress.h"
 #include "trainer/sweep/report.h"
@@ -169,7 +170,7 @@ int sweep_best_verb(const Arguments& arguments) {
       std::filesystem::absolute(arguments.has("out") ? arguments.text("out") : folder.dir() + "/best.lua")
           .string();
   const BestTrial best = best_trial(folder);
-  write_file_atomically(real_files(), file, best.lua);
+  write_typed_file(real_files(), file, best.lua);
   const std::string& metric = folder.board().definition().config.metric.name;
   if (arguments.has("json")) {
     Json changes = Json::object();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "trainer/base/error.h"
@@ -40,6 +41,13 @@ std::string last_message(const std::string& output) {
   size_t at = output.rfind("\n[");
   at = at == std::string::npos ? (output.starts_with('[') ? 0 : output.rfind('\n') + 1) : at + 1;
   return output.substr(at);
+}
+
+/// A trial lies in the sweep: a link in its place would lead what it writes and removes to somebody else's
+/// folder.
+void refuse_link(const std::string& run_dir) {
+  if (std::filesystem::is_symlink(run_dir))
+    fail(ExitCode::kStorage, "[sweep] expected the folder of a trial at {}, got a link: remove it", run_dir);
 }
 
 }  // namespace
@@ -97,11 +105,19 @@ ChildCommand Slot::command() const {
   return command;
 }
 
-void Slot::launch() {
+std::optional<TrialEnd> Slot::launch() {
   const ChildCommand what = command();
-  make_dirs(real_files(), Board::run_dir(place_.sweep_dir, trial_));
-  std::ofstream(what.output, std::ios::app) << "$ " << without_secrets(shell_line(what.argv)) << "\n";
-  process_ = std::make_unique<ChildProcess>(what);
+  try {
+    const std::string run_dir = Board::run_dir(place_.sweep_dir, trial_);
+    refuse_link(run_dir);
+    make_dirs(real_files(), run_dir);
+    const std::string line = "$ " + without_secrets(shell_line(what.argv)) + "\n";
+    real_files().append(what.output)->write(line.data(), line.size());
+    process_ = std::make_unique<ChildProcess>(what);
+  } catch (const Error& error) {
+    return conclude(static_cast<int>(error.code()), error.what());
+  }
+  return {};
 }
 
 std::optional<TrialEnd> Slot::poll() {
@@ -109,8 +125,7 @@ std::optional<TrialEnd> Slot::poll() {
     if (stopping_) return conclude(static_cast<int>(ExitCode::kTerminated));
     if (Clock::now() < launch_again_) return {};
     waits_for_folder_ = false;
-    launch();
-    return {};
+    return launch();
   }
   const std::optional<ChildEnd> end = process_->poll();
   if (!end) return {};
@@ -124,11 +139,13 @@ std::optional<TrialEnd> Slot::poll() {
   return {};
 }
 
-TrialEnd Slot::conclude(int exit_code) {
+TrialEnd Slot::conclude(int exit_code, const std::string& message) {
   progress_.update();
   Departure departure;
   departure.exit_code = exit_code;
-  departure.message = last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))));
+  departure.message = message.empty()
+                          ? last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))))
+                          : message;
   departure.stopped_by = rule_;
   departure.leaving = stopping_ && rule_.empty();
   departure.micro_batch = micro_batch_sequences(config_);

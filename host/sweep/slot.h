@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "host/process/child_process.h"
@@ -31,8 +32,8 @@ class Slot {
   Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
        const SweepDefinition& definition);
 
-  /// Starts the process; again after it found its folder still owned.
-  void launch();
+  /// Starts the process; again after it found its folder still owned. Its end when it cannot be started.
+  std::optional<TrialEnd> launch();
   /// The end of the task, once it is known; nothing while it goes on.
   std::optional<TrialEnd> poll();
   /// Ends the trial in an orderly way; `rule` names the rule that asks for it, "" when the worker leaves.
@@ -48,7 +49,7 @@ class Slot {
 
  private:
   ChildCommand command() const;
-  TrialEnd conclude(int exit_code);
+  TrialEnd conclude(int exit_code, const std::string& message = "");
 
   using Clock = std::chrono::steady_clock;
   std::unique_ptr<Claim> claim_;

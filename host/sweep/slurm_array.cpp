@@ -1,15 +1,12 @@
 // Writes and submits batch scripts.
 #include "host/sweep/slurm_array.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 
 #include "host/process/child_process.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/base/text/shell_words.h"
 
 namespace tycho {
@@ -78,13 +75,12 @@ std::string slurm_script(const SweepFolder& folder, const SlurmArrayLaunch& laun
   return text + "exit $code\n";
 }
 
-std::string submit(const std::string& script) {
-  const std::string file =
-      (std::filesystem::temp_directory_path() / fmt::format("tycho-{}.sbatch", getpid())).string();
-  std::ofstream(file) << script;
+std::string submit(const SweepFolder& folder, const std::string& script) {
+  // Not in a folder that others may write to, where a file of this name could be theirs.
+  const std::string file = folder.dir() + "/slurm.sbatch";
+  write_file_atomically(real_files(), file, script);
   const std::optional<ChildAnswer> answer =
       ask_process({.argv = {"sbatch", "--parsable", file}}, kPatience, kMostBytes);
-  std::filesystem::remove(file);
   if (!answer)
     fail(ExitCode::kTopology,
          "[sweep] sbatch did not answer within {} minutes; is the Slurm controller busy?", kPatience.count());

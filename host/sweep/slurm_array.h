@@ -11,7 +11,8 @@ namespace tycho {
 std::string slurm_script(const SweepFolder& folder, const SlurmArrayLaunch& launch,
                          const std::string& program);
 
-/// Hands the script to sbatch and returns the job's number. Throws Error (kTopology) with what sbatch said.
-std::string submit(const std::string& script);
+/// Writes the script into the sweep's folder, hands it to sbatch and returns the job's number. Throws Error
+/// (kTopology) with what sbatch said.
+std::string submit(const SweepFolder& folder, const std::string& script);
 
 }  // namespace tycho

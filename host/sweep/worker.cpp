@@ -243,7 +243,11 @@ bool Worker::take_next() {
     place.threads = std::max<int64_t>(1, cores_of_rank({}) / options_.slots);
   slots_.push_back(std::make_unique<Slot>(std::move(claim), *task, trial, std::move(*config),
                                           std::move(place), board().definition()));
-  slots_.back()->launch();
+  if (const std::optional<TrialEnd> end = slots_.back()->launch()) {
+    record_end(*slots_.back(), *end);
+    slots_.pop_back();
+    return !gives_up_;
+  }
   folder_.record(running_fact(trial, task->claim), /*durable=*/false);
   fmt::print("trial {} started{}: {}\n", trial.number,
              task->until.empty() ? "" : fmt::format(" to {}", task->until), pins_text(trial.plan.pins));
@@ -301,9 +305,11 @@ void Worker::tidy() const {
   std::set<std::string> kept;
   for (size_t i = 0; i < std::min(keep, best.size()); ++i) kept.insert(best[i]->plan.id);
   for (const Trial& trial : board().trials()) {
-    if (kept.contains(trial.plan.id)) continue;
+    const std::string run_dir = folder_.run_dir(trial);
     std::error_code error;
-    std::filesystem::remove_all(folder_.run_dir(trial) + "/checkpoints", error);
+    // What lies behind a link is not the sweep's.
+    if (kept.contains(trial.plan.id) || std::filesystem::is_symlink(run_dir, error)) continue;
+    std::filesystem::remove_all(run_dir + "/checkpoints", error);
   }
 }
 

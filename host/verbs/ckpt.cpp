@@ -6,6 +6,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/folder_draft.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/compare.h"
 #include "trainer/checkpoint/manifest.h"
@@ -205,7 +206,7 @@ int reshard_copy(const Arguments& arguments) {
   no_more_words(arguments, 2);
   const std::string out = arguments.text("out");
   const auto num_files = static_cast<int>(arguments.integer("files", 1, 100'000));
-  if (std::filesystem::exists(out) && !(std::filesystem::is_directory(out) && std::filesystem::is_empty(out)))
+  if (!is_free_for_draft(out))
     fail(ExitCode::kFolderOwned, "[ckpt] {} is not an empty folder; name a new one for the copy", out);
   const CheckpointInfo copy = reshard(from, real_files(), out, num_files);
   if (wants_json(arguments))

@@ -7,6 +7,7 @@
 #include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 
@@ -38,10 +39,10 @@ int run_import(const Arguments& arguments) {
     return 0;
   }
   const std::string& out = arguments.text("out");
-  if (std::filesystem::exists(out))
+  if (std::filesystem::exists(out) && !is_stream(out))
     fail(ExitCode::kUsage, "[tycho import] {} already exists and is not overwritten", out);
-  write_file_atomically(real_files(), out, made.lua);
-  fmt::print("wrote {}; next: tycho check {}\n", out, out);
+  write_typed_file(real_files(), out, made.lua);
+  if (!is_stream(out)) fmt::print("wrote {}; next: tycho check {}\n", out, out);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include "bindings/run/session_objects.h"
 #include "host/signals.h"
 #include "host/verb.h"
-#include "trainer/base/file_ops.h"
+#include "trainer/base/folder_draft.h"
 
 namespace tycho {
 
@@ -75,9 +75,8 @@ std::map<std::string, std::string> project_files() {
 }
 
 void refuse_full_folder(const fs::path& folder) {
-  if (!fs::exists(folder)) return;
+  if (is_free_for_draft(folder.string())) return;
   if (!fs::is_directory(folder)) fail(ExitCode::kUsage, "[tycho init] {} is a file", folder.string());
-  if (fs::is_empty(folder)) return;
   fail(ExitCode::kUsage,
        "[tycho init] {} is not empty, and nothing is overwritten: choose a new folder; for the stubs alone, "
        "tycho types {}",
@@ -91,12 +90,14 @@ int run_init(const Arguments& arguments) {
   no_more_words(arguments, 1);
   refuse_full_folder(folder);
   Json written = Json::array();
+  FolderDraft draft(real_files(), folder.string());
   for (const auto& [name, text] : project_files()) {
-    const fs::path path = folder / name;
+    const fs::path path = draft.dir() / fs::path(name);
     make_dirs(real_files(), path.parent_path().string());
     write_file_atomically(real_files(), path.string(), text);
-    written.push_back(path.string());
+    written.push_back((folder / name).string());
   }
+  draft.publish();
   if (arguments.has("json")) {
     fmt::print("{}\n", Json{{"written", written}}.dump(2));
     return 0;

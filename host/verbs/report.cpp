@@ -3,6 +3,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/report/bench_file.h"
 #include "trainer/report/run_page.h"
 #include "trainer/report/run_table.h"
@@ -52,7 +53,7 @@ int run_report(const Arguments& arguments) {
   const std::vector<RunSummary> runs =
       folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders);
   const std::string& out = arguments.text("out");
-  write_file_atomically(real_files(), out, run_page(runs, benches));
+  write_typed_file(real_files(), out, run_page(runs, benches));
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;

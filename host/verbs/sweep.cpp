@@ -1,4 +1,6 @@
 // tycho sweep: runs a sweep and shows its results.
+#include <fmt/ranges.h>
+
 #include <filesystem>
 
 #include "host/machine.h"
@@ -12,6 +14,7 @@
 #include "host/sweep/worker.h"
 #include "host/verb.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/sweep/policy.h"
 #include "trainer/sweep/table.h"
 
 namespace tycho {
@@ -77,12 +80,26 @@ WorkerOptions worker_options(const SweepConfig& config, const Arguments& argumen
   return options;
 }
 
+/// What became of the trials of a worker that was stopped. One that ended by itself on the way, on a full
+/// disk for example, has lost what it had not saved before.
+std::string stopped_text(const Board& board) {
+  std::vector<std::string> unsaved;
+  for (const Trial& trial : board.trials())
+    if (trial.state == TrialState::kPaused && !ends_saved(trial.exit_code))
+      unsaved.push_back(fmt::format("trial {} ({})", trial.number, trial.note));
+  if (unsaved.empty()) return "stopped; trials were saved and put back";
+  return fmt::format(
+      "stopped; not saved when it ended, and back at its last checkpoint: {}; other trials were saved "
+      "and put back",
+      fmt::join(unsaved, ", "));
+}
+
 int work_here(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
   const StopFlag& stop = stop_on_signals();
   const std::string name = folder.board().definition().name;
   const int code = work(folder, program, worker_options(folder.board().definition().config, arguments), stop);
   if (code != 0) {
-    fmt::print("stopped; trials were saved and put back: `tycho sweep resume {}` continues\n", name);
+    fmt::print("{}: `tycho sweep resume {}` continues\n", stopped_text(folder.board()), name);
   } else if (folder.board().is_paused()) {
     fmt::print("paused: `tycho sweep resume {}` continues\n", name);
   } else {
@@ -144,7 +161,7 @@ int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& ar
     fmt::print("{}", script);
     return 0;
   }
-  const std::string job = submit(script);
+  const std::string job = submit(folder, script);
   folder.record({{"type", "submit"}, {"job", job}});
   const std::string& name = folder.board().definition().name;
   fmt::print("submitted as job {}; `tycho sweep table {}` shows its progress; you can log out\n", job, name);

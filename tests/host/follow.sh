@@ -37,6 +37,7 @@ follows=$!
 
 tycho eval runs/tiny --follow >eval.txt 2>&1 &
 evaluates=$!
+mkdir -p exports/.ba4.partial && echo torn >exports/.ba4.partial/model.safetensors  # of one that was killed
 tycho convert runs/tiny exports --follow >convert.txt 2>&1 &
 converts=$!
 tycho run tiny.lua >run.txt 2>&1 || { cat run.txt; exit 1; }
@@ -48,6 +49,7 @@ check 'every checkpoint is evaluated once, in order' test "$(steps runs/tiny/eva
 losses() { grep -o '"eval.val.loss":[0-9.]*' "$1" | cut -c1-22; }
 check 'with the losses of the run' test "$(losses runs/tiny/evals.jsonl)" = "$(losses runs/tiny/metrics.jsonl)"
 for step in 4 8 12; do check "an export of step $step" test -s exports/ba$step/config.json; done
+check 'nothing is left of an export that was killed' test ! -e exports/.ba4.partial
 before=$(cat runs/tiny/evals.jsonl)
 tycho eval runs/tiny --follow >/dev/null
 tycho convert runs/tiny exports --follow >/dev/null

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "trainer/base/error.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 namespace {
@@ -173,7 +174,7 @@ std::unique_ptr<OutputFile> FileOps::create(const std::string& path, bool direct
 }
 
 std::unique_ptr<OutputFile> FileOps::append(const std::string& path) {
-  const int fd = open_retrying(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+  const int fd = open_to_append(path);
   if (fd < 0) fail_write("append to", path, errno);
   return std::make_unique<RealFile>(fd, path, false);
 }
@@ -247,27 +248,10 @@ void make_dirs(FileOps& files, const std::string& path) {
   files.sync_dir(parent);
 }
 
-std::string read_file(const std::string& path) {
-  const Descriptor file(open_retrying(path, O_RDONLY));
-  struct stat info;
-  if (file.get() < 0 || ::fstat(file.get(), &info) < 0) fail_read(path, errno);
-  std::string text(static_cast<size_t>(info.st_size), '\0');
-  size_t filled = 0;
-  while (true) {
-    if (filled == text.size())
-      text.resize(filled + kBlockBytes);  // it may have grown, or have no size like /proc
-    const ssize_t n = ::read(file.get(), text.data() + filled, text.size() - filled);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_read(path, errno);
-    if (n == 0) break;
-    filled += static_cast<size_t>(n);
-  }
-  text.resize(filled);
-  return text;
-}
+std::string read_file(const std::string& path) { return read_file_up_to(path, kMostFileBytes); }
 
 void read_exactly(const std::string& path, int64_t offset, void* data, size_t num_bytes) {
-  const Descriptor file(open_retrying(path, O_RDONLY));
+  const Descriptor file(open_regular_file(path));
   if (file.get() < 0) fail_read(path, errno);
   char* bytes = static_cast<char*>(data);
   size_t filled = 0;

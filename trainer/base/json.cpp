@@ -1,19 +1,17 @@
-// Canonical text of JSON, and parsing within limits.
+// Canonical text of JSON.
 #include "trainer/base/json.h"
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/json_items.h"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace tycho {
 namespace {
-
-constexpr int kMaxDepth = 64;
 
 std::string quoted(const std::string& text) {
   try {
@@ -58,29 +56,6 @@ void append(std::string& out, const Json& json) {
   }
 }
 
-/// Watches a parse: how deep it is, and which keys the open objects have.
-class Limits {
- public:
-  explicit Limits(std::string_view place) : place_(place) {}
-
-  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
-    using Event = Json::parse_event_t;
-    const bool opens = event == Event::object_start || event == Event::array_start;
-    if (opens && depth >= kMaxDepth)
-      fail(ExitCode::kUnusable, "[{}] JSON nested deeper than {}", place_, kMaxDepth);
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(value.get_ref<const std::string&>()).second) {
-      fail(ExitCode::kUnusable, "[{}] the key {} appears twice in one JSON object", place_, value.dump());
-    }
-    return true;
-  }
-
- private:
-  std::string_view place_;
-  std::vector<std::set<std::string>> keys_;
-};
-
 }  // namespace
 
 std::string canonical_json(const Json& json) {
@@ -90,21 +65,7 @@ std::string canonical_json(const Json& json) {
 }
 
 Json parse_json(std::string_view text, std::string_view place) {
-  // JSON has no NUL byte, and the parser would take one for the end of the text.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    fail(ExitCode::kUnusable, "[{}] not valid JSON at byte {} of {}", place, nul + 1, text.size());
-  // The parser copies its callback, so the state lives here.
-  Limits limits(place);
-  const auto watch = [&limits](int depth, Json::parse_event_t event, Json& value) {
-    return limits(depth, event, value);
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), watch);
-  } catch (const Json::parse_error& error) {
-    fail(ExitCode::kUnusable, "[{}] not valid JSON at byte {} of {}", place, error.byte, text.size());
-  } catch (const Json::out_of_range&) {
-    fail(ExitCode::kUnusable, "[{}] JSON with a number that is too large", place);
-  }
+  return parse_json_items(text, place, "", {});
 }
 
 }  // namespace tycho

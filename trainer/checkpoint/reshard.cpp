@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/folder_draft.h"
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
@@ -82,7 +83,8 @@ CheckpointInfo reshard(const CheckpointReader& from, FileOps& files, const std::
   for (const FileRecord& file : manifest.files)
     if (!file.name.ends_with(".safetensors")) meta.files[file.name] = from.read_text_file(file.name);
   const int64_t num_bytes = num_tensor_bytes(from);
-  CheckpointStore store(files, dir, /*keep=*/0, original.epoch);
+  FolderDraft draft(files, dir);
+  CheckpointStore store(files, draft.dir(), /*keep=*/0, original.epoch);
   store.set_copied_from(original);
   std::exception_ptr damage;  // of the original; a save reports it as one of the disk that it writes to
   const auto write = [&](const std::string& folder) {
@@ -98,7 +100,10 @@ CheckpointInfo reshard(const CheckpointReader& from, FileOps& files, const std::
     return shards;
   };
   try {
-    return store.save(meta, num_bytes, write);
+    CheckpointInfo copy = store.save(meta, num_bytes, write);
+    draft.publish();
+    copy.path.replace(0, draft.dir().size(), dir);
+    return copy;
   } catch (const Error&) {
     if (damage) std::rethrow_exception(damage);
     throw;

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <utility>
@@ -61,6 +60,25 @@ int listen_at(const SocketAddress& where) {
   if (bound && listen(fd, 8) == 0) return fd;
   close(fd);
   return -1;
+}
+
+/// What somebody who may speak has written into a file, and who; nothing for a link, a pipe or a long one.
+std::optional<std::string> line_in(const fs::path& file, uid_t& writer) {
+  const int fd = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct stat info = {};
+  std::optional<std::string> text;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && may_speak(info.st_uid)) {
+    std::string buffer(kLongestLine + 1, '\0');
+    size_t filled = 0;
+    for (ssize_t n;
+         filled < buffer.size() && (n = read(fd, buffer.data() + filled, buffer.size() - filled)) > 0;)
+      filled += static_cast<size_t>(n);
+    if (filled <= kLongestLine) text = buffer.substr(0, filled);
+    writer = info.st_uid;
+  }
+  close(fd);
+  return text;
 }
 
 /// Reads what a line of the protocol says; false when it is none.
@@ -128,12 +146,11 @@ struct ControlChannel::State {
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       const std::string answer = fs::path(file).replace_extension(".out").string();
-      if (fs::exists(answer) || lstat(file.c_str(), &info) != 0) continue;
-      if (!S_ISREG(info.st_mode) || !may_speak(info.st_uid) ||
-          info.st_size > static_cast<off_t>(kLongestLine))
-        continue;
-      lines.push_back({read_file(file.string()), true,
-                       user_name(info.st_uid) + " (" + file.filename().string() + ")", -1, answer});
+      if (fs::exists(answer)) continue;
+      uid_t writer = 0;
+      const std::optional<std::string> said = line_in(file, writer);
+      if (said)
+        lines.push_back({*said, true, user_name(writer) + " (" + file.filename().string() + ")", -1, answer});
     }
   }
 };
@@ -178,9 +195,11 @@ std::vector<OperatorLine> ControlChannel::poll(int timeout_ms) {
 void ControlChannel::answer(const OperatorLine& line, bool ok, const std::string& text) {
   const std::string shown = without_secrets(text);
   if (line.client < 0) {
-    std::ofstream(line.answer_file + ".tmp") << (ok ? "" : "error: ") << shown << "\n";
-    std::error_code error;
-    fs::rename(line.answer_file + ".tmp", line.answer_file, error);
+    try {
+      write_file_atomically(real_files(), line.answer_file, (ok ? "" : "error: ") + shown + "\n");
+    } catch (const Error&) {
+      // A full disk or a folder that is gone costs the answer, not the run.
+    }
     return;
   }
   if (!state_->clients.contains(line.client)) return;

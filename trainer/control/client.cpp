@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -39,15 +39,43 @@ bool may_run_elsewhere(const std::string& run_dir) {
   return owner && (!same_machine(*owner) || process_state(*owner) == ProcessState::kRuns);
 }
 
+/// Makes `file` with a line, whole at once; false when there is one of that name, or another client makes it.
+/// Whoever has the draft has the name.
+bool write_line(const fs::path& draft, const fs::path& file, const std::string& code) {
+  FileOps& files = real_files();
+  std::error_code error;
+  const auto is_there = [&](const fs::path& path) { return fs::exists(fs::symlink_status(path, error)); };
+  if (is_there(file) || is_there(draft)) return false;
+  std::unique_ptr<OutputFile> out;
+  try {
+    out = files.create(draft);
+  } catch (const Error&) {
+    if (is_there(draft)) return false;  // another client was faster
+    throw;
+  }
+  if (is_there(file)) {  // made after the look above
+    files.remove_file(draft);
+    return false;
+  }
+  try {
+    const std::string line = code + "\n";
+    out->write(line.data(), line.size());
+    out->close();
+    files.rename(draft, file);
+  } catch (const Error&) {
+    fs::remove(draft, error);
+    throw;
+  }
+  return true;
+}
+
 /// Writes a line as the next file and waits for the file that answers it.
 ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, double timeout_s) {
   const fs::path dir = fs::path(run_dir) / "ctl";
-  fs::create_directories(dir);
+  make_dirs(real_files(), dir);
   int number = 1;
   const auto path = [&](const char* ending) { return dir / fmt::format("{:03}.{}", number, ending); };
-  while (fs::exists(path("lua"))) ++number;
-  std::ofstream(path("tmp")) << code << "\n";
-  fs::rename(path("tmp"), path("lua"));
+  while (!write_line(path("tmp"), path("lua"), code)) ++number;
   const auto start = Clock::now();
   while (!fs::exists(path("out"))) {
     if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_s ||

@@ -4,29 +4,24 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
+#include "trainer/base/folder_draft.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 namespace tycho {
 
-/// Writes the files of one export, and removes them all unless it came to its end.
+/// Writes the files of one export: the folder appears when all of them are there.
 class ExportFolder {
  public:
-  ExportFolder(FileOps& files, std::string path) : files_(files), path_(std::move(path)) {}
-  ~ExportFolder();
-  ExportFolder(const ExportFolder&) = delete;
-  ExportFolder& operator=(const ExportFolder&) = delete;
+  ExportFolder(FileOps& files, const std::string& path) : files_(files), draft_(files, path) {}
 
-  void begin();
   void text(const std::string& name, const std::string& text);
   /// A safetensors file.
   void shard(const std::string& name, const std::vector<TensorBytes>& tensors);
-  void finish();
+  void finish() { draft_.publish(); }
 
  private:
   FileOps& files_;
-  std::string path_;
-  std::vector<std::string> names_;
-  bool done_ = false;
+  FolderDraft draft_;
 };
 
 }  // namespace tycho

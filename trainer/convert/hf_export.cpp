@@ -119,8 +119,7 @@ std::string index_text(const std::vector<Shard>& shards, const ExportReport& rep
   std::map<std::string, std::string> files;
   for (size_t i = 0; i < shards.size(); ++i)
     for (const TensorBytes& tensor : shards[i]) files[tensor.name] = report.shards[i];
-  Json map = Json::object();
-  for (const auto& [tensor, file] : files) map[tensor] = file;
+  const Json map = files;
   const Json metadata = {{"total_parameters", report.num_params}, {"total_size", report.num_bytes}};
   return Json{{"metadata", metadata}, {"weight_map", map}}.dump(2) + "\n";
 }
@@ -171,7 +170,6 @@ ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const
                       .num_params = layout.num_params(),
                       .warnings = config.warnings};
   ExportFolder folder(files, to);
-  folder.begin();
   for (size_t i = 0; i < shards.size(); ++i) {
     report.shards.push_back(shards.size() == 1
                                 ? "model.safetensors"
@@ -184,7 +182,6 @@ ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const
     folder.text(name, text);
     report.files.push_back(name);
   }
-  // transformers starts from config.json: a folder without it is none yet.
   folder.text("config.json", config_text(config, tokenizer.token_ids, dtype));
   report.files.push_back("config.json");
   folder.finish();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trainer/base/error.h"
+#include "trainer/base/folder_draft.h"
 #include "trainer/config/config_io.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/loop/train_state.h"
@@ -61,19 +62,10 @@ bool check_kept_tokenizer(const HfFolder& folder, std::vector<std::string>& note
   }
 }
 
-/// Removes folders that were made for nothing.
-void remove_empty(FileOps& files, const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    if (fs::is_empty(folder, error) && !error) files.remove_dir(folder);
-  }
-}
-
 }  // namespace
 
 void require_free_folder(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error) || (fs::is_directory(path, error) && fs::is_empty(path, error))) return;
+  if (is_free_for_draft(path)) return;
   fail(ExitCode::kUsage, "[convert] {} already exists and is not overwritten: choose a new folder", path);
 }
 
@@ -108,14 +100,11 @@ ImportReport import_hf(FileOps& files, const std::string& from, const std::strin
                       .recipe = recipe,
                       .recipe_hash = config_hash(recipe),
                       .files = source->folder.files};
-  const std::string checkpoints = to + "/checkpoints";
-  try {
-    CheckpointStore store(files, checkpoints, /*keep=*/0, kFirstEpoch);
-    report.checkpoint = store.save(meta, tensors_of(source->match));
-  } catch (...) {
-    remove_empty(files, {checkpoints, to});
-    throw;
-  }
+  FolderDraft draft(files, to);
+  CheckpointStore store(files, draft.dir() + "/checkpoints", /*keep=*/0, kFirstEpoch);
+  report.checkpoint = store.save(meta, tensors_of(source->match));
+  draft.publish();
+  report.checkpoint.path.replace(0, draft.dir().size(), to);
   report.family = source->config.model.kind();
   report.num_params = source->layout.num_params();
   report.num_shards = source->folder.num_shards;

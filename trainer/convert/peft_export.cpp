@@ -95,10 +95,8 @@ AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint
   std::sort(tensors.begin(), tensors.end(),
             [](const TensorBytes& a, const TensorBytes& b) { return a.name < b.name; });
   ExportFolder folder(files, to);
-  folder.begin();
   report.files = {"adapter_model.safetensors", "adapter_config.json"};
   folder.shard(report.files[0], tensors);
-  // peft starts from this file: a folder without it is none yet.
   folder.text(report.files[1], adapter_config(recipe, report.base, units).dump(2) + "\n");
   folder.finish();
   return report;

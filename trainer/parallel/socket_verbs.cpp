@@ -55,29 +55,29 @@ const char* name_of(SumType type) {
 /// "all_reduce of 16 bytes (fp32)".
 std::string text_of(const Announcement& call) {
   std::string text = name_of(call.verb);
-  if (call.verb != Verb::kBarrier) text += fmt::format(" of {} bytes", call.num_bytes);
-  if (call.verb == Verb::kAllReduce || call.verb == Verb::kReduceScatter)
+  if (call.verb != SocketVerb::kBarrier) text += fmt::format(" of {} bytes", call.num_bytes);
+  if (call.verb == SocketVerb::kAllReduce || call.verb == SocketVerb::kReduceScatter)
     text += fmt::format(" ({})", name_of(static_cast<SumType>(call.type)));
-  if (call.verb == Verb::kBroadcast) text += fmt::format(" from rank {}", call.root);
+  if (call.verb == SocketVerb::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
 }
 
 bool is_known(const Announcement& call) {
-  return call.magic == kMagic && call.verb >= Verb::kAllReduce && call.verb <= Verb::kMessage;
+  return call.magic == kMagic && call.verb >= SocketVerb::kAllReduce && call.verb <= SocketVerb::kMessage;
 }
 
 Trouble mismatch(std::string what, int rank) { return {Trouble::Kind::kMismatch, std::move(what), {rank}}; }
 
 }  // namespace
 
-const char* name_of(Verb verb) {
+const char* name_of(SocketVerb verb) {
   switch (verb) {
-    case Verb::kAllReduce: return "all_reduce";
-    case Verb::kAllGather: return "all_gather";
-    case Verb::kReduceScatter: return "reduce_scatter";
-    case Verb::kBroadcast: return "broadcast";
-    case Verb::kBarrier: return "barrier";
-    case Verb::kMessage: return "message";
+    case SocketVerb::kAllReduce: return "all_reduce";
+    case SocketVerb::kAllGather: return "all_gather";
+    case SocketVerb::kReduceScatter: return "reduce_scatter";
+    case SocketVerb::kBroadcast: return "broadcast";
+    case SocketVerb::kBarrier: return "barrier";
+    case SocketVerb::kMessage: return "message";
   }
   return "?";
 }
@@ -165,13 +165,13 @@ uint8_t* SocketVerbs::scratch(int64_t num_bytes) {
 }
 
 std::optional<Trouble> SocketVerbs::barrier() {
-  begin({.verb = Verb::kBarrier});
+  begin({.verb = SocketVerb::kBarrier});
   for (int i = 1; i < size(); ++i) add_transfer((rank_ + i) % size(), true, true);
   return finish();
 }
 
 std::optional<Trouble> SocketVerbs::all_gather(void* out, const void* in, int64_t num_bytes) {
-  begin({.verb = Verb::kAllGather, .num_bytes = num_bytes});
+  begin({.verb = SocketVerb::kAllGather, .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(out);
   for (int i = 1; i < size(); ++i) {
     Transfer& transfer = add_transfer((rank_ + i) % size(), true, true);
@@ -186,7 +186,7 @@ std::optional<Trouble> SocketVerbs::all_gather(void* out, const void* in, int64_
 // A tree in which rank root + i has the children root + i + 1, 2, 4 … below i's lowest bit; each passes on
 // what it has so far.
 std::optional<Trouble> SocketVerbs::broadcast(void* x, int64_t num_bytes, int root) {
-  begin({.verb = Verb::kBroadcast, .root = root, .num_bytes = num_bytes});
+  begin({.verb = SocketVerb::kBroadcast, .root = root, .num_bytes = num_bytes});
   const int place = (rank_ - root + size()) % size();
   const int reach = place == 0 ? size() : place & -place;
   if (place > 0) add_transfer((root + place - reach) % size(), false, true).in.add(x, num_bytes);
@@ -204,7 +204,7 @@ std::optional<Trouble> SocketVerbs::broadcast(void* x, int64_t num_bytes, int ro
 
 std::optional<Trouble> SocketVerbs::all_reduce(SumType type, void* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
-  begin({.verb = Verb::kAllReduce, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
+  begin({.verb = SocketVerb::kAllReduce, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* bytes = static_cast<uint8_t*>(x);
   return num_bytes * (size() - 1) <= kWholeBytes ? sum_whole(type, bytes, count)
                                                  : sum_pieces(type, bytes, count);
@@ -248,7 +248,7 @@ std::optional<Trouble> SocketVerbs::sum_pieces(SumType type, uint8_t* x, int64_t
 
 std::optional<Trouble> SocketVerbs::reduce_scatter(SumType type, void* out, const void* in, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
-  begin({.verb = Verb::kReduceScatter, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
+  begin({.verb = SocketVerb::kReduceScatter, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(const_cast<void*>(in));
   const int64_t lines = (num_bytes + kLineBytes - 1) / kLineBytes;
   Reduction sum = {type,
@@ -300,7 +300,7 @@ MessageWire::MessageWire(int own, int other, Socket socket, const WaitLimits& li
 
 std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
   Announcement header = {
-      .magic = kMagic, .verb = Verb::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
+      .magic = kMagic, .verb = SocketVerb::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
   Transfer& transfer = out_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.out.add(&header, kHeader);
   transfer.out.add(const_cast<void*>(x), num_bytes);
@@ -309,7 +309,7 @@ std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
 
 std::optional<Trouble> MessageWire::recv(void* x, int64_t num_bytes) {
   const Announcement wanted = {
-      .magic = kMagic, .verb = Verb::kMessage, .number = num_received_++, .num_bytes = num_bytes};
+      .magic = kMagic, .verb = SocketVerb::kMessage, .number = num_received_++, .num_bytes = num_bytes};
   Announcement header;
   Transfer& transfer = in_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.in.add(&header, kHeader);

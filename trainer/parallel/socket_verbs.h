@@ -13,13 +13,20 @@
 
 namespace tycho {
 
-enum class Verb : uint8_t { kAllReduce = 1, kAllGather, kReduceScatter, kBroadcast, kBarrier, kMessage };
-const char* name_of(Verb verb);
+enum class SocketVerb : uint8_t {
+  kAllReduce = 1,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kBarrier,
+  kMessage
+};
+const char* name_of(SocketVerb verb);
 
 /// What a rank says before anything else: that of all ranks must be equal.
 struct Announcement {
   uint32_t magic = 0;
-  Verb verb = Verb::kBarrier;
+  SocketVerb verb = SocketVerb::kBarrier;
   uint8_t type = 0;  // of a sum, SumType
   uint16_t unused = 0;
   uint32_t number = 0;  // of verbs before it in the group

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/retention.h"
@@ -54,7 +54,7 @@ std::string sign_of_checkpoints(const std::string& run_dir) {
     // Damaged text is not for terminals.
     return fmt::format("{} names {}", latest, step_of_folder_name(name) ? name : "one");
   }
-  std::ifstream in(events);
+  std::istringstream in(std::filesystem::exists(events) ? read_file(events) : "");
   std::string saved;
   for (std::string line; std::getline(in, line);) {
     // Most lines are neither; the last one may be half written.

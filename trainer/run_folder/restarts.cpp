@@ -1,10 +1,12 @@
 // Counts starts by events.jsonl.
 #include "trainer/run_folder/restarts.h"
 
-#include <fstream>
+#include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/metrics/line_file.h"
 
@@ -33,7 +35,8 @@ std::optional<int64_t> integer_at(const Json& object, const char* key) {
 }  // namespace
 
 int64_t fruitless_starts(const std::string& run_dir, int64_t first_step) {
-  std::ifstream events(run_dir + "/events.jsonl");
+  const std::string path = run_dir + "/events.jsonl";
+  std::istringstream events(std::filesystem::exists(path) ? read_file(path) : "");
   int64_t count = 0;
   std::optional<Start> start;
   const auto close = [&] {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -69,7 +69,8 @@ std::map<std::string, std::string> read_run_sources(const RunRecord& record) {
 }
 
 Json applied_commands(const std::string& run_dir) {
-  std::ifstream events(run_dir + "/events.jsonl");
+  const std::string path = run_dir + "/events.jsonl";
+  std::istringstream events(std::filesystem::exists(path) ? read_file(path) : "");
   Json commands = Json::array();
   for (std::string line; std::getline(events, line);) {
     // Most lines are none of these; the last one may be half written.

@@ -51,6 +51,8 @@ bool is_out_of_memory(const std::string& message) {
   return false;
 }
 
+bool ends_saved(int exit_code) { return exit_code == 0 || is_stop_code(exit_code); }
+
 TrialEnd judge(const Trial& trial, const Departure& departure) {
   TrialEnd end{.exit_code = departure.exit_code,
                .retries = departure.steps_gained > 0 ? 0 : trial.retries,
@@ -62,7 +64,7 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
     if (trial.halved) end.note = fmt::format("micro_batch={}sp after out of memory", trial.micro_batch);
     return end;
   }
-  if (is_stop_code(exit_code)) return stopped_early(departure, end);
+  if (ends_saved(exit_code)) return stopped_early(departure, end);
   const std::string message = first_line(departure.message);
   if (exit_code == code(ExitCode::kNumerics)) {
     if (is_out_of_memory(departure.message)) return out_of_memory(trial, departure, end);
@@ -73,8 +75,11 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
   if (exit_code == code(ExitCode::kUnusable) || exit_code == code(ExitCode::kStorage))
     return retry_elsewhere(end, message);
   if (exit_code > kFirstSignal) {
-    if (departure.leaving) return stopped_early(departure, end);
-    return retry_elsewhere(end, fmt::format("killed by signal {}", exit_code - kFirstSignal));
+    const std::string note = fmt::format("killed by signal {}", exit_code - kFirstSignal);
+    if (!departure.leaving) return retry_elsewhere(end, note);
+    end = stopped_early(departure, end);
+    if (departure.stopped_by.empty()) end.note = note;
+    return end;
   }
   end.state = TrialState::kFailed;
   end.note = message.empty() ? fmt::format("exit code {}", exit_code) : message;

@@ -21,6 +21,9 @@ struct Departure {
 /// Whether a run that ended with kNumerics and this message found too little memory, and did not diverge.
 bool is_out_of_memory(const std::string& message);
 
+/// Whether a run that ended with this code has saved its last step.
+bool ends_saved(int exit_code);
+
 /// The state, note and counters that the ledger records; the result is the caller's. Memory: once more with
 /// half the micro-batch. Storage, data, node: elsewhere, twice. The recipe: failed. NaN: stopped, as bad as
 /// can be.

@@ -67,7 +67,7 @@ TEST_F(DataMapTest, NamesTheRowAndLeavesNothingHalfWritten) {
   write("raw.jsonl", "{\"q\": 1}\n{\"q\": \n");
   const Outcome cut = mapped("return function(row) return row end");
   EXPECT_EQ(cut.code, 12);
-  EXPECT_CONTAINS(cut.output, "[raw.jsonl:2] wanted an object of JSON, given text that is no JSON");
+  EXPECT_CONTAINS(cut.output, "[raw.jsonl:2] not valid JSON at byte ");
   const Outcome skipped = here("tycho data map rows.lua raw.jsonl --out sft.jsonl --bad-rows skip");
   EXPECT_EQ(skipped.code, 0) << skipped.output;
   EXPECT_CONTAINS(skipped.output, "[raw.jsonl:2]");

@@ -83,6 +83,22 @@ TEST_F(SlurmArrayTest, ATrialOfSeveralTasksIsAStepWithARankForEach) {
   EXPECT_EQ(read("steps"), "ranks= run\nranks= run\nranks= run\n") << "Slurm says how many ranks there are";
 }
 
+TEST_F(SlurmArrayTest, TheScriptIsInTheSweepAndNotWhereOthersWrite) {
+  std::filesystem::create_directory(folder_ / "tmp");
+  write("foreign", "foreign.sh");
+  std::filesystem::create_directories(folder_ / "sweeps/s");
+  std::filesystem::create_symlink(folder_ / "foreign.sh", folder_ / "sweeps/s/slurm.sbatch");
+  fake_sbatch("echo \"$2\" > " + (folder_ / "path").string() + "; cp \"$2\" " +
+              (folder_ / "script.sh").string() + "; echo 7\n");
+  const Outcome submitted = here("TMPDIR=$PWD/tmp PATH=$PWD/bin:$PATH ./bin/tycho sweep s.lua");
+  ASSERT_EQ(submitted.code, 0) << submitted.output;
+  EXPECT_EQ(read("path"), (folder_ / "sweeps/s/slurm.sbatch").string() + "\n");
+  EXPECT_EQ(read("script.sh"), read("sweeps/s/slurm.sbatch"));
+  EXPECT_TRUE(read("script.sh").starts_with("#!/bin/bash\n#SBATCH --job-name=s\n"));
+  EXPECT_EQ(read("foreign.sh"), "foreign");
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "tmp"));
+}
+
 TEST_F(SlurmArrayTest, OutputOfSbatchIsPassedOn) {
   fake_sbatch("echo 'sbatch: error: invalid partition' >&2; exit 1\n");
   const Outcome refused = with_sbatch("sweep s.lua");

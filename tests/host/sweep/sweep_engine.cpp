@@ -2,6 +2,7 @@
 // step, every step is saved, and steps.txt counts each that was done; ranks holds TYCHO_NUM_RANKS; sets of
 // eval_data like 1e-2 best. What fails and when is in the recipe:
 //   optimizer.lr > 1: diverges at step 5          micro_batch above 4sp with beta 0.5: out of memory
+//   TYCHO_FULL_AT_STOP: storage is full when it is asked to stop
 //   weight_decay 9: storage is full               weight_decay 8: the data cannot be read, on the first try
 #include <chrono>
 #include <cmath>
@@ -80,6 +81,8 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
     reporter->run_end(std::string("failed: ") + error.what(), ExitCode::kFailure);
     throw;
   }
+  if (stop != 0 && std::getenv("TYCHO_FULL_AT_STOP") != nullptr)
+    throw Error("[files] cannot write x: No space left on device", ExitCode::kStorage);
   if (stop == 0) {
     for (const auto& [name, data] : config.eval_data)
       reporter->event(

@@ -140,6 +140,56 @@ TEST_F(SweepTest, RulesStopTrialsEarly) {
   EXPECT_EQ(trials[1].at("note"), "bad");
 }
 
+TEST_F(SweepTest, ALinkInThePlaceOfATrialIsNeitherWrittenToNorEmptied) {
+  write(sweep(kChoices), "s.lua");
+  ASSERT_EQ(run("sweep s.lua").code, 0);
+  const Json first = table().at("trials").at(0);
+  fs::create_directories(folder_ / "foreign/checkpoints");
+  write("theirs", "foreign/checkpoints/file");
+  fs::remove_all(folder_ / "sweeps/s");
+  fs::create_directories(folder_ / "sweeps/s/trials");
+  fs::create_directory_symlink(folder_ / "foreign", folder_ / run_dir(first));
+  write(sweep(std::string(kChoices) + "s.keep_checkpoints = 1\n"), "s.lua");
+  const Outcome swept = run("sweep s.lua");
+  EXPECT_CONTAINS(swept.output, ", got a link: remove it");
+  for (const Json& trial : table().at("trials"))
+    EXPECT_EQ(trial.at("state"), trial.at("trial") == first.at("trial") ? "failed" : "finished")
+        << swept.output;
+  EXPECT_EQ(read("foreign/checkpoints/file"), "theirs");
+  EXPECT_FALSE(fs::exists(folder_ / "foreign/output.txt"));
+}
+
+TEST_F(SweepTest, ALinkInThePlaceOfATrialsOutputIsNotFollowed) {
+  write(sweep(kChoices), "s.lua");
+  ASSERT_EQ(run("sweep s.lua").code, 0);
+  const Json first = table().at("trials").at(0);
+  fs::remove_all(folder_ / "sweeps/s");
+  fs::create_directories(folder_ / run_dir(first));
+  write("theirs", "foreign");
+  fs::create_symlink(folder_ / "foreign", folder_ / (run_dir(first) + "/output.txt"));
+  const Outcome swept = run("sweep s.lua");
+  EXPECT_CONTAINS(swept.output, "expected a file, got a link, which is not followed here");
+  EXPECT_EQ(read("foreign"), "theirs");
+}
+
+TEST_F(SweepTest, ATrialThatCouldNotSaveWhenItWasStoppedIsNamed) {
+  write(sweep(kChoices), "s.lua");
+  setenv("TYCHO_STEP_MS", "250", 1);
+  setenv("TYCHO_FULL_AT_STOP", "1", 1);
+  const pid_t worker = start({"sweep", "s.lua", "--workers", "1"});
+  ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(worker, SIGINT);
+  EXPECT_EQ(finish(worker), 130);
+  unsetenv("TYCHO_STEP_MS");
+  unsetenv("TYCHO_FULL_AT_STOP");
+  EXPECT_CONTAINS(read("log"),
+                  "stopped; not saved when it ended, and back at its last checkpoint: trial 1 ([files] ");
+  EXPECT_CONTAINS(read("log"),
+                  "No space left on device; retry 1 of 2); other trials were saved and put back");
+  EXPECT_EQ(read("log").find("stopped; trials were saved"), std::string::npos) << read("log");
+}
+
 TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToContinue) {
   write(sweep(kChoices), "s.lua");
   setenv("TYCHO_STEP_MS", "250", 1);  // of 20 steps: the signal comes long before the last

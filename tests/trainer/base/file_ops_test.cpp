@@ -94,6 +94,18 @@ TEST(FileOps, Appends) {
   EXPECT_EQ(read_file(dir / "log"), "one\ntwo\n");
 }
 
+TEST(FileOps, CreatesAndRenamesThroughNoLink) {
+  const TempDir dir;
+  write_file_atomically(real_files(), dir / "foreign", "text");
+  fs::create_symlink("foreign", dir / "f");
+  fs::create_symlink("foreign", dir / fmt::format("f.tmp-{}", ::getpid()));
+  EXPECT_EQ(failure_of([&] { real_files().create(dir / "f"); }).code, ExitCode::kStorage);
+  write_file_atomically(real_files(), dir / "f", "new");
+  EXPECT_EQ(read_file(dir / "foreign"), "text");
+  EXPECT_FALSE(fs::is_symlink(dir / "f"));
+  EXPECT_EQ(read_file(dir / "f"), "new");
+}
+
 TEST(FileOps, RenamesAndRemoves) {
   const TempDir dir;
   write_file_atomically(real_files(), dir / "a", "x");
@@ -158,7 +170,9 @@ TEST(FileOps, ContinuesAfterSignalsAndShortWrites) {
   action.sa_handler = ignore_signal;  // without SA_RESTART, so that write() returns early
   sigaction(SIGALRM, &action, &before);
   pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+  const int both_ends = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // append() waits for no reader
   const auto file = real_files().append(fifo);
+  ::close(both_ends);
   const itimerval every = {{0, 200}, {0, 200}}, never = {};
   setitimer(ITIMER_REAL, &every, nullptr);
   file->write(sent.data(), sent.size());

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
+#include <functional>
+#include <iterator>
 #include <limits>
 
 #include "trainer/base/error.h"
+#include "trainer/base/json_items.h"
 
 namespace tycho {
 namespace {
@@ -67,6 +71,51 @@ TEST(ParseJson, RefusesADuplicateKey) {
   EXPECT_EQ(parse_message(R"({"a": {"x": 1}, "b": {"x": 1}})"), "");
   EXPECT_EQ(parse_message(R"({"a": 1, "b": [{"c": 1}], "a": 2})"),
             "[test] the key \"a\" appears twice in one JSON object");
+}
+
+TEST(ParseJson, BuildsEveryKindOfValue) {
+  const std::string text =
+      R"({"a":[1,-2,2.5,"x\u00e9",true,false,null,[],{}],"b":{"c":{"d":[[1],[2]]}},"":18446744073709551615})";
+  EXPECT_EQ(parse_json(text, "t"), Json::parse(text)) << "the library's own builder";
+  EXPECT_EQ(parse_json("3", "t"), 3);
+  EXPECT_EQ(parse_json("[[[]]]", "t").dump(), "[[[]]]");
+}
+
+/// Processor time of an action.
+double seconds_of(const std::function<void()>& action) {
+  const std::clock_t start = std::clock();
+  action();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+// Builders that look through what they have built need minutes here.
+TEST(ParseJson, TakesTimeInProportionToTheText) {
+  constexpr int kMany = 200'000;
+  std::string keys = "{", objects = "[";
+  for (int i = 0; i < kMany; ++i) {
+    keys += fmt::format("{}\"key {}\":{}", i == 0 ? "" : ",", i, i);
+    objects += fmt::format("{}{{\"a\":{}}}", i == 0 ? "" : ",", i);
+  }
+  Json read;
+  EXPECT_LT(seconds_of([&] { read = parse_json(keys + "}", "t"); }), 10);
+  EXPECT_EQ(read.size(), kMany);
+  EXPECT_EQ(std::prev(read.end()).key(), "key 199999");
+  EXPECT_LT(seconds_of([&] { EXPECT_GT(canonical_json(read).size(), keys.size() / 2); }), 10);
+  EXPECT_LT(seconds_of([&] { read = parse_json(objects + "]", "t"); }), 10);
+  EXPECT_EQ(read.size(), kMany);
+}
+
+TEST(ParseJsonItems, HandsOutAListAndKeepsTheRest) {
+  const std::string text = R"({"a":{"list":[1]},"list":[{"x":[1,2]},[3],4],"b":[5]})";
+  std::vector<std::string> items;
+  const auto take = [&](Json&& item) { items.push_back(item.dump()); };
+  EXPECT_EQ(parse_json_items(text, "t", "list", take).dump(), R"({"a":{"list":[1]},"list":[],"b":[5]})");
+  EXPECT_EQ(items, (std::vector<std::string>{R"({"x":[1,2]})", "[3]", "4"}));
+  items.clear();
+  EXPECT_EQ(parse_json_items(R"({"list":{"x":1}})", "t", "list", take).dump(), R"({"list":{"x":1}})")
+      << "no list";
+  EXPECT_EQ(parse_json_items(R"([[1]])", "t", "list", take).dump(), "[[1]]");
+  EXPECT_TRUE(items.empty());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include "trainer/checkpoint/reshard.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +11,7 @@
 
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/checkpoint/checkpoint_fixture.h"
+#include "tests/trainer/checkpoint/dying_files.h"
 
 namespace fs = std::filesystem;
 
@@ -80,7 +83,34 @@ TEST_F(ReshardTest, DamageEndsTheCopyAndLeavesNothing) {
   const Failure failure = failure_of([&] { reshard(CheckpointReader(from), real_files(), out("copy"), 2); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
   EXPECT_NE(failure.message.find("is damaged in bytes"), std::string::npos) << failure.message;
-  EXPECT_TRUE(fs::is_empty(out("copy")));
+  EXPECT_FALSE(fs::exists(out("copy")));
+}
+
+class KilledFiles : public DyingFiles {
+  using DyingFiles::DyingFiles;
+  void die() override { ::_exit(9); }
+};
+
+TEST_F(ReshardTest, ACopyThatWasKilledIsMadeByTheSameCommand) {
+  const CheckpointInfo from = original(3);
+  int killed = 0;
+  for (int call = 1;; call += 3) {
+    const std::string dir = out("copy-" + std::to_string(call));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      KilledFiles files(call);
+      reshard(CheckpointReader(from), files, dir, 2);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (status == 0) break;
+    ++killed;
+    if (!fs::exists(dir)) reshard(CheckpointReader(from), real_files(), dir, 2);
+    CheckpointReader(find_checkpoint(dir)).verify();
+    EXPECT_EQ(list_checkpoints(dir).size(), 1u) << "killed at call " << call;
+  }
+  EXPECT_GT(killed, 5);
 }
 
 TEST_F(ReshardTest, RefusesAbsurdNumbersOfFiles) {

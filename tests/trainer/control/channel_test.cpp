@@ -81,6 +81,33 @@ TEST_F(ChannelTest, FilesAreAnsweredByFilesOnce) {
   EXPECT_TRUE(channel.poll(0).empty());
 }
 
+TEST_F(ChannelTest, LinksInTheFolderOfFilesAreNotFollowed) {
+  std::filesystem::create_directories(dir_ / "ctl");
+  std::ofstream(dir_ / "foreign") << "text";
+  std::ofstream(dir_ / "ctl/001.lua") << "cmd.stop()\n";
+  for (const char* name : {"001.out.tmp", "002.lua", "003.tmp"})
+    std::filesystem::create_symlink(dir_ / "foreign", dir_ / ("ctl/" + std::string(name)));
+  ControlChannel channel(run_dir());  // answers what is there already
+  EXPECT_EQ(read_file(dir_ / "ctl/001.out"), "error: the run ended before it read this\n");
+  EXPECT_TRUE(channel.poll(0).empty());
+  EXPECT_EQ(read_file(dir_ / "foreign"), "text");
+}
+
+TEST_F(ChannelTest, ClientsThatWriteAtOnceGetAFileEach) {
+  // Their drafts have the names' numbers, so one that another client has begun is passed over; so is a link.
+  std::filesystem::create_directories(dir_ / "ctl");
+  std::ofstream(dir_ / "foreign") << "text";
+  std::filesystem::create_symlink(dir_ / "foreign", dir_ / "ctl/001.tmp");
+  std::ofstream(dir_ / "ctl/002.tmp") << "half a li";
+  std::ofstream(dir_ / "LOCK") << owner_line(this_process(1));
+  ControlClient client(run_dir());
+  ASSERT_TRUE(client.by_files());
+  EXPECT_THROW(client.ask("cmd.save()", true, 0.1), Error) << "nobody answers";
+  EXPECT_EQ(read_file(dir_ / "ctl/003.lua"), "cmd.save()\n");
+  EXPECT_EQ(read_file(dir_ / "ctl/002.tmp"), "half a li");
+  EXPECT_EQ(read_file(dir_ / "foreign"), "text");
+}
+
 TEST_F(ChannelTest, AClientWithoutASocketUsesFiles) {
   std::ofstream(dir_ / "LOCK") << owner_line(this_process(1));
   ControlClient client(run_dir());

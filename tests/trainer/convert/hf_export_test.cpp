@@ -171,6 +171,29 @@ TEST(HfExport, OverwritesNothing) {
                   "not overwritten");
 }
 
+TEST(HfExport, IsThereOnceItIsWhole) {
+  const TempDir dir;
+  const CheckpointReader reader = imported(dir, "mpt");
+  // What a killed one leaves, and what it was in the middle of.
+  std::filesystem::create_directories(dir / ".out.partial");
+  write_text_file(dir / ".out.partial/model-00001-of-00009.safetensors", "torn");
+  bool was_there = false;
+  struct Watching : FileOps {
+    std::string out;
+    bool* was_there;
+    std::unique_ptr<OutputFile> create(const std::string& path, bool direct, Readers readers) override {
+      *was_there |= std::filesystem::exists(out);
+      return FileOps::create(path, direct, readers);
+    }
+  } files;
+  files.out = dir / "out", files.was_there = &was_there;
+  export_hf(files, reader, dir / "out", {.shard_bytes = 30000});
+  EXPECT_FALSE(was_there) << "a folder that is read while it is written is torn";
+  EXPECT_FALSE(std::filesystem::exists(dir / "out/model-00001-of-00009.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(dir / ".out.partial"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "out/config.json"));
+}
+
 TEST(HfExport, LeavesNothingOfAnExportThatFailed) {
   const TempDir dir;
   const CheckpointReader reader = imported(dir, "mpt");

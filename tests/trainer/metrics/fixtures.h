@@ -1,17 +1,17 @@
-// What several tests of trainer/metrics share: a run, a step, a folder, an environment variable.
+// What several tests of trainer/metrics share: a run, a step, an environment variable.
 #pragma once
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/trainer/base/temp_dir.h"
 #include "trainer/metrics/step_metrics.h"
 
 namespace tycho {
@@ -55,21 +55,6 @@ inline StepMetrics some_step(int64_t step = 1240) {
   m.eta_s = 4450;
   return m;
 }
-
-/// A fresh folder that is gone with the test.
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "tycho-metrics-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TempDir() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline std::string text_of(const std::string& path) {
   std::stringstream text;

@@ -46,6 +46,17 @@ TEST(Policy, StorageIsTriedTwiceMoreAndStepsInBetweenCountAnew) {
   EXPECT_EQ(end.note, "full; retry 1 of 2");
 }
 
+TEST(Policy, OnlyATrialThatSaidSoHasSaved) {
+  const auto note = [](int code) {
+    return judge({}, {.exit_code = code, .message = "full", .leaving = true}).note;
+  };
+  EXPECT_EQ(note(143), "stopped and saved");
+  EXPECT_EQ(note(137), "killed by signal 9");
+  EXPECT_EQ(note(15), "full; retry 1 of 2");
+  for (const int code : {0, 130, 138, 143}) EXPECT_TRUE(ends_saved(code)) << code;
+  for (const int code : {1, 12, 15, 93, 137, 139}) EXPECT_FALSE(ends_saved(code)) << code;
+}
+
 TEST(Policy, ARuleThatStoppedItIsNamed) {
   const TrialEnd end = judge({}, {.exit_code = 143, .stopped_by = "flat"});
   EXPECT_EQ(end.state, TrialState::kStopped);

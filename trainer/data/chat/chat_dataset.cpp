@@ -9,6 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/chat/encode_lines.h"
 #include "trainer/data/chat/example_packer.h"
@@ -104,8 +105,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
 
 void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
                                  const std::atomic<int>& stop, SkippedRows* skipped) {
-  auto examples = path.ends_with(".parquet") ? encode_parquet_rows(path, encoder, vocab_size_, stop, skipped)
-                                             : encode_lines(read_file(path), path, encoder, stop, skipped);
+  auto examples = path.ends_with(".parquet")
+                      ? encode_parquet_rows(path, encoder, vocab_size_, stop, skipped)
+                      : encode_lines(read_file_up_to(path, kMostDataBytes), path, encoder, stop, skipped);
   for (ChatExample& example : examples) keep(std::move(example));
 }
 

@@ -47,9 +47,12 @@ class Line {
 };
 
 std::string keys_of(const Json& object) {
+  constexpr size_t kShown = 10;
   std::vector<std::string> keys;
-  for (const auto& [key, value] : object.items()) keys.push_back('"' + key + '"');
-  return fmt::format("{}", fmt::join(keys, ", "));
+  for (auto it = object.begin(); it != object.end() && keys.size() < kShown; ++it)
+    keys.push_back('"' + it.key() + '"');
+  const std::string text = fmt::format("{}", fmt::join(keys, ", "));
+  return object.size() > kShown ? fmt::format("{} and {} more", text, object.size() - kShown) : text;
 }
 
 ChatMessage read_message(const Line& line, const Json& json, size_t number) {

@@ -1,7 +1,6 @@
 // One loop for all formats: input by pieces, output by pieces, and a count of what came out.
 #include "trainer/data/compression/decompress.h"
 
-#include <fcntl.h>
 #include <snappy.h>
 #include <unistd.h>
 
@@ -12,7 +11,9 @@
 #include <string_view>
 
 #include "trainer/base/error.h"
-#include "trainer/data/compression/decoder.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
+#include "trainer/data/compression/stream_decoder.h"
 
 namespace tycho {
 namespace {
@@ -23,8 +24,7 @@ using Sink = std::function<void(std::string_view)>;
 /// A compressed file being read, and its errors.
 class ZipFile {
  public:
-  explicit ZipFile(const std::string& path)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit ZipFile(const std::string& path) : path_(path), descriptor_(open_regular_file(path)) {
     if (descriptor_ < 0)
       fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
   }
@@ -71,7 +71,8 @@ class ZipFile {
 
 /// `room_after(made)`: memory for what follows so many bytes. `take`: gets it when it is filled.
 template <class RoomAfter, class Take>
-void decode_stream(ZipFile& file, Decoder& decoder, int64_t raw_bytes, RoomAfter room_after, Take take) {
+void decode_stream(ZipFile& file, StreamDecoder& decoder, int64_t raw_bytes, RoomAfter room_after,
+                   Take take) {
   std::string input(kPieceBytes, '\0');
   std::string_view in;
   int64_t made = 0;
@@ -124,7 +125,8 @@ void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
 
 /// Without zstd's window, and the copy out of it.
 void decode_zstd_into(ZipFile& file, std::span<char> raw, const std::function<void()>& after_each) {
-  const std::unique_ptr<Decoder> decoder = make_decoder(CompressionKind::kZstd, DecoderOutput::kWhole);
+  const std::unique_ptr<StreamDecoder> decoder =
+      make_stream_decoder(CompressionKind::kZstd, StreamDecoderOutput::kWhole);
   decode_stream(
       file, *decoder, std::ssize(raw), [&](int64_t made) { return raw.subspan(static_cast<size_t>(made)); },
       [&](std::string_view) { after_each(); });
@@ -158,7 +160,7 @@ void decompress_into(const std::string& zip_path, CompressionKind kind, std::spa
 void decompress(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes, const Sink& sink) {
   ZipFile file(zip_path);
   if (kind == CompressionKind::kSnappy) return decode_snappy(file, raw_bytes, sink);
-  const std::unique_ptr<Decoder> decoder = make_decoder(kind);
+  const std::unique_ptr<StreamDecoder> decoder = make_stream_decoder(kind);
   std::string output(kPieceBytes, '\0');
   decode_stream(
       file, *decoder, raw_bytes, [&](int64_t) { return std::span<char>(output); },

@@ -1,7 +1,6 @@
 // The head of every shard is compared with index.json; then every sample is read as training would read it.
 #include "trainer/data/convert/dataset_damage.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
@@ -231,7 +231,7 @@ class DamageFinder {
 
   /// A run reads what was decompressed before, where it is there.
   static void check_raw_file(const MdsShard& shard) {
-    const int descriptor = ::open(shard.path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = open_regular_file(shard.path);
     if (descriptor < 0) return;
     try {
       check_shard(shard, descriptor);

@@ -1,7 +1,6 @@
 // A whole shard at a time, as mosaicml-streaming does: samples are read in any order.
 #include "trainer/data/mds/compressed_shard.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_source.h"
@@ -39,7 +39,7 @@ bool is_older(const struct stat& file, const struct stat& other) {
 
 /// A descriptor that is closed.
 struct OpenFile {
-  explicit OpenFile(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit OpenFile(const std::string& path) : descriptor(open_regular_file(path)) {
     if (descriptor < 0)
       fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
   }

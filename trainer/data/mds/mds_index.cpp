@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/json_items.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/shard_hash.h"
 
@@ -228,24 +229,24 @@ MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_di
          "split",
          path);
   }
-  const Json root = parse_json(read_file(path), path);
-  const Fields fields(root, "[mds] " + path);
-  if (fields.count("version", 0, INT32_MAX) != 2)
-    fail(ExitCode::kUnusable, "[mds] {}: \"version\" must be 2", path);
-  const Json& shards = fields.get("shards");
-  if (!shards.is_array()) fail(ExitCode::kUnusable, "[mds] {}: \"shards\" must be a list", path);
   MdsIndex index;
   index.dir = dir;
   const std::string raw_dir = raw_dir_of(dir, decompress_dir);
   index.first_sample = {0};
-  for (size_t i = 0; i < shards.size(); ++i) {
-    const Fields entry(shards[i], fmt::format("[mds] {}: shard {}", path, i));
+  const auto add_shard = [&](const Json& shard) {
+    const Fields entry(shard, fmt::format("[mds] {}: shard {}", path, index.shards.size()));
     index.shards.push_back(read_shard_entry({dir, raw_dir}, entry, index.offset_files));
     index.first_sample.push_back(index.num_samples() + index.shards.back().samples);
-    if (i == 0) index.hashes = entry.texts("hashes");
-    if (index.shards[i].columns != index.shards[0].columns)
+    if (index.shards.size() == 1) index.hashes = entry.texts("hashes");
+    if (index.shards.back().columns != index.shards[0].columns)
       fail(ExitCode::kUnusable, "{} has different columns than shard 0", entry.place());
-  }
+  };
+  const Json root = parse_json_items(read_file(path), path, "shards", add_shard);
+  const Fields fields(root, "[mds] " + path);
+  if (fields.count("version", 0, INT32_MAX) != 2)
+    fail(ExitCode::kUnusable, "[mds] {}: \"version\" must be 2", path);
+  if (!fields.get("shards").is_array())
+    fail(ExitCode::kUnusable, "[mds] {}: \"shards\" must be a list", path);
   // An index of LLM Foundry's own form has no checksums; the note of a conversion has them.
   const ConversionNote note = read_conversion_note(dir);
   for (MdsShard& shard : index.shards) {

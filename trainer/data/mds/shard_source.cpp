@@ -1,7 +1,6 @@
 // Shards in a local folder. They are read with pread, never mapped: a cut file is an Error, not a SIGBUS.
 #include "trainer/data/mds/shard_source.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,8 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_prefetch.h"
@@ -122,7 +123,7 @@ class LocalSource final : public ShardSource {
       sweep_once(shard);
       decompress_shard(shard, stop_.get_token());
     }
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = open_regular_file(path);
     if (descriptor < 0)
       fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
     return descriptor;

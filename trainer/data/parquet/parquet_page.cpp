@@ -9,8 +9,8 @@
 #include <span>
 
 #include "trainer/base/error.h"
-#include "trainer/data/compression/decoder.h"
 #include "trainer/data/compression/lz4_block.h"
+#include "trainer/data/compression/stream_decoder.h"
 #include "trainer/data/parquet/thrift.h"
 
 namespace tycho {
@@ -87,7 +87,7 @@ std::string decompress_with(CompressionKind kind, std::string_view in, size_t ra
   constexpr size_t kFirstRoom = 64 << 10;
   std::string raw;
   std::span<char> room;
-  const std::unique_ptr<Decoder> decoder = make_decoder(kind);
+  const std::unique_ptr<StreamDecoder> decoder = make_stream_decoder(kind);
   bool ended = false;
   while (!in.empty() || !ended) {
     if (room.empty() && raw.size() < raw_bytes) {

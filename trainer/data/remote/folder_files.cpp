@@ -1,7 +1,6 @@
 // Reads files in pieces, so that a stop is noticed and memory stays small.
 #include "trainer/data/remote/folder_files.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 namespace {
@@ -25,7 +25,7 @@ class FolderFiles final : public RemoteFiles {
   std::string place_of(const std::string& name) const override { return folder_ + "/" + name; }
 
   FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) override {
-    const int file = ::open(place_of(name).c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open_regular_file(place_of(name));
     if (file < 0) return failure("open");
     FetchOutcome outcome;
     try {

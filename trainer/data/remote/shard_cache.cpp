@@ -19,6 +19,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_source.h"
@@ -59,7 +60,7 @@ class EvictionLock {
 
 /// Removes a file unless somebody reads it.
 bool evict(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_regular_file(path);
   if (descriptor < 0) return false;
   const bool removed = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::unlink(path.c_str()) == 0;
   ::close(descriptor);
@@ -105,7 +106,7 @@ std::string ShardCache::work_path(const std::string& path, std::string_view endi
 int ShardCache::open(size_t shard, const std::stop_token& stop) {
   const std::string& path = index_.shards[shard].path;
   while (true) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int descriptor = open_regular_file(path);
     if (descriptor < 0) {
       if (errno != ENOENT)
         fail(ExitCode::kUnusable, "[data] cannot read shard {}: {}", path, std::strerror(errno));

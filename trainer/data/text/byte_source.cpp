@@ -12,7 +12,9 @@
 #include <string_view>
 
 #include "trainer/base/error.h"
-#include "trainer/data/compression/decoder.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
+#include "trainer/data/compression/stream_decoder.h"
 
 namespace tycho {
 namespace {
@@ -29,8 +31,7 @@ constexpr int kGzipWithHeader = 15 + 16;  // zlib: the largest window, and gzip'
 
 class PlainSource final : public ByteSource {
  public:
-  explicit PlainSource(const std::string& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit PlainSource(const std::string& path) : path_(path), fd_(open_regular_file(path)) {
     if (fd_ < 0) fail(ExitCode::kUnusable, "[data] cannot read {}: {}", path, std::strerror(errno));
   }
   ~PlainSource() override { ::close(fd_); }

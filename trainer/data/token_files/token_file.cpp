@@ -6,10 +6,11 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/mds/mds_format.h"
 
 namespace tycho {
@@ -155,7 +156,7 @@ TokenFile read_nanoset(const std::string& path, std::optional<int64_t> token_byt
   std::error_code error;
   std::optional<int64_t> said_tokens;
   if (fs::exists(metadata, error)) {
-    std::ifstream lines(metadata);
+    std::istringstream lines(read_file_up_to(metadata, kMostTypedBytes));
     std::string first, second;
     std::getline(lines, first);
     std::getline(lines, second);

@@ -1,7 +1,6 @@
 // Files stay open; a row is one pread.
 #include "trainer/data/token_files/token_files_reader.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/stored_tokens.h"
 #include "trainer/data/token_files/token_file.h"
@@ -62,7 +63,7 @@ class TokenFilesReader final : public RowReader {
         ends_(row_ends(files_, config, shape.seq_len)),
         row_(shape.vocab_size, static_cast<size_t>(shape.seq_len) + 1, 0) {
     for (const TokenFile& file : files_) {
-      const int descriptor = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
+      const int descriptor = open_regular_file(file.path);
       if (descriptor < 0)
         fail(ExitCode::kUnusable, "[data] cannot read {}: {}", file.path, std::strerror(errno));
       descriptors_.all.push_back(descriptor);

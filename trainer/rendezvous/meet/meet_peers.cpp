@@ -18,13 +18,13 @@
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/dial.h"
 #include "trainer/rendezvous/handed_listener.h"
+#include "trainer/rendezvous/job_token.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/rendezvous/listener.h"
 #include "trainer/rendezvous/meet/answered_requests.h"
 #include "trainer/rendezvous/meet/arrived_sockets.h"
 #include "trainer/rendezvous/meet/member_monitor.h"
 #include "trainer/rendezvous/meet/root_monitor.h"
-#include "trainer/rendezvous/token_file.h"
 
 namespace tycho {
 namespace {
@@ -175,10 +175,10 @@ void MetPeers::host() {
   const auto deadline = Clock::now() + seconds(join_s_);
   Socket listener = take_listener(place_);
   if (!listener.is_open()) listener = listen_at(rendezvous_endpoint(place_, options_.variable));
-  std::unique_ptr<TokenFile> file;
+  std::unique_ptr<JobTokenFile> file;
   token_ = place_.token;
   if (token_.empty() && place_.num_ranks > 1) {
-    file = std::make_unique<TokenFile>(token_path(place_, options_.shared_dir), place_.job);
+    file = std::make_unique<JobTokenFile>(token_path(place_, options_.shared_dir), place_.job);
     token_ = file->token();
   }
   auto root = std::make_unique<RootMonitor>(place_, options_, self(local_end(listener.fd())));

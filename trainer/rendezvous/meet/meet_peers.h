@@ -9,7 +9,7 @@
 namespace tycho {
 
 /// Returns when all ranks of `place` have come; collective. A rank without a token waits for the one that
-/// rank 0 leaves for it (token_file.h). From then on a thread watches over the ranks, and another one lets
+/// rank 0 leaves for it (job_token.h). From then on a thread watches over the ranks, and another one lets
 /// connections of this world in. Throws Error (kTopology) that names the ranks that did not come in time, or
 /// says why this one is turned away; with 128 + signal when it is to stop; and as Peers::why_broken when a
 /// rank is lost meanwhile.

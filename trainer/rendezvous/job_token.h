@@ -13,14 +13,14 @@ namespace tycho {
 std::string token_path(const RankPlace& place, const std::string& shared_dir);
 
 /// A new token in a file, which is there while this lives.
-class TokenFile {
+class JobTokenFile {
  public:
   /// Takes the place of a file that an earlier start has left. Throws Error (kTopology) when it cannot be
   /// written, or lies where others could have put it.
-  TokenFile(std::string path, const std::string& job);
-  ~TokenFile();
-  TokenFile(const TokenFile&) = delete;
-  TokenFile& operator=(const TokenFile&) = delete;
+  JobTokenFile(std::string path, const std::string& job);
+  ~JobTokenFile();
+  JobTokenFile(const JobTokenFile&) = delete;
+  JobTokenFile& operator=(const JobTokenFile&) = delete;
   const std::string& token() const { return token_; }
 
  private:

@@ -1,6 +1,6 @@
 // One class for each library. All take what follows an ended stream as the begin of a new one, but brotli,
 // whose streams cannot follow one another.
-#include "trainer/data/compression/decoder.h"
+#include "trainer/data/compression/stream_decoder.h"
 
 #define ZSTD_STATIC_LINKING_ONLY  // names the parameter for output that stays where it is
 #include <brotli/decode.h>
@@ -28,10 +28,10 @@ void advance(std::string_view& in, std::span<char>& out, size_t used, size_t mad
   out = out.subspan(made);
 }
 
-class ZstdDecoder final : public Decoder {
+class ZstdDecoder final : public StreamDecoder {
  public:
-  explicit ZstdDecoder(DecoderOutput output)
-      : stream_(ZSTD_createDStream()), is_whole_(output == DecoderOutput::kWhole) {
+  explicit ZstdDecoder(StreamDecoderOutput output)
+      : stream_(ZSTD_createDStream()), is_whole_(output == StreamDecoderOutput::kWhole) {
     TYCHO_CHECK(stream_ != nullptr, "[compression] zstd has no memory");
     if (is_whole_) ZSTD_DCtx_setParameter(stream_, ZSTD_d_stableOutBuffer, 1);
   }
@@ -57,7 +57,7 @@ class ZstdDecoder final : public Decoder {
   std::span<char> whole_;  // the output of all calls; in pieces: of this one
 };
 
-class GzipDecoder final : public Decoder {
+class GzipDecoder final : public StreamDecoder {
  public:
   GzipDecoder() {
     constexpr int kGzipHeader = 15 + 16;
@@ -83,7 +83,7 @@ class GzipDecoder final : public Decoder {
   z_stream stream_ = {};
 };
 
-class Bzip2Decoder final : public Decoder {
+class Bzip2Decoder final : public StreamDecoder {
  public:
   Bzip2Decoder() { open(); }
   ~Bzip2Decoder() override { BZ2_bzDecompressEnd(&stream_); }
@@ -111,7 +111,7 @@ class Bzip2Decoder final : public Decoder {
   bz_stream stream_ = {};
 };
 
-class BrotliDecoder final : public Decoder {
+class BrotliDecoder final : public StreamDecoder {
  public:
   BrotliDecoder() : state_(BrotliDecoderCreateInstance(nullptr, nullptr, nullptr)) {
     TYCHO_CHECK(state_ != nullptr, "[compression] brotli has no memory");
@@ -138,7 +138,7 @@ class BrotliDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_decoder(CompressionKind kind, DecoderOutput output) {
+std::unique_ptr<StreamDecoder> make_stream_decoder(CompressionKind kind, StreamDecoderOutput output) {
   switch (kind) {
     case CompressionKind::kBrotli: return std::make_unique<BrotliDecoder>();
     case CompressionKind::kBzip2: return std::make_unique<Bzip2Decoder>();

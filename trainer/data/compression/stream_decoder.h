@@ -10,9 +10,9 @@
 namespace tycho {
 
 /// Owned by one thread. Works in bounded memory: the window of the format, at most 128 MiB.
-class Decoder {
+class StreamDecoder {
  public:
-  virtual ~Decoder() = default;
+  virtual ~StreamDecoder() = default;
   /// Takes bytes from the front of `in` and fills the front of `out`; both shrink by what was used. True at
   /// the end of a stream (a member of gzip and bzip2, a frame of zstd), after which a further one may begin;
   /// false when it wants more input or more room. If neither moves, what comes next does not fit into
@@ -26,9 +26,10 @@ inline constexpr std::string_view kWindowTooLong =
 
 /// kWhole, for zstd: `out` is always the rest of one piece of memory that all of the output goes to, which
 /// spares it a window and a copy.
-enum class DecoderOutput { kPieces, kWhole };
+enum class StreamDecoderOutput { kPieces, kWhole };
 
 /// For every kind but snappy, which has no pieces.
-std::unique_ptr<Decoder> make_decoder(CompressionKind kind, DecoderOutput output = DecoderOutput::kPieces);
+std::unique_ptr<StreamDecoder> make_stream_decoder(CompressionKind kind,
+                                                   StreamDecoderOutput output = StreamDecoderOutput::kPieces);
 
 }  // namespace tycho

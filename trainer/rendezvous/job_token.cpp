@@ -1,5 +1,5 @@
 // Written under another name and renamed, so that no rank reads half of it.
-#include "trainer/rendezvous/token_file.h"
+#include "trainer/rendezvous/job_token.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ std::string token_path(const RankPlace& place, const std::string& shared_dir) {
        place.source, kWayOut);
 }
 
-TokenFile::TokenFile(std::string path, const std::string& job)
+JobTokenFile::JobTokenFile(std::string path, const std::string& job)
     : path_(std::move(path)), token_(random_hex(kTokenBytes)) {
   register_secret(token_);
   std::error_code ignored;
@@ -81,7 +81,7 @@ TokenFile::TokenFile(std::string path, const std::string& job)
   refuse(path_, std::strerror(error));
 }
 
-TokenFile::~TokenFile() { unlink(path_.c_str()); }
+JobTokenFile::~JobTokenFile() { unlink(path_.c_str()); }
 
 std::optional<std::string> find_token(const std::string& path, const std::string& job) {
   const Socket file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));

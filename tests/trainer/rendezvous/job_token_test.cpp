@@ -1,5 +1,5 @@
 // Tokens that are handed over in files, and files that are not trusted.
-#include "trainer/rendezvous/token_file.h"
+#include "trainer/rendezvous/job_token.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -16,12 +16,12 @@
 namespace tycho {
 namespace {
 
-TEST(TokenFile, IsReadByTheRanksOfItsJobAndGoesWithItsOwner) {
+TEST(JobTokenFile, IsReadByTheRanksOfItsJobAndGoesWithItsOwner) {
   const TempDir dir;
   const std::string path = dir / "join";
   EXPECT_FALSE(find_token(path, "job"));
   {
-    const TokenFile file(path, "job");
+    const JobTokenFile file(path, "job");
     EXPECT_EQ(find_token(path, "job"), file.token());
     EXPECT_EQ(file.token().size(), 32U);
     EXPECT_FALSE(find_token(path, "another job"));
@@ -33,26 +33,26 @@ TEST(TokenFile, IsReadByTheRanksOfItsJobAndGoesWithItsOwner) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
-TEST(TokenFile, ANewOneTakesThePlaceOfWhatAnEarlierStartLeft) {
+TEST(JobTokenFile, ANewOneTakesThePlaceOfWhatAnEarlierStartLeft) {
   const TempDir dir;
   const std::string path = dir / "join";
   std::ofstream(path) << "left behind";
-  const TokenFile file(path, "job");
+  const JobTokenFile file(path, "job");
   EXPECT_EQ(find_token(path, "job"), file.token());
 }
 
-TEST(TokenFile, MakesTheFolderThatItLiesIn) {
+TEST(JobTokenFile, MakesTheFolderThatItLiesIn) {
   const TempDir dir;
-  const TokenFile file(dir / "runs/join", "job");
+  const JobTokenFile file(dir / "runs/join", "job");
   EXPECT_EQ(find_token(dir / "runs/join", "job"), file.token());
 }
 
-TEST(TokenFile, FilesThatOthersCouldHaveWrittenOrReadAreRefused) {
+TEST(JobTokenFile, FilesThatOthersCouldHaveWrittenOrReadAreRefused) {
   const TempDir dir;
   const std::string path = dir / "join";
   const auto find = [&] { find_token(path, "job"); };
   {
-    const TokenFile file(dir / "real", "job");
+    const JobTokenFile file(dir / "real", "job");
     std::filesystem::create_symlink("real", path);
     EXPECT_CONTAINS(refusal_of(find), "it is a link. Set TYCHO_TOKEN");
     std::filesystem::remove(path);
@@ -77,12 +77,12 @@ TEST(TokenFile, FilesThatOthersCouldHaveWrittenOrReadAreRefused) {
   EXPECT_CONTAINS(refusal_of(find), "it belongs to another user");
 }
 
-TEST(TokenFile, AnyOtherContentIsNoToken) {
+TEST(JobTokenFile, AnyOtherContentIsNoToken) {
   const TempDir dir;
   const std::string path = dir / "join";
   std::string whole;
   {
-    const TokenFile file(path, "job");
+    const JobTokenFile file(path, "job");
     std::getline(std::ifstream(path), whole, '\0');
   }
   for (const std::string& text :
@@ -94,7 +94,7 @@ TEST(TokenFile, AnyOtherContentIsNoToken) {
   }
 }
 
-TEST(TokenFile, RanksOnSeveralMachinesNeedASharedFolder) {
+TEST(JobTokenFile, RanksOnSeveralMachinesNeedASharedFolder) {
   RankPlace place{
       .rank = 1, .num_ranks = 4, .num_local_ranks = 2, .address = "node1", .port = 20001, .source = "Slurm"};
   EXPECT_CONTAINS(refusal_of([&] { token_path(place, ""); }),
@@ -108,7 +108,7 @@ TEST(TokenFile, RanksOnSeveralMachinesNeedASharedFolder) {
   EXPECT_NE(token_path(other, "/shared/runs"), path);
 }
 
-TEST(TokenFile, RanksOfOneMachineUseAFolderOfThisUserAlone) {
+TEST(JobTokenFile, RanksOfOneMachineUseAFolderOfThisUserAlone) {
   const RankPlace place{.rank = 1, .num_ranks = 2, .num_local_ranks = 2, .source = "Slurm"};
   const std::string folder = std::filesystem::path(token_path(place, "")).parent_path();
   struct stat facts = {};
