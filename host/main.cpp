@@ -67,6 +67,27 @@ int report(const std::string& message, ExitCode code) {
   return static_cast<int>(code);
 }
 
+/// Whether the command asks for JSON on standard output, of a verb that can print it.
+bool asks_for_json(const std::vector<std::string>& argv) {
+  if (argv.empty() || std::find(argv.begin(), argv.end(), "--json") == argv.end()) return false;
+  for (const Verb& verb : all_verbs())
+    if (argv[0] == verb.name)
+      return std::any_of(verb.spec.options.begin(), verb.spec.options.end(), [](const OptionSpec& option) {
+        return std::string_view(option.help) == kJsonOption.help;
+      });
+  return false;
+}
+
+/// What every --json prints when the command fails, beside the message for people.
+void print_error_json(const std::exception& error, const Error& own) {
+  const auto* of_recipe = dynamic_cast<const RecipeError*>(&error);
+  const Json shown = {{"error",
+                       {{"code", static_cast<int>(own.code())},
+                        {"message", without_secrets(own.what())},
+                        {"problems", of_recipe == nullptr ? Json::array() : of_recipe->problems()}}}};
+  std::fputs((shown.dump(2, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
+}
+
 /// The output is complete only when it could be flushed. A reader that left (`tycho config | head`) needs no
 /// message.
 int report_output(int error_number) {
@@ -119,6 +140,7 @@ int guarded_main(const std::vector<std::string>& argv) {
     if (refused != nullptr && std::string(error.what()).starts_with("cannot write to file"))
       return report_output(refused->code().value());
     const Error own = as_error(error);
+    if (asks_for_json(argv)) print_error_json(error, own);
     return report(own.what(), own.code());
   }
 }

@@ -7,7 +7,7 @@ tycho_test(sweep_test LIBS sweep SOURCES
 add_library(sweep_engine MODULE host/sweep/sweep_engine.cpp)
 target_link_libraries(sweep_engine PRIVATE tycho_flags tycho_run_folder tycho_loggers tycho_checkpoint)
 tycho_compile(sweep_engine COLD)
-tycho_test(sweep_verb_test SOURCES host/sweep/slurm_array_test.cpp host/sweep/start_test.cpp host/sweep/worker_test.cpp LIBS base)
+tycho_test(sweep_verb_test SOURCES host/sweep/arguments_test.cpp host/sweep/slurm_array_test.cpp host/sweep/start_test.cpp host/sweep/worker_test.cpp LIBS base)
 target_compile_definitions(sweep_verb_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   TYCHO_SWEEP_ENGINE="$<TARGET_FILE:sweep_engine>")
 add_dependencies(sweep_verb_test tycho sweep_engine)

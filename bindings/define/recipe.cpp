@@ -33,7 +33,9 @@ Json place_json(const SourcePlace& place) {
 }
 
 void throw_report(const Json& result) {
-  if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
+  if (result.at("problems") == 0) return;
+  throw RecipeError(result.at("report").get<std::string>(),
+                    json_without_secrets(result.value("problem_list", Json::array())));
 }
 
 }  // namespace
@@ -52,21 +54,27 @@ void refuse_secrets(const Json& part, const std::string& path) {
   }
 }
 
+Json origins_json(const std::map<std::string, RecipeOrigin>& origins) {
+  Json made_from = Json::object();
+  for (const auto& [name, origin] : origins) {
+    Json lines = Json::array();
+    for (const SourcePlace& place : origin.places) lines.push_back(place_json(place));
+    made_from[name + ".lua"] = {{"file", name}, {"text", origin.text}, {"lines", std::move(lines)}};
+  }
+  return made_from;
+}
+
 Json recipe_request_json(const RecipeRequest& recipe) {
   Json arguments = Json::array();
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
   Json request = {{"arguments", arguments}, {"trace", recipe.trace}, {"lint", recipe.lint}};
   if (recipe.quiet) request["quiet"] = true;
+  if (recipe.num_ranks > 0) request["num_ranks"] = recipe.num_ranks;
   if (!recipe.file.empty()) request["file"] = recipe.file;
   for (const auto& [name, text] : recipe.files) request["files"][name] = text;
   request["only_files"] = recipe.only_files;
-  for (const auto& [name, origin] : recipe.origins) {
-    Json lines = Json::array();
-    for (const SourcePlace& place : origin.places) lines.push_back(place_json(place));
-    request["made_from"][name + ".lua"] = {
-        {"file", name}, {"text", origin.text}, {"lines", std::move(lines)}};
-  }
+  if (!recipe.origins.empty()) request["made_from"] = origins_json(recipe.origins);
   return request;
 }
 
@@ -97,7 +105,7 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, Recip
 
 ResolvedRecipe resolve_recipe(const RecipeRequest& request) {
   RecipeVerdict verdict = try_recipe(request);
-  if (!verdict.recipe) throw Error(verdict.report, ExitCode::kRecipe);
+  if (!verdict.recipe) throw RecipeError(verdict.report, std::move(verdict.problems));
   return *std::move(verdict.recipe);
 }
 
@@ -131,6 +139,7 @@ RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<Lua
   if (result.at("problems") != 0) {
     const Json& found = result.at("verdict");
     verdict.report = without_secrets(result.at("report").get<std::string>());
+    verdict.problems = json_without_secrets(result.at("problem_list"));
     verdict.kind = found.at("kind");
     verdict.open = found.at("open").get<std::vector<std::string>>();
     verdict.open_on_purpose = found.at("on_purpose");
@@ -142,11 +151,25 @@ RecipeVerdict try_recipe(const RecipeRequest& request, const std::shared_ptr<Lua
   return verdict;
 }
 
+ProblemList problem_list(const std::vector<SourceProblem>& problems) {
+  ProblemList list = Json::array();
+  for (const auto& [file, place, message] : problems) {
+    Json one = {{"message", message}};
+    if (place.argument > 0) one["argument"] = place.argument;
+    if (place.argument == 0) one["file"] = file;
+    if (place.line > 0) one["line"] = place.line;
+    if (place.col > 0) one["column"] = place.col;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 std::string problem_report(const std::vector<SourceProblem>& problems,
                            const std::map<std::string, std::string>& sources) {
   Json request = {{"problems", Json::array()}, {"sources", sources}};
   for (const SourceProblem& problem : problems) {
-    Json one = place_json(problem.place);
+    const bool is_known = problem.place.line > 0 || problem.place.argument > 0;
+    Json one = is_known ? place_json(problem.place) : Json::object();
     if (problem.place.argument == 0) one["file"] = problem.file;
     one["message"] = problem.message;
     request["problems"].push_back(std::move(one));
@@ -187,10 +210,14 @@ Json run_doctor_files(const std::vector<std::string>& files) {
   return ask_lua("tycho.doctor", "run", {{"files", files}}, {}, false).at("findings");
 }
 
-SpecCounts run_specs(const std::vector<std::string>& files, bool trace) {
+SpecResult run_specs(const std::vector<std::string>& files, bool trace,
+                     const std::function<void(lua_State*)>& prepare) {
   const LuaLimits limits = {.max_instructions = int64_t{1} << 40, .max_seconds = 600};
-  const Json result = ask_lua("tycho.spec", "main", {{"files", files}}, limits, trace);
-  return {result.at("passed"), result.at("failed")};
+  const auto state = std::make_shared<LuaState>();
+  open_library(state->get());
+  prepare(state->get());
+  const Json result = ask_lua("tycho.spec", "main", {{"files", files}}, limits, trace, state);
+  return {result.at("passed"), result.at("failed"), result.at("failures")};
 }
 
 }  // namespace tycho

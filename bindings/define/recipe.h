@@ -1,5 +1,6 @@
 // Recipes for the host: a file and arguments in, a checked config and its history out. Torch-free.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,21 @@
 #include "trainer/icl/config.h"
 
 namespace tycho {
+
+/// What is wrong with a recipe, or what it was warned of, as data: [{file, line, column or argument, path,
+/// message, expected, got, suggestion}], as far as each is known.
+using ProblemList = Json;
+
+/// A recipe that cannot run: the report for people, and its problems.
+class RecipeError : public Error {
+ public:
+  RecipeError(const std::string& report, ProblemList problems, ExitCode code = ExitCode::kRecipe)
+      : Error(report, code), problems_(std::move(problems)) {}
+  const ProblemList& problems() const { return problems_; }
+
+ private:
+  ProblemList problems_;
+};
 
 /// One `key=value` of the command line; `number` is its position after the verb, from 1.
 struct PinArgument {
@@ -35,6 +51,7 @@ struct RecipeRequest {
   bool trace = false;                           // show Lua frames with errors
   bool quiet = false;                           // print nothing
   bool lint = false;                            // warn of locals that nothing reads, too
+  int64_t num_ranks = 0;  // that will run it: what does not fit them is a problem of its keys; 0: not known
 };
 
 struct ResolvedRecipe {
@@ -46,9 +63,12 @@ struct ResolvedRecipe {
   Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
                     // hashes
   std::map<std::string, std::string> sources;
-  Json warnings = Json::array();    // [{file, line, col or argument, message, hint}]: they were printed, too
-  std::shared_ptr<LuaState> state;  // where the recipe's functions live; null when they live elsewhere
+  ProblemList warnings = Json::array();  // they were printed, too
+  std::shared_ptr<LuaState> state;       // where the recipe's functions live; null when they live elsewhere
 };
+
+/// The option made_from of tycho.session's load: which lines of which file the lines of others were made of.
+Json origins_json(const std::map<std::string, RecipeOrigin>& origins);
 
 /// The options of tycho.session's load and open.
 Json recipe_request_json(const RecipeRequest& request);
@@ -67,6 +87,7 @@ ResolvedRecipe in_own_state(const ResolvedRecipe& recipe);
 struct RecipeVerdict {
   std::optional<ResolvedRecipe> recipe;  // none when anything is wrong
   std::string report;                    // then
+  ProblemList problems = Json::array();  // those of the report
   std::string kind = "right";     // or "wrong"; when nothing else is: "open" (required keys are not set),
                                   // "absent" (files it reads are not here), "no recipe" (the file gives none)
   std::vector<std::string> open;  // those keys
@@ -92,6 +113,8 @@ struct SourceProblem {
   SourcePlace place;
   std::string message;
 };
+/// The problems as data.
+ProblemList problem_list(const std::vector<SourceProblem>& problems);
 /// Each with its line of the source and a caret, sorted, as recipes are reported.
 std::string problem_report(const std::vector<SourceProblem>& problems,
                            const std::map<std::string, std::string>& sources);
@@ -128,9 +151,12 @@ std::map<std::string, std::string> make_stubs(const Json& classes);
 Json run_doctor_files(const std::vector<std::string>& files);
 
 /// Runs Lua spec files with lua/tycho/spec.lua. Failures are printed to stderr.
-struct SpecCounts {
+struct SpecResult {
   int passed = 0, failed = 0;
+  Json failures = Json::array();  // [{file, name, message}]
 };
-SpecCounts run_specs(const std::vector<std::string>& files, bool trace);
+/// `prepare` gives the state of the specs what lies above this layer.
+SpecResult run_specs(const std::vector<std::string>& files, bool trace,
+                     const std::function<void(lua_State*)>& prepare);
 
 }  // namespace tycho

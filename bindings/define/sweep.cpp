@@ -5,6 +5,7 @@
 #include "bindings/define/recipe.h"
 #include "bindings/define/watch.h"
 #include "trainer/base/json_reader.h"
+#include "trainer/base/secrets.h"
 
 namespace tycho {
 namespace {
@@ -23,6 +24,7 @@ Json to_json(const SweepRequest& sweep) {
     if (sweep.trials > 0) request["trials"] = sweep.trials;
   }
   for (const auto& [name, text] : sweep.files) request["files"][name] = text;
+  if (!sweep.origins.empty()) request["made_from"] = origins_json(sweep.origins);
   return request;
 }
 
@@ -32,11 +34,14 @@ SweepProgram::SweepProgram(const SweepRequest& request)
     : state_(new LuaState(kSweepBytes)), trace_(request.trace) {
   open_library(state_->get());
   const Json result = ask("load", to_json(request));
-  if (result.at("problems") != 0) throw Error(result.at("report").get<std::string>(), ExitCode::kRecipe);
+  if (result.at("problems") != 0)
+    throw RecipeError(result.at("report").get<std::string>(),
+                      json_without_secrets(result.at("problem_list")));
   for (const char* kept : {"tree", "trials"}) refuse_secrets(result.at(kept), kept);
   name_ = result.at("name");
   tree_ = result.at("tree");
   for (const auto& [file, text] : result.at("sources").items()) sources_[file] = text;
+  for (const auto& [file, origin] : request.origins) sources_[file] = origin.text;
   std::vector<ConfigProblem> problems;
   config_ = from_json<SweepConfig>(tree_, problems);
   if (!problems.empty())

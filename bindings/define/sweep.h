@@ -17,9 +17,10 @@ struct SweepRequest {
   std::string file;  // of the sweep; of the recipe when the space stands in the arguments
   std::vector<PinArgument> arguments;
   bool of_recipe = false;
-  std::string name;                          // of a sweep of a recipe
-  int64_t trials = 0;                        // of a sweep of a recipe; 0 for the default
-  std::map<std::string, std::string> files;  // texts that stand for files of these names
+  std::string name;                             // of a sweep of a recipe
+  int64_t trials = 0;                           // of a sweep of a recipe; 0 for the default
+  std::map<std::string, std::string> files;     // texts that stand for files of these names
+  std::map<std::string, RecipeOrigin> origins;  // what `files` was made from: kept among the sources
   bool trace = false;
 };
 

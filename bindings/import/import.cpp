@@ -6,6 +6,7 @@
 
 #include "bindings/define/source_file.h"
 #include "bindings/import/systems.h"
+#include "bindings/import/wandb_sweep.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -137,8 +138,11 @@ void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
   DocNode* here = &root;
   for (const std::string& key : pin.keys) {
     if (!here->is_map())
-      *here = DocNode{.kind = DocNode::Kind::kMap, .line = here->line, .last_line = here->line};
-    if (here->find(key) == nullptr) here->entries.push_back({key, DocNode{}});
+      *here = DocNode{.kind = DocNode::Kind::kMap,
+                      .line = here->line,
+                      .last_line = here->line,
+                      .argument = here->argument};
+    if (here->find(key) == nullptr) here->entries.push_back({key, DocNode{.argument = argument.number}});
     here = here->find(key);
   }
   const int line = here->line, last_line = here->last_line;
@@ -148,13 +152,6 @@ void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
   here->last_line = last_line;
   here->key = key;
   here->argument = argument.number;
-}
-
-std::string stem_of(const std::string& file) {
-  std::string stem = std::filesystem::path(file).stem().string();
-  for (char& c : stem)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_' && c != '-') c = '-';
-  return stem.empty() || std::isalnum(static_cast<unsigned char>(stem[0])) == 0 ? "imported" : stem;
 }
 
 void refuse_bad_text(const std::string& file, const std::string& text) {
@@ -167,8 +164,23 @@ void refuse_bad_text(const std::string& file, const std::string& text) {
 
 }  // namespace
 
+std::string name_of_file(const std::string& file) {
+  std::string name;
+  for (const char c : std::filesystem::path(file).stem().string()) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_rest_of_character = (byte & 0xC0) == 0x80;
+    if (is_rest_of_character) continue;
+    name += std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '-' ? c : '-';
+  }
+  return name.empty() || std::isalnum(static_cast<unsigned char>(name[0])) == 0 ? "imported" : name;
+}
+
 bool is_foreign_recipe(const std::string& file) {
   return file.ends_with(".yaml") || file.ends_with(".yml") || is_toml(file);
+}
+
+bool is_foreign_sweep(const std::string& file, const std::string& text) {
+  return is_foreign_recipe(file) && !is_toml(file) && is_wandb_sweep(read_yaml(text, file));
 }
 
 Imported import_recipe(const std::string& file, const std::string& given,
@@ -181,7 +193,12 @@ Imported import_recipe(const std::string& file, const std::string& given,
   if (!is_json(file) || is_titan_json(Json::parse(text, nullptr, false)))
     root = is_toml(file) ? read_toml(text, file) : read_yaml(text, file);
   if (is_json(file) && root.entries.empty()) {
-    out.lua = recipe_of_hf_config(parse_json(text, file), stem_of(file), file, out.notes);
+    out.lua = recipe_of_hf_config(parse_json(text, file), name_of_file(file), file, out.notes);
+    out.pins = pins;
+    return out;
+  }
+  if (is_wandb_sweep(root)) {
+    out = import_wandb_sweep(root, text, file, name_of_file(file));
     out.pins = pins;
     return out;
   }
@@ -200,7 +217,7 @@ Imported import_recipe(const std::string& file, const std::string& given,
   Mapper mapper(std::move(root), text, file);
   if (system.explain_unknown != nullptr) mapper.explain_unknown(system.explain_unknown);
   system.map(mapper);
-  out.lua = mapper.finish(stem_of(file), system.name);
+  out.lua = mapper.finish(name_of_file(file), system.name);
   out.notes.insert(out.notes.end(), mapper.notes().begin(), mapper.notes().end());
   out.places = mapper.places();
   return out;

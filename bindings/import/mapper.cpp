@@ -138,9 +138,10 @@ std::string Mapper::finish(const std::string& recipe_name, const std::string& sy
   out_.comments_before(static_cast<int>(out_.num_file_lines()) + 1);
   if (!problems_.empty()) {
     const size_t count = problems_.size();
-    fail(ExitCode::kRecipe, "{}{} of {} cannot be imported; nothing was written.",
-         problem_report(problems_, {{place_, text_}}), count == 1 ? "1 key" : fmt::format("{} keys", count),
-         place_);
+    const std::string report = problem_report(problems_, {{place_, text_}});
+    throw RecipeError(fmt::format("{}{} of {} cannot be imported; nothing was written.", report,
+                                  count == 1 ? "1 key" : fmt::format("{} keys", count), place_),
+                      problem_list(problems_));
   }
   std::vector<std::string> lines = {fmt::format("-- Imported from {}, {}.", place_, system),
                                     "local t = require \"tycho\"",

@@ -20,6 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 constexpr size_t kMaxChecked = 64;
 
+bool has_few_values(const SpaceConfig& space) {
+  if (!space.is<CasesSpace>()) return space.is<ChoiceSpace>() || space.is<ZipSpace>();
+  const std::vector<SpaceCase>& cases = space.as<CasesSpace>().cases;
+  return std::any_of(cases.begin(), cases.end(), [](const SpaceCase& one) { return one.is<ChoiceSpace>(); });
+}
+
 /// The first trial and those that bring a value of a dimension with few values.
 std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) {
   std::vector<const TrialPlan*> chosen;
@@ -27,7 +33,7 @@ std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) 
   for (const TrialPlan& trial : definition.trials) {
     bool is_new = chosen.empty();
     for (const auto& [key, space] : definition.config.space) {
-      if (!space.is<ChoiceSpace>() && !space.is<ZipSpace>()) continue;
+      if (!has_few_values(space)) continue;
       for (const auto& [name, value] : trial.values)
         if (name == key || space.is<ZipSpace>()) is_new |= seen.insert(name + "=" + value).second;
     }
@@ -67,8 +73,6 @@ std::map<std::string, std::string> hashes_of(const std::map<std::string, std::st
   return hashes;
 }
 
-std::string recipe_name(const std::string& file) { return fs::path(file).stem().string(); }
-
 SweepRequest request_for(const std::string& file, const std::vector<PinArgument>& arguments, bool of_recipe,
                          const std::string& name, int64_t trials) {
   SweepRequest request{.file = file, .arguments = arguments, .of_recipe = of_recipe, .name = name};
@@ -79,10 +83,28 @@ SweepRequest request_for(const std::string& file, const std::vector<PinArgument>
   return request;
 }
 
+/// A request for a sweep of another system becomes one for the file that is made of it. Notes go to stderr.
+SweepRequest imported(SweepRequest request) {
+  if (request.of_recipe || !is_foreign_recipe(request.file)) return request;
+  const auto given = request.files.find(request.file);
+  std::string text = given == request.files.end() ? read_file(request.file) : given->second;
+  Imported made = import_recipe(request.file, text);
+  for (const std::string& note : made.notes) print_note(request.file, note);
+  request.origins[request.file] = {std::move(text), std::move(made.places)};
+  request.file += ".lua";
+  request.files[request.file] = std::move(made.lua);
+  return request;
+}
+
+bool is_sweep_file(const std::string& file) {
+  if (file.ends_with(".lua")) return is_sweep_text(read_file(file));
+  return is_foreign_recipe(file) && is_foreign_sweep(file, read_file(file));
+}
+
 PreparedSweep make(const SweepRequest& request, const std::string& name) {
   const InterruptLua interruptible;
   PreparedSweep sweep;
-  sweep.program = std::make_shared<SweepProgram>(request);
+  sweep.program = std::make_shared<SweepProgram>(imported(request));
   SweepDefinition& definition = sweep.definition;
   definition.name = name.empty() ? sweep.program->name() : name;
   definition.folder = fs::current_path().string();
@@ -123,9 +145,8 @@ ResolvedRecipe resolve_plan(const SweepDefinition& definition, const TrialPlan& 
 }
 
 PreparedSweep prepare_sweep(const SweepCommand& command) {
-  const bool is_lua = command.file.ends_with(".lua");
-  const bool of_recipe = !is_lua || !is_sweep_text(read_file(command.file));
-  const std::string name = command.name.empty() && of_recipe ? recipe_name(command.file) : command.name;
+  const bool of_recipe = !is_sweep_file(command.file);
+  const std::string name = command.name.empty() && of_recipe ? name_of_file(command.file) : command.name;
   return make(request_for(command.file, command.arguments, of_recipe, name, command.trials), name);
 }
 

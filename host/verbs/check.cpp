@@ -11,13 +11,29 @@ const VerbSpec kCheckSpec = {"check RECIPE [key=value ...]",
                              "  tycho check recipes/demo.lua optimizer.lr=1e-3",
                              {kJsonOption, kTraceOption}};
 
+namespace {
+
+/// A mesh that cannot be is known before there are ranks.
+void require_mesh(const ResolvedRecipe& recipe) {
+  const int64_t num_ranks = fewest_ranks(recipe.config.parallel);
+  try {
+    require_valid(recipe.config, num_ranks);
+  } catch (const Error& error) {
+    ProblemList problems = Json::array();
+    for (const ConfigProblem& one : check_config(recipe.config, num_ranks))
+      problems.push_back({{"path", one.path}, {"message", one.message}});
+    throw RecipeError(error.what(), std::move(problems), error.code());
+  }
+}
+
+}  // namespace
+
 int run_check(const Arguments& arguments) {
   const InterruptLua interruptible;
   RecipeRequest request = recipe_request(arguments);
   request.lint = true;
   const ResolvedRecipe recipe = resolve_recipe(request);
-  // A mesh that cannot be is known before there are ranks.
-  require_valid(recipe.config, fewest_ranks(recipe.config.parallel));
+  require_mesh(recipe);
   if (arguments.has("json")) {
     Json shown = recipe_identity(recipe);
     shown["warnings"] = recipe.warnings;

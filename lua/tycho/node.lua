@@ -22,8 +22,8 @@ function M.behind(x)
 end
 
 -- Reports a problem of a node; the recipe goes on.
-function M.problem(node, site, part, message, hint)
-  node.owner:problem(site_of.problem(site, part, message, hint))
+function M.problem(node, site, part, message, hint, facts)
+  node.owner:problem(site_of.problem(site, part, message, hint, facts))
 end
 local problem = M.problem
 

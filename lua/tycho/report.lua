@@ -109,13 +109,21 @@ local function entry(problem, sources)
   return head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
 end
 
--- Every problem as { file, line, col or argument, message, hint }, before M.warnings words them.
+-- "number > 0" of "optimizer.lr = -1: wanted number > 0; write 0.1", and "0.1".
+local function expected_of(message)
+  local text = message:match "wanted (.+)$" or message:match "expected (.+)$"
+  if not text then return nil end
+  return text:match "^(.-); write " or text:match "^(.-), got " or text, text:match "; write (.+)$"
+end
+
+-- Every problem as { file, line, column or argument, path, message, expected, got, suggestion }, before M.warnings words them.
 function M.as_data(report)
   table.sort(report.list, before)
   local out = native.array {}
   for i, one in ipairs(report.list) do
-    out[i] = { file = one.file, line = one.line, col = one.col, argument = one.argument, message = one.message,
-      hint = one.hint }
+    local expected, meant = expected_of(one.message)
+    out[i] = { file = one.file, line = one.line, column = one.col, argument = one.argument, path = one.path, message = one.message,
+      expected = expected, got = one.got, suggestion = one.hint or meant }
   end
   return out
 end
@@ -154,11 +162,11 @@ end
 -- What lists the keys; `file` is the recipe or the sweep, nil when it could not be read; made_from: the file of another
 -- system that it was made of.
 local function where_keys_are(kind, file, made_from)
+  if kind == "sweep" then return file and "docs/sweeps.md has the keys of a sweep" end
   if made_from then
     return ("`tycho import %s` writes its recipe, `tycho config %s` lists every key"):format(made_from, made_from)
   end
   if not file then return nil end
-  if kind == "sweep" then return "docs/sweeps.md has the keys of a sweep" end
   return ("`tycho config %s` lists every key"):format(file)
 end
 

@@ -31,7 +31,7 @@ local function at_origin(session, problem)
   local made = session.made_from[problem.file]
   local place = made and made.lines[problem.line]
   if place and place.argument then
-    problem.file, problem.line, problem.col, problem.argument = nil, nil, nil, place.argument
+    problem.file, problem.line, problem.col, problem.argument, problem.text = nil, nil, nil, place.argument, place.text
   elseif place and place.line > 0 then
     problem.file, problem.line, problem.col, problem.len = made.file, place.line, place.col, place.len
     session.sources[made.file] = made.text
@@ -123,7 +123,7 @@ local function tell(session, kind, one, said)
   if said.col and not one.override then
     site.key = { line = one.line, col = said.col + (one.col or 1) - 1, len = said.len }
   end
-  local problem = site_of.problem(site, "key", said.message, said.hint)
+  local problem = site_of.problem(site, "key", said.message, said.hint, said)
   if kind == "warning" then session:warning(problem) else session:problem(problem) end
 end
 
@@ -141,7 +141,7 @@ local function new_session(options)
   local session = setmetatable({
     schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
     trace = options.trace, read_file = reader(options), drafts = options.drafts,
-    kind = options.kind or "recipe", made_from = options.made_from or {}, on_finished = options.on_finished,
+    kind = options.kind or "recipe", of_recipe = options.of_recipe, made_from = options.made_from or {}, on_finished = options.on_finished,
     search_path = options.search_path,
     canonical = options.read_file and tostring or native.canonical,
     sources = {}, loaded = {}, ran = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
@@ -155,6 +155,7 @@ local function new_session(options)
     if #session.expressions == 0 then return (options.output or native.output)(text) end
     table.insert(session.printed, text)
   end
+  for _, problem in ipairs(options.problems or {}) do session:problem(problem) end
   session.expressions = {}
   session.env = sandbox.environment(output, sources_of.make_require(session), function(...) return session:refuse(...) end)
   functions.register(session.env, session)
@@ -220,7 +221,7 @@ local function run_pass(options, computed)
     return session
   end
   -- `tycho check` looks at the files, too, that a run would need at once.
-  local function check_all(tree) return native.check_tree(tree, options.lint) end
+  local function check_all(tree) return native.check_tree(tree, options.lint, options.num_ranks) end
   return session, make_recipe(session, text, options.check_tree or check_all), text
 end
 
@@ -252,8 +253,8 @@ local function resolved(session, made, arguments)
     schedule = made.schedule, sources = session.sources, environment = session.environment }
 end
 
--- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), files = { name = text }, only_files,
--- search_path (instead of TYCHO_PATH), made_from = { name = { file, text, lines } of
+-- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), num_ranks (check
+-- that it fits them), files = { name = text }, only_files, search_path (instead of TYCHO_PATH), made_from = { name = { file, text, lines } of
 -- the file of another system that it was made of: line of the recipe -> { line, col, len } there or { argument } }; and what tests replace:
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
@@ -271,7 +272,7 @@ local function load(options)
   local warnings = report.warnings(session.warnings, session.sources)
   if warnings ~= "" then output(warnings) end
   if result.problems > 0 then
-    result.verdict = verdict(session.report.list)
+    result.verdict, result.problem_list = verdict(session.report.list), report.as_data(session.report)
     result.report = report.text(session.report, session.sources, session.kind, text and session.file,
       session:origin_name())
   else

@@ -154,7 +154,7 @@ function M.config(request)
   local resolved
   if request.file then
     resolved = require("tycho.session").load(request)
-    if resolved.problems > 0 then return { problems = resolved.problems, report = resolved.report } end
+    if resolved.problems > 0 then return { problems = resolved.problems, report = resolved.report, problem_list = resolved.problem_list } end
   end
   if request.why then
     local run_dir = commanded.run_of(request.file)

@@ -108,11 +108,12 @@ end
 
 -- A problem at a site; `part` says whether the caret goes under the "key" or the "value". Those of arguments begin with
 -- the argument.
-function M.problem(site, part, message, hint)
+-- facts: { path, got } of a value that does not fit, for those who read problems as data.
+function M.problem(site, part, message, hint, facts)
   local spot = site[part] or site.key or {}
   if site.text then message = site.text .. ": " .. message end
   return { argument = site.argument, text = site.argument and site.text, file = site.file, line = spot.line or site.line,
-    col = spot.col, len = spot.len, message = message, hint = hint }
+    col = spot.col, len = spot.len, message = message, hint = hint, path = facts and facts.path, got = facts and facts.got }
 end
 
 return M

@@ -42,7 +42,8 @@ function M.refuse(node, key, value, site, message, hint)
       or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)
-  problem(node, site, "value", message, hint or other_names.value_hint(named(node, key), value))
+  problem(node, site, "value", message, hint or other_names.value_hint(named(node, key), value),
+    { path = named(node, key), got = shown(value) })
   if node.state[key] ~= "pinned" then node.state[key] = "invalid" end
 end
 

@@ -283,9 +283,44 @@ TEST_F(CliTest, TestCountsPassedAndFailedSpecs) {
          "  it('does not', function() expect(1).to_equal(2) end)\nend)\n";
   const Outcome tested = shell("tycho test " + folder_.string());
   EXPECT_EQ(tested.code, 1);
-  EXPECT_CONTAINS(tested.output, "FAILED  a does not");
+  EXPECT_CONTAINS(tested.output, "a_spec.lua:3  a does not\n  expected 2, got 1\n");
   EXPECT_CONTAINS(tested.output, "1 passed, 1 failed\n");
   EXPECT_EQ(shell("tycho test " + (folder_ / "none").string()).code, 2);
+}
+
+TEST_F(CliTest, EveryJsonAnswerIsOneObjectAlsoOfACommandThatFails) {
+  const std::string file = folder_ / "x.lua";
+  std::ofstream(file)
+      << "local t = require 'tycho'\nlocal r = t.recipe 'x'\nr.seed = 'a'\nr.sede = 1\nreturn r\n";
+  const auto asked = [&](const std::string& command) {
+    const Outcome outcome = shell(command + " --json 2>/dev/null");
+    const Json json = Json::parse(outcome.output, nullptr, false);
+    EXPECT_TRUE(json.is_object()) << command << outcome.output;
+    EXPECT_EQ(json.contains("error"), outcome.code != 0) << command << outcome.output;
+    if (outcome.code != 0) EXPECT_EQ(json.at("error").at("code"), outcome.code);
+    return json;
+  };
+  const Json error = asked("tycho check " + file + " optimizer.lr=-1 log.evry=3ba").at("error");
+  std::map<std::string, Json> by_path;
+  for (const Json& one : error.at("problems")) by_path[one.value("path", "")] = one;
+  const Json& seed = by_path.at("seed");
+  EXPECT_EQ(seed.at("file"), file);
+  EXPECT_EQ(seed.at("line"), 3);
+  EXPECT_EQ(seed.at("column"), 10);
+  EXPECT_EQ(seed.at("expected"), "integer >= 0");
+  EXPECT_EQ(seed.at("got"), "\"a\"");
+  EXPECT_EQ(by_path.at("sede").at("line"), 4);
+  EXPECT_CONTAINS(by_path.at("sede").at("suggestion").get<std::string>(), "seed");
+  EXPECT_EQ(by_path.at("optimizer.lr").at("argument"), 2);
+  EXPECT_EQ(by_path.at("optimizer.lr").at("got"), "-1");
+  EXPECT_EQ(by_path.at("optimizer.lr").at("expected"), "number > 0");
+  EXPECT_CONTAINS(by_path.at("log.evry").at("suggestion").get<std::string>(), "log.every");
+  EXPECT_TRUE(asked("tycho check nowhere.lua").at("error").at("problems").is_array());
+  for (const char* command :
+       {"tycho config nowhere.lua", "tycho plan nowhere.lua", "tycho ckpt ls nowhere", "tycho diff a b",
+        "tycho eval nowhere", "tycho report nowhere", "tycho sweep table nowhere", "tycho test nowhere",
+        "tycho data ls nowhere", "tycho tokenizer info nowhere", "tycho version", "tycho doctor"})
+    asked(command);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which want more than any such limit

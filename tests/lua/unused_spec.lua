@@ -108,6 +108,6 @@ describe("a recipe with such locals", function()
       'recipes/x.lua:5:7: warning: the local extra is never used\n   5 | local extra = require "extra"\n',
       "     |       ^^^^^ remove it, or start its name with _\n" })
     expect(result.warnings[1].file).to_equal "recipes/extra.lua"
-    expect(result.warnings[2].col).to_equal(7)
+    expect(result.warnings[2].column).to_equal(7)
   end)
 end)

@@ -97,7 +97,23 @@ struct ZipSpace {
   }
 };
 
-struct SpaceConfig : OneOf<ChoiceSpace, RangeSpace, LogSpace, IntSpace, NormalSpace, ZipSpace> {
+/// A space of one key, where conditions choose among several.
+struct SpaceCase : OneOf<ChoiceSpace, RangeSpace, LogSpace, IntSpace, NormalSpace> {
+  static constexpr const char* kNamespace = "space";
+};
+
+struct CasesSpace {
+  static constexpr const char* kKind = "cases";
+  static constexpr const char* kHelp =
+      "Several spaces of one key: the first whose condition holds is drawn from.";
+  std::vector<SpaceCase> cases;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("cases", cases, "The spaces, most with a condition.", required);
+  }
+};
+
+struct SpaceConfig : OneOf<ChoiceSpace, RangeSpace, LogSpace, IntSpace, NormalSpace, ZipSpace, CasesSpace> {
   static constexpr const char* kNamespace = "space";
 };
 

@@ -2,6 +2,7 @@
 -- these names and say what to write.
 local literal = require "tycho.overrides.literal"
 local native = require "tycho.native"
+local other_spaces = require "tycho.hints.other_spaces"
 local other_values = require "tycho.hints.other_values"
 local overrides = require "tycho.overrides"
 local schema = require "tycho.schema"
@@ -118,6 +119,44 @@ local kAdvice = {
   ["t.sched.linear_decay_with_warmup"] = "write  t.sched.linear { t_warmup = ... }",
 }
 
+local kNo = { ["false"] = true, False = true, ["0"] = true, no = true, off = true, none = true, None = true, null = true }
+
+-- Advice for a flag: what to write where it is off, and where it is on.
+local function flag(off, on) return function(value) return kNo[value] and off or on end end
+
+local function resume_from(value)
+  if kNo[value] then return "write  resume=none" end
+  if value == "true" or value == "True" or value == "latest" or value == "last" or value == "auto" then
+    return "leave it out: a run resumes from its newest checkpoint automatically"
+  end
+  if value:find "%.pth?$" or value:find "%.ckpt$" or value:find "%.bin$" or value:find "%.safetensors$" or value:find "%.distcp$" then
+    return "checkpoints of other systems cannot be resumed; weights of a Hugging Face folder are a start:  model.weights=FOLDER"
+  end
+end
+
+local function ranks(value) return value:find "^[1-9]%d*$" and kRanks:gsub("%-n 8", "-n " .. value) or nil end
+
+-- Advice for a share below 1, with the share that was typed.
+local function share_then(text)
+  return function(value)
+    local share = tonumber(value)
+    return share and share >= 0 and share < 1 and text:format(value) or nil
+  end
+end
+
+-- What depends on the value beside the key.
+local kByValue = {
+  ["warmup_ratio"] = share_then "write  scheduler.t_warmup=%sdur  (a share of the run)",
+  ["min_lr"] = share_then "write  'scheduler.alpha_f:=%s / r.optimizer.lr'  (a share of optimizer.lr)",
+  ["dropout"] = share_then "write  model.attn_dropout=%s;  mpt and gpt2 also have  resid_dropout  and  gpt2  embedding_dropout",
+  ["bf16"] = flag("write  precision=fp32", kBf16), ["fp16"] = flag("leave it out: there is no fp16"),
+  ["amp"] = flag("write  precision=fp32"), ["autocast"] = flag("write  precision=fp32"),
+  ["use_cuda"] = flag "write  device=cpu", ["no_cuda"] = flag "write  device=auto",
+  ["gradient_checkpointing"] = flag "write  recompute.mode=none", ["activation_checkpointing"] = flag "write  recompute.mode=none",
+  ["gpus"] = ranks, ["num_gpus"] = ranks, ["n_gpus"] = ranks, ["devices"] = ranks, ["nproc_per_node"] = ranks, ["world_size"] = ranks,
+}
+for name in kCalled.resume:gmatch "%S+" do kByValue[name] = resume_from end
+
 -- Slurm's options of a sweep's array that are not keys of their own.
 local kSlurmOptions = {}
 for name in ("qos constraint mem cpus_per_task exclude nodelist gres reservation exclusive mail_user mail_type job_name output "
@@ -163,6 +202,8 @@ end
 function M.hint(root, path, keys)
   local ours = path_of[path]
   local field = ours and field_at(root, ours)
+  local space = path:match "^t%.space%.(.*)$"
+  if space then return other_spaces.in_file(space) end
   if not field then return (in_lua(kAdvice[path])) end
   if ours:find "%.%d$" then return "write  betas = { 0.9, 0.95 }" end
   local parent, name = ours:match "^(.*)%.([^.]*)$"
@@ -186,6 +227,8 @@ local function renamed_argument(root, path, override)
   local ours = path_of[path]
   local field = ours and field_at(root, ours)
   if not field then return nil end
+  local by_value = kByValue[path] and override.value and kByValue[path](override.value)
+  if by_value then return by_value end
   local value = override.op == "=" and override.value and value_for(field, path, override.value)
   if not value then return ("write  %s  (%s)"):format(ours, schema.describe_shortly(field)) end
   return "write  " .. overrides.shell_word(("%s=%s"):format(ours, value))
@@ -200,6 +243,10 @@ function M.names_a_kind(root, path, value)
   return ("the kind is the value of the key:  %s=%s"):format(above, kind)
 end
 
+local function advice_on(path, value)
+  return kByValue[path] and value and kByValue[path](value) or kAdvice[path]
+end
+
 -- What to write instead of an argument whose key is not known: the longest beginning of its path that says something.
 function M.argument_hint(root, override)
   local parts = override.parts
@@ -211,7 +258,7 @@ function M.argument_hint(root, override)
   for count = #parts, 1, -1 do
     local path = overrides.path(parts, count)
     if type(parts[count].key) == "string" and native.absent(parts[count].key) then return native.absent(parts[count].key) end
-    local advice = not schema.index(root)[path] and kAdvice[path]
+    local advice = not schema.index(root)[path] and advice_on(path, override.value)
     local hint = count == #parts and renamed_argument(root, path, override) or advice
     if hint then return hint end
     local group = count < #parts and path_of[path]
@@ -227,6 +274,17 @@ function M.argument_hint(root, override)
   return M.names_a_kind(root, overrides.path(parts), override.value)
 end
 
+-- model/llama=8b and optimizer/adamw=fused, which choose files of Hydra: what to write instead, or nil for other text.
+function M.group_hint(root, text)
+  local group, option, value = text:match "^%+*([%a_][%w_%.]*)/([%w_%-%.]+)=(.*)$"
+  if not group then return nil end
+  local path = schema.index(root)[group] and group or path_of[group] or group
+  local field = schema.index(root)[path]
+  local kind = field and field.type == "component" and (other_values.kind(option, field.kinds) or other_values.kind(value, field.kinds))
+  if kind then return ("there are no groups of files here; a kind is chosen by  %s=%s"):format(path, kind) end
+  return "there are no groups of files here; a path of keys has dots, as in  optimizer.lr=3e-4"
+end
+
 local kClock = { s = "s", sec = "s", seconds = "s", m = "m", min = "m", minutes = "m", h = "h", hr = "h", hours = "h", hour = "h",
   d = "d", days = "d", day = "d" }
 
@@ -235,15 +293,6 @@ local function time_hint(path, value)
   local number, word = value:match "^([%d%.]+)%s*(%a+)$"
   if path ~= "max_duration" or not kClock[word] then return nil end
   return ("timeout %s%s tycho run RECIPE ...  saves and ends then; the same command resumes"):format(number, kClock[word])
-end
-
--- How a sweep writes interval(1e-4,1e-2) and range(1,8) of Hydra.
-local function space_of(spec, value)
-  local name, low, high = value:match "^(%l+)%(%s*([^,%s]+)%s*,%s*([^,%s]+)%s*%)$"
-  if not low or (name ~= "interval" and name ~= "range") then return value end
-  if spec.type == "integer" then return ("int(%s,%s)"):format(low, high) end
-  local wide = tonumber(low) and tonumber(high) and tonumber(low) > 0 and tonumber(high) > 20 * tonumber(low)
-  return ("%s(%s,%s)"):format(wide and "log" or "range", low, high)
 end
 
 -- train_data=folder, train_data=sft.jsonl: the kind is chosen by what the files are.
@@ -263,16 +312,23 @@ function M.value_hint(path, value, spec)
     return "whole models are recipes, such as recipes/mpt-125m.lua; to load weights from a folder:  model.weights=FOLDER"
   end
   if spec.namespace == "data" and value:find "^[%w%./~_-]+$" then return data_hint(path, value) end
-  local parts = literal.split(value:match "^%a+%((.*)%)$" or value:gsub("[%s,]+$", ""))
-  local is_range = value:find "^%l+%(.*%)$"
-  local fits = #parts > 1
-  for _, part in ipairs(parts) do fits = fits and literal.read(spec, part) ~= nil end
-  if fits and spec.type ~= "list" and (is_range or not value:find "[%(%[{]") then
-    return "several values need a sweep:  tycho sweep RECIPE " .. overrides.shell_word(("%s=%s"):format(path, space_of(spec, value)))
-  end
+  local space = other_spaces.of_value(spec, value)
+  if space then return "several values need a sweep:  tycho sweep RECIPE " .. overrides.shell_word(("%s=%s"):format(path, space)) end
   local _, second = value:match "^(%S+)%s+([%a_][%w_%.]*[:%+%-%*/]?=.*)$"
   if second then return "two arguments in one word: remove the quotes around them" end
   return time_hint(path, value)
+end
+
+-- Every name of another system that has a hint, sorted.
+function M.all()
+  local out, seen = {}, {}
+  for _, names in ipairs { path_of, kAdvice, kByValue } do
+    for name in pairs(names) do
+      if not seen[name] and not name:find "^t%." then out[#out + 1], seen[name] = name, true end
+    end
+  end
+  table.sort(out)
+  return out
 end
 
 return M

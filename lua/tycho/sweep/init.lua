@@ -1,11 +1,13 @@
 -- t.sweep: the root of a sweep, the constructors that only sweeps have, and the door for C++.
 local arguments_of_sweep = require "tycho.sweep.arguments"
 local component = require "tycho.component"
+local dotted = require "tycho.sweep.dotted"
 local errors = require "tycho.errors"
 local native = require "tycho.native"
 local points = require "tycho.sweep.points"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
+local steps = require "tycho.sweep.steps"
 local values = require "tycho.values"
 
 local M = {}
@@ -43,14 +45,17 @@ function M.add_constructors(session, groups)
     return component.make(namespace, kind, given, site_of.of_call(session.sites, kind, schema.sorted_keys(given)))
   end
   for kind, names in pairs { range = { "low", "high" }, log = { "low", "high" }, int = { "low", "high" }, normal = { "mean", "std" } } do
-    groups.space[kind] = function(a, b)
+    groups.space[kind] = function(a, b, third)
       if type(a) ~= "number" or type(b) ~= "number" then
         session:refuse(kind, ("t.space.%s expects two numbers: t.space.%s(%s, %s)"):format(kind, kind, names[1], names[2]))
       end
       if kind ~= "normal" and not (a < b) then   -- luacheck: ignore 581 (a NaN is refused too)
         session:refuse(kind, ("t.space.%s expects the lower number first, given %s and %s"):format(kind, text_of(a), text_of(b)))
       end
-      return make("space", kind, { [names[1]] = a, [names[2]] = b })
+      if third == nil then return make("space", kind, { [names[1]] = a, [names[2]] = b }) end
+      local list, expected = steps.values(kind, a, b, third)
+      if not list then session:refuse(kind, ("t.space.%s expects %s"):format(kind, expected)) end
+      return make("space", "choice", { values = texts(list) })
     end
   end
   groups.space.choice = function(list)
@@ -77,13 +82,39 @@ function M.add_constructors(session, groups)
     for key, value in pairs(made.given) do with[key] = value end
     return component.make("space", made.kind, with, made.site)
   end
+  groups.space.cases = function(list)
+    local kExample = 't.space.cases { t.space.when({ optimizer = "lion" }, t.space.log(1e-5, 1e-3)), t.space.log(1e-4, 1e-2) }'
+    for i = 1, math.max(1, type(list) == "table" and #list or 0) do
+      local made = type(list) == "table" and component.behind(list[i])
+      if not made or made.kind == "zip" or made.kind == "cases" then
+        session:refuse("cases", "t.space.cases expects a list of spaces for one key", "write  " .. kExample)
+      end
+    end
+    return make("space", "cases", { cases = list })
+  end
   groups.search.grid = function(given) return make("search", "grid", { points = given or {} }) end
+end
+
+local function condition_of(value)
+  local behind = component.behind(value)
+  return behind and behind.namespace == "space" and behind.given.when
+end
+
+-- Two conditions of one key, of which the second assignment would take the first away.
+local function refuse_second_condition(made, key, value, site)
+  local before = made.conditions[key]
+  made.conditions[key] = condition_of(value) and site or nil
+  if not before or not condition_of(value) or before.file ~= site.file then return end
+  made:problem(site_of.problem(site, "key", ("%s has a condition already, at %s"):format(key, site_of.text(before)),
+    ("write both as one:  s.space[%q] = t.space.cases { t.space.when(...), t.space.when(...) }"):format(key)))
+  made:stop()
 end
 
 -- A function under s.stop is kept here, and the tree gets the rule that stands for it.
 local function take_functions(made)
   local write = made.write
   made.write = function(at, key, value, site)
+    if at.path == "space" then refuse_second_condition(made, key, value, site) end
     if at.path == "stop" then made.rules[key] = nil end
     if at.path == "stop" and type(value) == "function" then
       made.rules[key] = value
@@ -96,12 +127,12 @@ end
 -- A new sweep with the defaults of its schema.
 function M.new(session, name)
   if session.kind ~= "sweep" then
-    session:refuse("sweep", "t.sweep makes a sweep, and this file is read as a recipe", "start it with  tycho sweep " .. session.file)
+    session:refuse("sweep", "t.sweep makes a sweep, and this file is read as a recipe", "start it with  tycho sweep " .. (session:origin_name() or session.file))
   end
   local recipe = require "tycho.recipe"
   local proxy = recipe.new(session, name)
   local made = recipe.behind(proxy)
-  made.rules, made.skips = {}, {}
+  made.rules, made.skips, made.conditions = {}, {}, {}
   take_functions(made)
   made.root.methods.skip = function(_, fn)
     if type(fn) ~= "function" then
@@ -118,12 +149,8 @@ local current   -- the sweep whose rules judge() asks
 -- the space stands in the arguments. Returns what session.load does, and trials, and the text that was made of arguments.
 function M.load(request)
   local trials, text
-  if request.of_recipe then
-    text, request.arguments = arguments_of_sweep.program(request)
-    request.file = arguments_of_sweep.kFile
-    request.files = request.files or {}
-    request.files[request.file] = text
-  end
+  if request.of_recipe then text = arguments_of_sweep.make_program(request) end
+  for i, one in ipairs(request.arguments) do request.arguments[i] = dotted.read(one) end
   request.schema, request.kind = native.sweep_schema(), "sweep"
   request.check_tree, request.facts = function() return {} end, function() return {} end   -- both are of recipes
   request.on_finished = function(session, made)

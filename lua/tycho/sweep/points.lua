@@ -65,6 +65,22 @@ local function holds(when, point)
   return true
 end
 
+-- What a dimension is at a point: of its cases the first whose condition holds, or nil.
+local function case_at(dim, point)
+  for _, case in ipairs(dim.cases) do
+    if holds(case.when, point) then return case end
+  end
+end
+
+-- The keys that the conditions of a dimension name.
+local function conditions(dim)
+  local out = {}
+  for _, case in ipairs(dim.cases) do
+    for key in pairs(case.when) do out[key] = true end
+  end
+  return out
+end
+
 -- Dimensions with those first that others depend on.
 local function dimensions(session, made)
   local tree = node_of.plain(made.root)
@@ -72,14 +88,15 @@ local function dimensions(session, made)
   for key, text in pairs(tree.pins) do known[key] = text end
   for _, name in ipairs(schema.sorted_keys(tree.space)) do
     local dim = tree.space[name]
-    dim.name = name
+    dim.name, dim.cases = name, dim.cases or { dim }
+    for _, case in ipairs(dim.cases) do case.name = name end
     waiting[#waiting + 1] = dim
   end
   while #waiting > 0 do
     local left = {}
     for _, dim in ipairs(waiting) do
       local ready = true
-      for key in pairs(dim.when) do ready = ready and known[key] ~= nil end
+      for key in pairs(conditions(dim)) do ready = ready and known[key] ~= nil end
       if ready then
         out[#out + 1] = dim
         known[dim.name] = true
@@ -91,7 +108,7 @@ local function dimensions(session, made)
     if #left == #waiting then
       local site = history.site(made, "space." .. left[1].name) or made.site
       session:problem(site_of.problem(site, "value", ("the condition of %s names a key that is not in the space: %s"):format(
-        left[1].name, table.concat(schema.sorted_keys(left[1].when), ", "))))
+        left[1].name, table.concat(schema.sorted_keys(conditions(left[1])), ", "))))
       session:stop()
     end
     waiting = left
@@ -112,13 +129,16 @@ local function check_values(session, made, dims)
     end)
     return ok
   end
-  for _, dim in ipairs(dims) do
-    local lists = dim.keys or { [dim.name] = dim.values or { short(dim.low or dim.mean), dim.high and short(dim.high) } }
+  local function check_case(case)
+    local lists = case.keys or { [case.name] = case.values or { short(case.low or case.mean), case.high and short(case.high) } }
     for _, key in ipairs(schema.sorted_keys(lists)) do
       for _, text in ipairs(lists[key]) do
-        if not check(dim, key, text) then break end
+        if not check(case, key, text) then break end
       end
     end
+  end
+  for _, dim in ipairs(dims) do
+    for _, case in ipairs(dim.cases) do check_case(case) end
   end
   for _, key in ipairs(schema.sorted_keys(node_of.plain(made.root).pins)) do
     check({ name = key }, key, node_of.plain(made.root).pins[key])
@@ -165,10 +185,11 @@ local function random_points(session, made, dims, search)
     for redraw = 0, kMaxRedraws do
       local point = {}
       for _, dim in ipairs(dims) do
-        if holds(dim.when, point) then
+        local case = case_at(dim, point)
+        if case then
           local at = (trial - 1) * (kMaxRedraws + 1) + redraw
           local u, v = native.uniform(search.seed, dim.name, 2 * at), native.uniform(search.seed, dim.name, 2 * at + 1)
-          for key, text in pairs(draw[dim.kind](dim, u, v)) do point[key] = text end
+          for key, text in pairs(draw[case.kind](case, u, v)) do point[key] = text end
         end
       end
       if not is_skipped(session, made, point) and add(list, seen, point) then
@@ -190,8 +211,9 @@ local function grid_points(session, made, dims, search)
       if not is_skipped(session, made, point) then add(list, seen, point) end
       return
     end
-    if not holds(dim.when, point) then return descend(i + 1, point) end
-    for _, value in ipairs(dim.grid) do
+    local case = case_at(dim, point)
+    if not case then return descend(i + 1, point) end
+    for _, value in ipairs(case.grid) do
       local longer = {}
       for key, text in pairs(point) do longer[key] = text end
       for key, text in pairs(value) do longer[key] = text end
@@ -203,7 +225,9 @@ local function grid_points(session, made, dims, search)
       session:problem(site_of.problem(site, "value", ("t.search.grid: %s is not in the space"):format(key)))
     end
   end
-  for _, dim in ipairs(dims) do dim.grid = grid_values(session, dim, search.points[dim.name], site) end
+  for _, dim in ipairs(dims) do
+    for _, case in ipairs(dim.cases) do case.grid = grid_values(session, case, search.points[dim.name], site) end
+  end
   descend(1, {})
   return list
 end
@@ -212,8 +236,10 @@ end
 function M.make(session, made)
   local dims = dimensions(session, made)
   if #dims == 0 then
-    session:problem(site_of.problem(made.site, "key", "the space is empty: there are no trials",
-      's.space["optimizer.lr"] = t.space.log(1e-4, 1e-2)'))
+    local kEmpty = "the space is empty: there are no trials"
+    session:problem(session.of_recipe
+      and { message = kEmpty, hint = "give a key several values, as in  'optimizer.lr=log(1e-4,1e-2)'  or  model.width=512,768" }
+      or site_of.problem(made.site, "key", kEmpty, 's.space["optimizer.lr"] = t.space.log(1e-4, 1e-2)'))
     session:stop()
   end
   check_values(session, made, dims)

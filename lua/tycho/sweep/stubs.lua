@@ -27,12 +27,13 @@ function Sweep:skip(fn) end
 
 ---@class (exact) tycho.t.space
 ---@field choice fun(values: any[]): tycho.Space  One of the given values.
----@field range fun(low: number, high: number): tycho.Space  A number between two others, on a linear scale.
----@field log fun(low: number, high: number): tycho.Space  The same, on a logarithmic scale.
----@field int fun(low: integer, high: integer): tycho.Space  An integer, both ends included.
+---@field range fun(low: number, high: number, step?: number): tycho.Space  A number between two others, on a linear scale.
+---@field log fun(low: number, high: number, count?: integer): tycho.Space  The same, on a logarithmic scale.
+---@field int fun(low: integer, high: integer, step?: integer): tycho.Space  An integer, both ends included.
 ---@field normal fun(mean: number, std: number): tycho.Space  Normally distributed.
 ---@field zip fun(lists: table<string, any[]>): tycho.Space  Keys that change together.
 ---@field when fun(condition: table<string, any>, space: tycho.Space): tycho.Space  Only where other keys have these values.
+---@field cases fun(spaces: tycho.Space[]): tycho.Space  Several spaces of one key: the first whose condition holds.
 ---@class (exact) tycho.t.search
 ---@field grid fun(points?: table<string, integer>): tycho.Search  Every combination.
 ---@field random fun(given?: tycho.Search.Random|table): tycho.Search  Independently drawn points.

@@ -164,7 +164,7 @@ TEST_F(SweepTest, ASweepIsExtendedAndChangedOnItsWay) {
   EXPECT_EQ(unknown.output,
             "argument 3  stop.flat.evals=6: stop.flat is not set in this sweep\n"
             "     | stop.flat.evals=6\n"
-            "     | ^^^^^^^^^^^^^^^ add a complete one with  stop.flat=patience{evals=...}\n"
+            "     | ^^^^^^^^^^^^^^^ add a complete one with  'stop.flat=patience{evals=6}'\n"
             "1 problem; nothing was started. docs/sweeps.md has the keys of a sweep.\n");
 }
 
