@@ -7,6 +7,7 @@ local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local node = require "tycho.node"
 local operators = require "tycho.overrides.operators"
+local overrides = require "tycho.overrides"
 local other_names = require "tycho.hints.other_names"
 local pins = require "tycho.overrides.pins"
 local plain = require "tycho.plain"
@@ -199,17 +200,27 @@ local function meant_kind(kinds, name, key)
   return found or "KIND"
 end
 
+-- Whether a component of this kind needs no other key than this one.
+local function is_enough(kind, key)
+  if not kind or not schema.field(kind.fields, key) then return false end
+  for _, field in ipairs(kind.fields) do
+    if field.required and field.name ~= key then return false end
+  end
+  return true
+end
+
 -- How to add the name of an open table that a pin acts on.
-local function how_to_add(root, keys)
+local function how_to_add(root, keys, value)
   local at = root
   for i, key in ipairs(keys) do
     if type(at) ~= "table" or not at.proxy then return nil end
     local item = at.spec.item
     if item and item.type == "component" and at.values[key] == nil then
       local names = schema.sorted_keys(at.values)
-      return ("%sadd a complete one with  %s.%s=%s{%s=...}"):format(
-        #names > 0 and ("existing: %s; "):format(table.concat(names, ", ")) or "", at.path, key,
-        meant_kind(item.kinds, key, keys[i + 1]), keys[i + 1])
+      local kind = meant_kind(item.kinds, key, keys[i + 1])
+      local whole = ("%s.%s=%s{%s=%s}"):format(at.path, key, kind, keys[i + 1], is_enough(item.kinds[kind], keys[i + 1]) and value or "...")
+      return ("%sadd a complete one with  %s"):format(#names > 0 and ("existing: %s; "):format(table.concat(names, ", ")) or "",
+        whole:find "%.%.%." and whole or overrides.shell_word(whole))
     end
     at = at.values[key]
   end
@@ -232,7 +243,7 @@ local function check_pins(self)
     if at and at.kind then
       message = ("%s is %s here; its keys are %s"):format(at.path, at.kind, table.concat(at.keys, ", "))
     end
-    local hint = not at and how_to_add(self.root, place.keys) or other_names.names_a_kind(self.session.schema, place.path, pin.value)
+    local hint = not at and how_to_add(self.root, place.keys, pin.op == "=" and pin.value) or other_names.names_a_kind(self.session.schema, place.path, pin.value)
     self:problem(site_of.problem(pin.site, "key", message, hint))
   end)
 end

@@ -72,7 +72,7 @@ describe("pins", function()
   it("on a name that is not there say how to add it", function()
     local said = report(whole 'r.eval_data.a = t.data.text { path = "x" }', { "eval_data.b.len=3" })
     expect(said).to_contain "eval_data.b is not set in this recipe"
-    expect(said).to_contain "existing: a; add a complete one with  eval_data.b=text{len=...}"
+    expect(said).to_contain "existing: a; add a complete one with  'eval_data.b=text{len=3}'"
   end)
 
   it("check hidden writes all the same", function()

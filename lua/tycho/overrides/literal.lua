@@ -87,10 +87,14 @@ end
 
 local kThousands = { k = 1, K = 1, M = 2, B = 3, G = 3 }
 
--- "2k" as people mean it: 2000 or 2048.
-local function multiple_text(count, word)
-  local power = kThousands[word]
-  return ("%d or %d"):format(count * 1000 ^ power, count * 1024 ^ power)
+-- "2k" as people mean it: 2000 or 2048, as far as the key takes them.
+local function multiple_text(spec, count, word)
+  local power, out = kThousands[word], {}
+  for _, thousand in ipairs { 1000, 1024 } do
+    local number = count * thousand ^ power
+    if schema.check(spec, number) ~= nil then out[#out + 1] = ("%d"):format(number) end
+  end
+  return #out > 0 and "; write " .. table.concat(out, " or ") or ""
 end
 
 -- What was probably meant by a text that is not a number: 1_000, 1,000, 3–4e-4 with a typographic dash, "3e-4" in quotes,
@@ -104,7 +108,7 @@ local function number_hint(spec, text)
   local fits = tonumber(plain) and schema.check(spec, tonumber(plain)) ~= nil
   if fits and plain ~= text then return ("; write %s"):format(plain) end
   local count, word = plain:match "^(%d+)([kKMBG])$"
-  if count and spec.type == "integer" then return "; write " .. multiple_text(tonumber(count), word) end
+  if count and spec.type == "integer" then return multiple_text(spec, tonumber(count), word) end
   local computes = text:find("[%*/%^%(]") and not text:find("[,{}]") and not text:find("^%l+%(")
   return computes and "; write an expression as  key:=expression" or ""
 end

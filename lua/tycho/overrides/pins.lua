@@ -55,7 +55,7 @@ local function specs_at(root, override)
     local found, beside = below(specs, part.key)
     if #found == 0 then
       local near = suggest.paths(root, at, tostring(part.key), beside)
-      return nil, { message = "unknown key  " .. overrides.path(parts, i), col = part.col, len = part.len,
+      return nil, { message = "unknown key  " .. overrides.path(parts, i), path = overrides.path(parts, i), col = part.col, len = part.len,
         hint = other_names.argument_hint(root, override) or suggest.hint(root, near, "") or "`tycho config` lists every key" }
     end
     specs, parent = found, specs
@@ -181,7 +181,8 @@ local function unset(place, specs, parent, override)
 end
 
 local function value_problem(override, message, hint)
-  return { message = message, hint = hint, col = override.value_col, len = math.max(1, #override.value) }
+  return { message = message, hint = hint, col = override.value_col, len = math.max(1, #override.value),
+    path = overrides.path(override.parts), got = override.value }
 end
 
 -- Puts one override into its place. Nil and a problem when its value does not fit.
@@ -218,6 +219,15 @@ local function put(place, specs, parent, override)
   return true
 end
 
+-- Whether these parts lead through a name of an open table: what is there is known when the recipe has run.
+local function is_below_a_name(root, parts)
+  for count = 1, #parts - 2 do
+    local field = schema.index(root)[overrides.path(parts, count)]
+    if field and field.type == "map" then return true end
+  end
+  return false
+end
+
 -- The place of an override's parts for carets: of an argument, or of a line in a file of overrides.
 local function site_for(one, override)
   local key, last = override.parts[1], override.parts[#override.parts]
@@ -238,6 +248,7 @@ function M.parse(root, arguments, tell)
   for order, one in ipairs(arguments) do
     local override, problem = one.override, nil
     if not override then override, problem = overrides.parse(one.text) end
+    if problem then problem.hint = other_names.group_hint(root, one.text) or problem.hint end
     if override then
       override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
       local specs, parent = specs_at(root, override)
@@ -245,6 +256,7 @@ function M.parse(root, arguments, tell)
       problem = not specs and parent or removed and { message = ("%s removes %s"):format(said_at(removed.absolute.site),
         removed.path), col = override.parts[1].col, len = #removed.path, hint = "remove one of the two" } or nil
       if specs and not removed then
+        if override.op == "+" and is_below_a_name(root, override.parts) then override.op = "=" end
         override.site, override.order = override.site or site_for(one, override), order
         local place = place_of(tree, override.parts)
         local earlier = place.absolute
