@@ -24,9 +24,9 @@ constexpr LuaLimits kNoLimits = {
 constexpr bool kTrace = true;
 
 constexpr const char* kRepl = "tycho.repl";
-constexpr size_t kMaxBrief = 60;          // bytes of another rank's value that are shown
-constexpr size_t kMaxDiffering = 3;       // ranks whose values are
-constexpr size_t kMaxPrinted = 64 << 10;  // bytes that another rank prints
+constexpr size_t kMaxBrief = 60;         // bytes of another rank's value that are shown
+constexpr size_t kMaxDiffering = 3;      // ranks whose values are
+constexpr size_t kMaxPrinted = 4 << 20;  // bytes that another rank prints
 
 /// "@1 mem.allocated": the rank, and what it alone evaluates.
 struct AddressedEntry {
@@ -81,7 +81,22 @@ Prompt::Prompt(const ReplOptions& options, PromptSeat seat)
 // What other ranks print is kept for who asks for it: @1 print(x).
 void Prompt::write(std::string_view text) {
   if (reads()) return seat_.sink(text);
-  printed_.append(text.substr(0, kMaxPrinted - std::min(kMaxPrinted, printed_.size())));
+  const std::string_view kept = text.substr(0, kMaxPrinted - std::min(kMaxPrinted, printed_.size()));
+  printed_.append(kept);
+  num_dropped_ += text.size() - kept.size();
+}
+
+std::string Prompt::take_printed() {
+  if (num_dropped_ > 0) {
+    const size_t end = printed_.find_last_of('\n') + 1;  // 0: one line of this length
+    size_t at = end > 0 ? end : printed_.size() - 1;
+    while (end == 0 && at > 0 && (static_cast<unsigned char>(printed_[at]) & 0xC0u) == 0x80u) --at;
+    const size_t num_left_out = num_dropped_ + printed_.size() - at;
+    printed_.resize(at);
+    printed_ += fmt::format("{}... {} more bytes are not shown\n", end > 0 ? "" : "\n", num_left_out);
+  }
+  num_dropped_ = 0;
+  return std::exchange(printed_, "");
 }
 
 Prompt::Start Prompt::start() {
@@ -162,11 +177,11 @@ EntryEnd Prompt::evaluate_addressed(const std::string& text) {
     return failed(fmt::format("@ needs a rank from 0 to {} and an entry:  @0 mem\n", size - 1),
                   ExitCode::kUsage);
   if (ranks == nullptr) return evaluate(entry.text);
-  printed_.clear();
+  take_printed();
   interrupts_.stop() = 0;
   ranks->begin(entry.rank, interrupts_.stop());
   EntryEnd mine = entry.rank.value_or(rank) == rank ? evaluate(entry.text) : pass_over(text, entry.text);
-  if (entry.rank) mine.output = printed_;
+  if (entry.rank) mine.output = take_printed();
   const std::vector<EntryEnd> ends = ranks->end(mine);
   mine.is_echo = ends[static_cast<size_t>(rank)].is_echo;
   if (rank != 0) return mine;

@@ -80,11 +80,14 @@ class Prompt {
   EntryEnd of_one_rank(const std::vector<EntryEnd>& ends, int rank);
   EntryEnd compare(EntryEnd mine, const std::vector<EntryEnd>& ends);
   EntryEnd failed(const std::string& text, ExitCode code);
+  /// What this rank has printed since the last call, with a mark where it was more than is kept.
+  std::string take_printed();
 
   const ReplOptions& options_;
   PromptSeat seat_;
   bool lost_ranks_ = false;
-  std::string printed_;  // by this rank, when it does not read
+  std::string printed_;     // by this rank, when it does not read
+  size_t num_dropped_ = 0;  // bytes that it printed beyond those
   InterruptRepl interrupts_;
   // Of every run whose session may call them; those of sessions that are gone go with the next build.
   std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;

@@ -100,7 +100,8 @@ void find_meeting_point(LocalRanks& ranks) {
 
 /// What is wrong with the command is said once, here, and not by every rank. False when only help was asked
 /// for. `is_prompt`: it opens one, or may.
-bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool& is_prompt) {
+bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64_t num_ranks,
+                   bool& is_prompt) {
   is_prompt = verb.run == run_repl;
   bool help = false;
   const Arguments command = parse_arguments(verb, argv, help);
@@ -119,7 +120,12 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, bool&
          "starting ranks");
   if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
-  resolve_recipe(recipe_request(is_bench ? without_subverb(command) : command));
+  RecipeRequest request = recipe_request(is_bench ? without_subverb(command) : command);
+  resolve_recipe(request);
+  request.num_ranks = num_ranks;
+  request.quiet = true;
+  RecipeVerdict verdict = try_recipe(request);
+  if (!verdict.recipe) throw RecipeError(verdict.report, std::move(verdict.problems), ExitCode::kTopology);
   return true;
 }
 
@@ -135,7 +141,9 @@ int run_launch(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[tycho launch] --node wanted a number from 0 to {} (--nodes {}), given {}",
          ranks.num_nodes - 1, ranks.num_nodes, ranks.node);
   ranks.grace = std::chrono::duration<double>(arguments.number("grace", 0, 1e6));
-  if (!check_command(verb, {arguments.words.begin() + 1, arguments.words.end()}, ranks.is_prompt)) return 0;
+  if (!check_command(verb, {arguments.words.begin() + 1, arguments.words.end()},
+                     int64_t{ranks.num_ranks} * ranks.num_nodes, ranks.is_prompt))
+    return 0;
   if (ranks.num_nodes > 1)
     find_meeting_point(ranks);
   else

@@ -20,6 +20,12 @@ wait_for test -S run/control.sock
 [[ $(stat -c %a run/control.sock) == 600 ]] || fail "the socket is open to others"
 expect "set_lr(0.001) after step" "$("$tycho" ctl run set lr=1e-3)"
 expect "0.001" "$("$tycho" attach run -e 'opt.lr')"
+# What the boundary refuses is an error of the line, beside what took effect.
+status=0
+"$tycho" attach run --control -e 'cmd.set_lr(1e-3) cmd.disable "nope"' >line.log || status=$?
+[[ $status == 10 ]] || fail "a command that has no effect ended attach with $status"
+expect "set_lr(0.001) after step" "$(cat line.log)"
+expect 'disable("nope") has no effect: [callback' "$(cat line.log)"
 expect "tycho attach RUN --control" "$("$tycho" attach run -e 'cmd.stop()' || true)"
 expect "ctl:1: undeclared name  losss" "$("$tycho" attach run -e 'losss' || true)"
 expect "undeclared name  modle; did you mean  model?" "$("$tycho" attach run -e 'modle.params' || true)"

@@ -40,12 +40,14 @@ class NetworkTest : public RanksTest {
            "link set lo up";
   }
   /// A shell line that starts the three ranks, as torchrun's variables say; they make their token themselves.
-  static std::string start(const std::string& arguments, const std::string& variables = "") {
+  static std::string start(const std::string& arguments, const std::string& variables = "",
+                           const std::string& of_rank_1 = "") {
     const auto rank = [&](const std::string& number, const std::string& name, const std::string& local) {
       return in_background("ip netns exec " + machine(name) + " env RANK=" + number +
                                " WORLD_SIZE=3 LOCAL_RANK=" + (name == "a" ? number : "0") +
                                " LOCAL_WORLD_SIZE=" + local + " MASTER_ADDR=10.231.0.1 MASTER_PORT=20111 " +
-                               variables + " " TYCHO_PROGRAM " run x.lua " + arguments,
+                               variables + " " + (number == "1" ? of_rank_1 : "") +
+                               " " TYCHO_PROGRAM " run x.lua " + arguments,
                            "rank_" + number);
     };
     return "true; " + rank("0", "a", "2") + rank("1", "a", "2") + rank("2", "b", "1");
@@ -94,6 +96,16 @@ TEST_F(NetworkTest, AnInterfaceThatDoesNotExistIsNamed) {
   EXPECT_CONTAINS(outcome.output, "code 11\n");
   EXPECT_CONTAINS(text("rank_0.log"),
                   "TYCHO_INTERFACE wanted the name of a network interface of this machine");
+}
+
+TEST_F(NetworkTest, ARankThatAnotherCannotReachIsNamedSoon) {
+  write(recipe("r.global_batch = \"6sp\"\n"));
+  ASSERT_EQ(here("ip -n " + machine("b") + " link set fast0 down").code, 0);
+  const Outcome outcome = here(start("run_dir=run", "", "TYCHO_INTERFACE=fast0") + kCodes);
+  EXPECT_CONTAINS(outcome.output, "codes 11 11 11") << logs();
+  EXPECT_CONTAINS(text("rank_2.log"), "[ranks] rank 2 waits for rank 1 at 10.232.0.1:");
+  EXPECT_CONTAINS(text("rank_2.log"), "Network is unreachable; gives up in ");
+  EXPECT_CONTAINS(text("rank_2.log"), "Network is unreachable; set TYCHO_INTERFACE to the network interface");
 }
 
 TEST_F(NetworkTest, ACutLinkIsNoticedOnBothSidesAndTheSameCommandResumes) {

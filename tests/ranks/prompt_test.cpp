@@ -40,6 +40,28 @@ TEST_F(PromptRanksTest, ValuesThatDifferAreMarkedAndOneRankCanBeAsked) {
   EXPECT_CONTAINS(script("@ 1\n").output, "@ needs a rank from 0 to 1");
 }
 
+TEST_F(PromptRanksTest, WhatAnotherRankPrintsComesWholeOrIsCutWithAMark) {
+  const std::string lines = "@1 for i = 1, 40000 do print(i) end\n@1 for i = 1, 1000000 do print(i) end\n";
+  const Outcome got = script(lines + "1 + 1\n");
+  EXPECT_EQ(got.code, 0) << got.output.substr(0, 2000);
+  const size_t second = got.output.find("\n1\n");
+  ASSERT_NE(second, std::string::npos);
+  std::string whole;
+  for (int i = 1; i <= 40000; ++i) whole += std::to_string(i) + "\n";
+  EXPECT_EQ(got.output.substr(0, second + 1), whole);
+  const size_t mark = got.output.find("... ", second);
+  ASSERT_NE(mark, std::string::npos);
+  // The last line before the mark is the number that follows those before it, whole.
+  const std::string shown = got.output.substr(second + 1, mark - second - 1);
+  const auto count = std::count(shown.begin(), shown.end(), '\n');
+  EXPECT_TRUE(shown.ends_with("\n" + std::to_string(count) + "\n"));
+  int64_t all_bytes = 0;
+  for (int i = 1; i <= 1000000; ++i) all_bytes += static_cast<int64_t>(std::to_string(i).size()) + 1;
+  EXPECT_TRUE(got.output.ends_with(
+      fmt::format("... {} more bytes are not shown\n2\n", all_bytes - static_cast<int64_t>(shown.size()))))
+      << got.output.substr(mark);
+}
+
 TEST_F(PromptRanksTest, WhatFailsOnOneRankEndsOnAllAndIsNamed) {
   const std::string beside = "@0 y = 1\n@1 y = 2\n";
   Outcome got = script(beside + "if y == 2 then error('only here') end\nprint 'not reached'\n");

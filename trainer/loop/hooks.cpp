@@ -1,6 +1,7 @@
 // Callbacks, dynamic schedules and operators, called from the training loop.
 #include "trainer/loop/hooks.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -57,19 +58,39 @@ std::vector<Command> Hooks::serve_operators(const EventInfo& info, int wait_ms) 
     serving_ = true;
     try {
       std::string text = source_->evaluate(line.code, line.may_command, info, port);
-      for (Command& command : commands) {
-        command.by = line.by;
-        text += fmt::format("{}{} after step {}", text.empty() ? "" : "\n", command_text(command),
-                            info.metrics.step);
-        all.push_back(std::move(command));
-      }
-      channel_->answer(line, true, text);
+      for (Command& command : commands) command.by = line.by;
+      all.insert(all.end(), commands.begin(), commands.end());
+      if (commands.empty())
+        channel_->answer(line, true, text);
+      else
+        open_lines_.push_back({line, std::move(text), std::move(commands)});
     } catch (const Error& error) {
       channel_->answer(line, false, error.what());
     }
     serving_ = false;
   }
   return all;
+}
+
+void Hooks::outcome(const Command& command, const std::string& refused, int64_t step) {
+  const Json wanted = command_json(command);
+  for (OpenLine& open : open_lines_) {
+    const auto found = std::find_if(open.commands.begin(), open.commands.end(),
+                                    [&](const Command& one) { return command_json(one) == wanted; });
+    if (found == open.commands.end()) continue;
+    const std::string said = refused.empty()
+                                 ? fmt::format("{} after step {}", command_text(command), step)
+                                 : fmt::format("{} has no effect: {}", command_text(command), refused);
+    open.text += (open.text.empty() ? "" : "\n") + said;
+    open.is_refused |= !refused.empty();
+    open.commands.erase(found);
+    return;
+  }
+}
+
+void Hooks::answer_operators() {
+  for (const OpenLine& open : std::exchange(open_lines_, {}))
+    channel_->answer(open.line, !open.is_refused && open.commands.empty(), open.text);
 }
 
 void Hooks::require_all_ranks(const std::string& what) {

@@ -36,6 +36,11 @@ class Hooks {
   /// Collective. What to do now. Operators are answered here, who see what `info` has; waits for them no
   /// longer than `wait_ms`. `signal`: the one that this rank got, or 0.
   Agreement boundary(const EventInfo& info, int wait_ms, int signal);
+  /// The outcome of a command that boundary() returned after this step: `refused` says why it has no effect,
+  /// or is "".
+  void outcome(const Command& command, const std::string& refused, int64_t step);
+  /// Tells operators what their commands of the last boundary did. After every outcome.
+  void answer_operators();
   /// Called by code that needs all ranks. Inside a callback of all ranks: agrees with them that they make the
   /// same call, `what`. Throws Error (kUsage) in code that runs on this rank alone: other callbacks, and
   /// lines of operators.
@@ -64,6 +69,14 @@ class Hooks {
   void report_costs(double run_s) const { runner_.report_costs(run_s); }
 
  private:
+  /// A line of an operator whose commands are on their way.
+  struct OpenLine {
+    OperatorLine line;
+    std::string text;  // what is said of it so far
+    std::vector<Command> commands;
+    bool is_refused = false;
+  };
+
   std::vector<Command> serve_operators(const EventInfo& info, int wait_ms);
   const TrainConfig& config_;
   const RunInfo& run_;
@@ -73,6 +86,7 @@ class Hooks {
   std::unique_ptr<Dist> dist_;
   CallbackRunner runner_;
   std::vector<Command> queued_;
+  std::vector<OpenLine> open_lines_;
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
   bool serving_ = false;                // a line of an operator is running

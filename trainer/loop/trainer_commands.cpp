@@ -33,9 +33,12 @@ void Trainer::boundary(int wait_ms) {
   for (const Command& command : agreed.commands) {
     try {
       apply(command);
+      hooks_.outcome(command, "", state_.step);
       context_.reporter.event("command", fmt::format("{} by {}", command_text(command), command.by),
                               {{"step", state_.step}, {"command", command_json(command)}});
     } catch (const Error& error) {
+      hooks_.outcome(command, error.what(), state_.step);
+      if (error.code() != ExitCode::kRecipe) hooks_.answer_operators();
       if (error.code() != ExitCode::kRecipe) throw;
       context_.reporter.event(
           "warning",
@@ -43,6 +46,7 @@ void Trainer::boundary(int wait_ms) {
           {{"step", state_.step}, {"command", command_json(command)}});
     }
   }
+  hooks_.answer_operators();
   failed_together_ = !agreed.failure.empty();
   if (failed_together_)
     fail(ExitCode::kRecipe, "[callback] {}; on_error = \"warn\" or \"disable\" lets training continue",

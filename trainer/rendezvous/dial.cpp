@@ -22,7 +22,10 @@ constexpr auto kSlice = std::chrono::milliseconds(50);  // between two questions
 /// What went wrong on the way; caught in dial().
 struct Broken {
   std::string why;
+  bool has_no_route = false;
 };
+
+bool is_no_route(int error) { return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN; }
 
 class Call {
  public:
@@ -36,12 +39,12 @@ class Call {
     setsockopt(socket_.fd(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     begin();
     if (connect(socket_.fd(), endpoint.address(), endpoint.size) == 0) return;
-    if (errno != EINPROGRESS) throw Broken{std::strerror(errno)};
+    if (errno != EINPROGRESS) throw Broken{std::strerror(errno), is_no_route(errno)};
     wait(POLLOUT, "it does not answer");
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) throw Broken{std::strerror(error)};
+    if (error != 0) throw Broken{std::strerror(error), is_no_route(error)};
     // A port of this machine at which nobody listens may connect to itself.
     const Endpoint here = local_end(socket_.fd()), there = remote_end(socket_.fd());
     if (here.port() == there.port() && here.host() == there.host()) throw Broken{"nobody listens there"};
@@ -104,7 +107,9 @@ class Call {
 DialResult dial(const Endpoint& endpoint, const std::string& token, const RankClaim& claim,
                 std::chrono::milliseconds limit, const std::function<bool()>& gives_up) {
   using How = DialResult::How;
-  const auto again = [](std::string why) { return DialResult{How::kTryAgain, {}, std::move(why)}; };
+  const auto again = [](std::string why, bool has_no_route = false) {
+    return DialResult{How::kTryAgain, {}, std::move(why), has_no_route};
+  };
   HandshakeClient client(token, claim);
   Call call(limit, gives_up);
   try {
@@ -113,12 +118,12 @@ DialResult dial(const Endpoint& endpoint, const std::string& token, const RankCl
     call.send_all(client.hello());
     call.send_all(client.claim(call.receive()));
     const HandshakeVerdict verdict = client.verdict(call.receive());
-    if (verdict.answer == Answer::kRefused) return {How::kRefused, {}, verdict.why};
+    if (verdict.answer == Answer::kRefused) return {How::kRefused, {}, verdict.why, false};
     if (verdict.answer == Answer::kLater) return again(verdict.why);
     call.send_all(HandshakeClient::confirm());
-    return {How::kOpen, call.take(), ""};
+    return {How::kOpen, call.take(), "", false};
   } catch (const Broken& broken) {
-    return again(broken.why);
+    return again(broken.why, broken.has_no_route);
   } catch (const Error& error) {  // what came is nothing that a rank sends
     return again(error.what());
   }

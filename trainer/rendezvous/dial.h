@@ -12,8 +12,9 @@ namespace tycho {
 
 struct DialResult {
   enum class How { kOpen, kTryAgain, kRefused } how = How::kTryAgain;
-  Socket socket;    // when it is open: non-blocking, without Nagle's delay
-  std::string why;  // else, for people
+  Socket socket;              // when it is open: non-blocking, without Nagle's delay
+  std::string why;            // else, for people
+  bool has_no_route = false;  // to the endpoint, from this machine
 };
 
 /// One attempt. `limit` holds for connecting, and again for the handshake; `gives_up` is asked several times

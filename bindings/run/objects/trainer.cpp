@@ -15,6 +15,7 @@ struct Steps {
   int64_t step = 0;  // where the run stands now
   bool unicode = true;
   std::optional<LrPin> lr_pin;
+  std::string reason;  // why fewer steps were run than asked for; "" when all were
 };
 
 SessionRef& ref(Call& call) { return call.self<SessionRef>(); }
@@ -41,19 +42,36 @@ int frac(Call& call) {
   return call.push(total == 0 ? 0.0 : static_cast<double>(session(call).state().train.step) / total);
 }
 
-int push_steps(Call& call, std::vector<StepMetrics> list) {
-  const SessionState now = session(call).state();
-  const int64_t total = session(call).facts().run.total_steps;
-  return call.push_own(steps_class(), std::make_shared<Steps>(Steps{std::move(list), total, now.train.step,
-                                                                    ref(call).unicode, now.lr_pin}));
+/// Why a run takes no further step.
+std::string end_reason(const RunInfo& run, const SessionState& now) {
+  if (!now.stop_reason.empty()) return now.stop_reason;
+  if (now.train.step >= run.total_steps)
+    return fmt::format("the run has ended: max_duration is {} steps; build it again with a longer one",
+                       run.total_steps);
+  if (run.until_step && now.train.step >= *run.until_step)
+    return fmt::format("the run ends after step {} (--until)", *run.until_step);
+  return "the run was interrupted";
 }
 
-int step(Call& call) { return push_steps(call, session(call).step(call.integer(1, 1))); }
+/// `wanted`: how many steps were asked for; 0 for an unknown number.
+int push_steps(Call& call, std::vector<StepMetrics> list, int64_t wanted) {
+  const SessionState now = session(call).state();
+  const RunInfo& run = session(call).facts().run;
+  const bool is_short = static_cast<int64_t>(list.size()) < wanted;
+  return call.push_own(steps_class(), std::make_shared<Steps>(Steps{
+                                          std::move(list), run.total_steps, now.train.step, ref(call).unicode,
+                                          now.lr_pin, is_short ? end_reason(run, now) : ""}));
+}
+
+int step(Call& call) {
+  const int64_t wanted = call.integer(1, 1);
+  return push_steps(call, session(call).step(wanted), wanted);
+}
 
 int run(Call& call) {
   session(call).run_for(call.duration(1));
   const auto last = session(call).state().last;
-  return push_steps(call, last ? std::vector<StepMetrics>{*last} : std::vector<StepMetrics>{});
+  return push_steps(call, last ? std::vector<StepMetrics>{*last} : std::vector<StepMetrics>{}, 0);
 }
 
 int evaluate(Call& call) {
@@ -114,7 +132,8 @@ std::string pin_text(const Steps& all) {
 int steps_text(Call& call) {
   const Steps& all = steps(call);
   if (all.list.empty())
-    return call.push(fmt::format("  {}/{} ba  no step was run", all.step, all.total_steps));
+    return call.push(fmt::format("  {}/{} ba  no step was run{}{}", all.step, all.total_steps,
+                                 all.reason.empty() ? "" : ": ", all.reason));
   const StepMetrics& first = all.list.front();
   const StepMetrics& last = all.list.back();
   const char* arrow = all.unicode ? "→" : "->";
@@ -127,6 +146,8 @@ int steps_text(Call& call) {
                   loss, short_text(last.lr), pin_text(all), short_text(last.grad_norm),
                   short_text(seconds / static_cast<double>(all.list.size())), human_count(last.tokens_per_s));
   if (last.mfu) text += fmt::format("  {} mfu", percent_text(*last.mfu));
+  if (!all.reason.empty())
+    text += fmt::format("\n  {} of the steps were run: {}", all.list.size(), all.reason);
   if (all.list.size() < 3) return call.push(text);
   std::vector<double> curve;
   for (const StepMetrics& one : all.list) curve.push_back(one.loss);
@@ -208,7 +229,10 @@ const Class& steps_class() {
       .doc = "What trainer:step did; numbers are those of its last step.",
       .fields = {{"n", "integer", "Steps done.",
                   [](Call& c) { return c.push(static_cast<int64_t>(steps(c).list.size())); }},
-                 {"step", "integer", "The run's current step.", of_last<&StepMetrics::step>},
+                 {"step", "integer", "The run's step after them.",
+                  [](Call& c) { return c.push(steps(c).step); }},
+                 {"reason", "string?", "Why fewer steps were run than asked for; nil when all were.",
+                  [](Call& c) { return steps(c).reason.empty() ? c.push_nil() : c.push(steps(c).reason); }},
                  {"loss", "number", "Mean over the tokens of the step.", of_last<&StepMetrics::loss>},
                  {"lr", "number", "Learning rate.", of_last<&StepMetrics::lr>},
                  {"grad_norm", "number", "Before clipping.", of_last<&StepMetrics::grad_norm>},

@@ -71,7 +71,9 @@ TEST_F(ObjectsTest, TrainsAndTellsWhatHappened) {
   EXPECT_EQ(run("local e = trainer:eval 'code' return e.loss .. ' ' .. e.tokens .. ' ' .. tostring(e.code)"),
             "5 32 nil");
   EXPECT_EQ(run("return trainer:step(99).n"), "4");
-  EXPECT_EQ(run("return trainer:step()"), "  10/10 ba  no step was run");
+  EXPECT_EQ(run("return trainer:step()"),
+            "  10/10 ba  no step was run: the run has ended: max_duration is 10 steps; build it again with a "
+            "longer one");
 }
 
 TEST_F(ObjectsTest, ReadsParametersInOrder) {

@@ -33,6 +33,22 @@ TEST_F(LaunchTest, RunsOneRecipeOnSeveralRanks) {
   EXPECT_CONTAINS(launch("--ranks=1 run x.lua").output, "\nrank 0 of 1\n");
 }
 
+TEST_F(LaunchTest, ARecipeThatDoesNotFitTheRanksIsReportedOnceBeforeTheyStart) {
+  write(whole("r.global_batch = \"4sp\"\n"));
+  const Outcome run = launch("-n 3 run x.lua");
+  EXPECT_EQ(run.code, 11) << run.output;
+  EXPECT_CONTAINS(run.output, "1 problem; nothing was started.");
+  EXPECT_CONTAINS(run.output, "| ");
+  EXPECT_CONTAINS(run.output, "^^");
+  EXPECT_EQ(run.output.find("rank 1"), std::string::npos) << run.output;
+  const Outcome mesh = launch("-n 2 run x.lua parallel.tp=4");
+  EXPECT_EQ(mesh.code, 11) << mesh.output;
+  EXPECT_CONTAINS(mesh.output, "argument ");
+  EXPECT_CONTAINS(mesh.output, "parallel.tp=4\n");
+  EXPECT_EQ(mesh.output.find("rank 1"), std::string::npos) << mesh.output;
+  EXPECT_EQ(launch("-n 4 run x.lua").code, 0);
+}
+
 TEST_F(LaunchTest, SeveralMachinesNumberTheirRanksOneAfterTheOther) {
   const std::string where =
       "RANK=1 WORLD_SIZE=3 MASTER_ADDR=node-a MASTER_PORT=29500 TYCHO_TOKEN=0123456789abcdef";

@@ -21,6 +21,7 @@ struct MeetOptions {
   /// others.
   std::optional<double> join_s;
   double connect_s = 1800;  // for the slowest rank to come to Peers::connect
+  double no_route_s = 20;   // for a route to a rank that has met the others: it is there by then, or never
   double silence_s = 30;    // without a sign of life: a rank is hung, or its machine gone
   double end_s = 30;  // for the main thread to leave a broken world before its process is ended; 0: no limit
   double save_s = std::chrono::duration<double>(kTimeToSave).count();  // more, for one that saves meanwhile

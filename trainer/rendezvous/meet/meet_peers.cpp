@@ -40,6 +40,8 @@ constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000
 constexpr auto kLastWrite = milliseconds(2000);
 constexpr auto kToldLate = milliseconds(10'000);  // rank 0 says who is missing; later than that it is gone
 constexpr double kStart_s = 600, kStartOfLaunch_s = 60;
+constexpr const char* kNoRouteAdvice =
+    "; set TYCHO_INTERFACE to the network interface by which all machines reach each other";
 constexpr const char* kJoin = "join";
 constexpr const char* kData = "data ";
 
@@ -351,13 +353,23 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
   const Endpoint endpoint = rank == 0 ? rank_0_ : numeric_endpoint(member.address, member.port);
   const auto gives_up = [this] { return is_broken(); };
   milliseconds pause = kFirstPause;
+  auto next_line = Clock::now() + kFirstLine;
+  const auto no_route_deadline = std::min(deadline, Clock::now() + seconds(options_.no_route_s));
   while (true) {
     DialResult result = dial(endpoint, token_, claim, kDial, gives_up);
     if (result.socket.is_open()) return std::move(result.socket);
     if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
-    if (is_broken() || Clock::now() >= deadline)
-      throw why_broken(
-          fmt::format("rank {} cannot connect to {}: {}", place_.rank, endpoint.text(), result.why), {rank});
+    const auto now = Clock::now();
+    const auto until = result.has_no_route ? no_route_deadline : deadline;
+    if (is_broken() || now >= until)
+      throw why_broken(fmt::format("rank {} cannot connect to {}: {}{}", place_.rank, endpoint.text(),
+                                   result.why, result.has_no_route ? kNoRouteAdvice : ""),
+                       {rank});
+    if (now >= next_line) {
+      say(fmt::format("[ranks] rank {} waits for rank {} at {}: {}; gives up in {:.0f} s", place_.rank, rank,
+                      endpoint.text(), result.why, std::chrono::duration<double>(until - now).count()));
+      next_line = now + kNextLine;
+    }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLongestPause);
   }
