@@ -5,6 +5,7 @@
 
 #include "bindings/import/import.h"
 #include "host/signals.h"
+#include "host/test/fake_run.h"
 #include "host/test/try_recipes.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
@@ -29,19 +30,30 @@ struct FoundFiles {
 
 bool is_spec(const std::string& file) { return file.ends_with("_spec.lua"); }
 
-/// Specs and recipes below a folder. What lies beside a spec belongs to it, and is none.
+/// The modules of plain Lua that a spec requires, which lie beside it.
+void add_modules(const std::string& spec, std::set<fs::path>& modules) {
+  const std::string text = read_file(spec);
+  for (size_t at = text.find("require"); at != std::string::npos; at = text.find("require", at + 1)) {
+    const size_t begin = text.find_first_of("\"'", at);
+    if (begin == std::string::npos) return;
+    const size_t end = text.find(text[begin], begin + 1);
+    if (end == std::string::npos) return;
+    modules.insert(fs::path(spec).parent_path() / (text.substr(begin + 1, end - begin - 1) + ".lua"));
+  }
+}
+
+/// Specs and recipes below a folder.
 void look_into(const std::string& folder, FoundFiles& found) {
   std::vector<std::string> sources;
-  std::set<fs::path> of_specs;
+  std::set<fs::path> modules;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string file = entry.path().string();
     if (!entry.is_regular_file() || !file.ends_with(".lua")) continue;
-    if (is_spec(file)) of_specs.insert(entry.path().parent_path());
+    if (is_spec(file)) add_modules(file, modules);
     (is_spec(file) ? found.specs : sources).push_back(file);
   }
   for (const std::string& file : sources)
-    if (!of_specs.contains(fs::path(file).parent_path()) && makes_recipe(read_file(file)))
-      found.recipes.push_back(file);
+    if (!modules.contains(fs::path(file)) && makes_recipe(read_file(file))) found.recipes.push_back(file);
 }
 
 FoundFiles find_files(const std::vector<std::string>& words) {
@@ -97,21 +109,21 @@ int run_test(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[tycho test] no recipe and no *_spec.lua found");
   const bool trace = arguments.has("trace"), json = arguments.has("json");
   const InterruptLua interruptible;
-  SpecCounts counts;
-  if (!found.specs.empty()) counts = run_specs(found.specs, trace);
+  SpecResult specs;
+  if (!found.specs.empty()) specs = run_specs(found.specs, trace, open_fake_runs);
   std::vector<TriedRecipe> tried = try_recipes(found.recipes, /*named=*/false, trace);
   for (TriedRecipe& one : try_recipes(found.named, /*named=*/true, trace)) tried.push_back(std::move(one));
   if (json) {
-    Json shown = {{"passed", counts.passed}, {"failed", counts.failed}};
+    Json shown = {{"passed", specs.passed}, {"failed", specs.failed}, {"failures", specs.failures}};
     if (!tried.empty()) shown["recipes"] = recipes_json(tried);
     fmt::print("{}\n", shown.dump());
   } else {
-    if (!found.specs.empty()) fmt::print("{} passed, {} failed\n", counts.passed, counts.failed);
+    if (!found.specs.empty()) fmt::print("{} passed, {} failed\n", specs.passed, specs.failed);
     if (!tried.empty()) print_recipes(tried);
   }
   const bool wrong =
       std::any_of(tried.begin(), tried.end(), [](const auto& one) { return one.state == "FAILED"; });
-  return static_cast<int>(counts.failed == 0 && !wrong ? ExitCode::kOk : ExitCode::kFailure);
+  return static_cast<int>(specs.failed == 0 && !wrong ? ExitCode::kOk : ExitCode::kFailure);
 }
 
 }  // namespace tycho

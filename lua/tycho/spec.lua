@@ -1,87 +1,157 @@
--- A small test runner: describe, it, expect. `tycho test FILE...` runs spec files with it.
+-- Specs: describe, it, expect, and what recipes and their callbacks are tried with. `tycho test FILE...` runs them.
+local matchers = require "tycho.spec.matchers"
+local native = require "tycho.native"
+local recipe_of = require "tycho.recipe"
+local session_of = require "tycho.session"
+
 local M = {}
 
-local function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then return false end
+-- A recipe's file, or its text where the word has lines: what session.load and a fake run read.
+local function request_of(word, arguments)
+  if type(word) ~= "string" then
+    error("expected the file or the text of a recipe, got " .. type(word) .. ': recipe("recipes/x.lua", "seed=3")', 3)
   end
-  for key in pairs(b) do
-    if a[key] == nil then return false end
+  for _, one in ipairs(arguments) do
+    if type(one) ~= "string" then error("expected arguments as the command line has them, got " .. type(one), 3) end
   end
-  return true
+  local is_text = word:find("\n", 1, true) ~= nil
+  return { file = is_text and "spec.lua" or word, text = is_text and word or nil, arguments = arguments }
 end
 
-local function show(x)
-  if type(x) == "string" then return "\n" .. x .. "\n" end
-  if type(x) ~= "table" then return tostring(x) end
+-- recipe("recipes/x.lua", "seed=3"): every key, as `tycho run` would have them. Raises the report of what is wrong.
+local function resolved_recipe(word, ...)
+  local request, numbered = request_of(word, { ... }), {}
+  for i, text in ipairs(request.arguments) do numbered[i] = { argument = i, text = text } end
+  local loaded = session_of.load { file = request.file, files = request.text and { [request.file] = request.text },
+    arguments = numbered, quiet = true }
+  if loaded.problems > 0 then error({ message = loaded.report }, 2) end
+  return loaded.tree
+end
+
+local FakeRun = {}
+FakeRun.__index = FakeRun
+
+-- Takes what happened in a step or an event: commands, all metrics so far, events.
+local function take(run, after)
+  for _, command in ipairs(after.commands) do table.insert(run.commands, command) end
+  run.metrics, run.events, run.steps = after.metrics, after.events, after.step
+  return run
+end
+
+function FakeRun:step(numbers) return take(self, self.host.step(self.number, numbers or {})) end
+function FakeRun:fire(event, numbers) return take(self, self.host.fire(self.number, event, numbers or {})) end
+function FakeRun:state(name) return self.host.state(self.number)[name] end
+
+-- fake_run("recipes/x.lua", "seed=3"): the callbacks of a recipe, in a run that trains nothing.
+local function fake_run(word, ...)
+  local host = require "tycho.fake_run.host"
+  local run = { host = host, number = host.open(request_of(word, { ... })), commands = {}, metrics = {}, events = {}, steps = 0 }
+  return setmetatable(run, FakeRun)
+end
+
+-- The t of a spec: recipes are built in the spec itself, and resolve(r) finishes them.
+local function builder(file)
+  local session, report = session_of.open { quiet = true }
+  session.file = file
+  local function resolve(r)
+    local made = recipe_of.behind(r)
+    if not made then error("resolve expects a recipe: local r = t.recipe \"x\" ... resolve(r)", 2) end
+    session.report.list = {}
+    local ok, result = pcall(session_of.finish, session, made)
+    if ok then return result.tree end
+    if session:problem_count() == 0 then error(result, 0) end
+    local texts = {}
+    for i, problem in ipairs(session.report.list) do texts[i] = problem.message .. (problem.hint and "; " .. problem.hint or "") end
+    error({ message = table.concat(texts, "\n") }, 2)
+  end
+  return session.t, resolve, report
+end
+
+local function own_require(t)
+  return function(name)
+    if name == "tycho" then return t end
+    return require(name)
+  end
+end
+
+-- Where modules of specs are: beside them, and in the folders of TYCHO_PATH.
+local function module_path(file)
+  local places = { (file:match("^(.*/)[^/]*$") or "./") }
+  for folder in (native.env "TYCHO_PATH" or ""):gmatch "[^:]+" do places[#places + 1] = folder .. "/" end
   local out = {}
-  for key, value in pairs(x) do out[#out + 1] = tostring(key) .. " = " .. tostring(show(value)) end
-  table.sort(out)
-  return "{ " .. table.concat(out, ", ") .. " }"
+  for _, place in ipairs(places) do out[#out + 1] = place .. "?.lua;" .. place .. "?/init.lua" end
+  return table.concat(out, ";")
 end
 
-local function check(holds, message, ...)
-  if not holds then error(message:format(...), 3) end
+-- The line of a spec file that is running, from the innermost frame on.
+local function line_in(file)
+  for level = 2, 250 do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.source == "@" .. file then return info.currentline end
+  end
 end
 
--- expect(x).to_equal(y), .to_contain(text), .to_be_nil(), .to_fail_with(text) for functions.
-function M.expect(got)
-  return {
-    to_equal = function(wanted) check(same(got, wanted), "wanted %s, got %s", show(wanted), show(got)) end,
-    to_contain = function(text)
-      check(type(got) == "string" and got:find(text, 1, true), "wanted text with %s, got %s", show(text), show(got))
-    end,
-    to_be_nil = function() check(got == nil, "wanted nil, got %s", show(got)) end,
-    to_fail_with = function(text)
-      local ok, message = pcall(got)
-      check(not ok, "wanted an error with %s, got none", show(text))
-      message = type(message) == "table" and message.message or tostring(message)
-      check(message:find(text, 1, true), "wanted an error with %s, got %s", show(text), show(message))
-    end,
-  }
+-- What is told of something that was raised: its text, and the frames of the spec below it.
+local function failure_of(raised, file)
+  if type(raised) == "table" and raised.message then return { message = raised.message, line = line_in(file) } end
+  local text = tostring(raised)
+  local line = text:match("^" .. file:gsub("%p", "%%%0") .. ":(%d+): ")
+  return { message = line and text:gsub("^.-:%d+: ", "", 1) or text, line = tonumber(line) or line_in(file) }
 end
 
--- Runs spec files; say(text) prints. Returns how many passed and failed.
+local function indented(text) return "  " .. text:gsub("\n$", ""):gsub("\n", "\n  ") end
+
+-- Runs spec files; say(text) prints. Returns how many passed and failed, and the failures as { file, line, name, message }.
 function M.run(files, read_file, say)
-  local passed, failed, names = 0, 0, {}
-  local world = setmetatable({
-    expect = M.expect,
+  local passed, failures, names = 0, {}, {}
+  local file
+  local function fail(name, told)
+    if type(told) ~= "table" then told = { message = tostring(told) } end   -- raised where no handler could run
+    failures[#failures + 1] = { file = file, line = told.line, name = name, message = told.message }
+    say(("FAILED  %s%s  %s\n%s\n"):format(file, told.line and ":" .. told.line or "", name, indented(told.message)))
+  end
+  local base = {
+    expect = matchers.expect, recipe = resolved_recipe, fake_run = fake_run,
     describe = function(name, fn)
       names[#names + 1] = name
       fn()
       names[#names] = nil
     end,
     it = function(name, fn)
-      local ok, message = xpcall(fn, function(raised)
-        return type(raised) == "table" and raised.message or debug.traceback(tostring(raised), 2)
-      end)
-      if ok then passed = passed + 1 return end
-      failed = failed + 1
-      say(("FAILED  %s %s\n%s\n"):format(table.concat(names, " "), name, message))
+      local ok, told = xpcall(fn, function(raised) return failure_of(raised, file) end)
+      if ok then passed = passed + 1 else fail(table.concat(names, " ") .. " " .. name, told) end
     end,
-  }, { __index = _G })
-  for _, file in ipairs(files) do
+  }
+  for _, one in ipairs(files) do
+    file = one
     local text = assert(read_file(file))
-    package.path = (file:match("^(.*/)[^/]*$") or "./") .. "?.lua"   -- fixtures lie beside their specs
+    package.path = module_path(file)
     local chunk, message = loadstring(text, "@" .. file)
     if chunk then
+      local world = setmetatable({}, { __index = function(_, name)
+        if (name == "require" or name == "resolve") and not base.require then   -- made when a spec wants them: a session costs milliseconds
+          local t, resolve = builder(file)
+          base.require, base.resolve = own_require(t), resolve
+        end
+        if base[name] ~= nil then return base[name] end
+        return _G[name]
+      end })
+      base.require, base.resolve = nil, nil
       setfenv(chunk, world)
-      local ok, raised = xpcall(chunk, debug.traceback)
-      if not ok then failed = failed + 1 say(("FAILED  %s\n%s\n"):format(file, raised)) end
+      local ok, told = xpcall(chunk, function(raised) return failure_of(raised, file) end)
+      if not ok then fail("could not be read to its end", told) end
     else
-      failed = failed + 1
-      say(("FAILED  %s\n"):format(message))
+      fail("is not Lua", { message = message })
     end
   end
-  return passed, failed
+  return passed, failures
 end
 
 -- The door for C++: request.files, each a spec file.
 function M.main(request)
-  local native = require "tycho.native"
-  local passed, failed = M.run(request.files, native.read_file, native.output)
-  return { passed = passed, failed = failed }
+  local passed, failures = M.run(request.files, native.read_file, native.output)
+  return { passed = passed, failed = #failures, failures = native.array(failures) }
 end
 
 return M
