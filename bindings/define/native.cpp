@@ -177,23 +177,19 @@ int places_of_sources(lua_State* L) {
   });
 }
 
-/// What does not fit so many ranks. A mesh that is chosen for them fits.
-std::vector<ConfigProblem> rank_problems(const TrainConfig& config, int64_t num_ranks) {
-  const bool is_chosen = config.parallel.mesh == MeshSizes::kAuto ||
-                         config.parallel.cp_attention == CpAttention::kAuto ||
-                         (config.micro_batch && config.micro_batch->is_auto);
-  return is_chosen ? std::vector<ConfigProblem>() : check_config(config, num_ranks);
-}
-
-/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning }: the rules between keys, and
-/// what is wrong with the files that they name
+/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning }: of rules between keys,
+/// files
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     const bool with_files = lua_toboolean(L, 2) != 0;
     std::vector<ConfigProblem> problems;
     const TrainConfig config = read_config(read_json(L, 1), problems);
     if (problems.empty()) problems = check_parameters(config);
-    if (problems.empty() && lua_isnumber(L, 3) != 0) problems = rank_problems(config, lua_tointeger(L, 3));
+    const bool is_chosen = config.parallel.mesh == MeshSizes::kAuto ||
+                           config.parallel.cp_attention == CpAttention::kAuto ||
+                           (config.micro_batch && config.micro_batch->is_auto);
+    const lua_Integer num_ranks = is_chosen ? 0 : lua_tointeger(L, 3);  // 0: not known, or chosen to fit
+    if (problems.empty() && num_ranks > 0) problems = check_config(config, num_ranks);
     if (problems.empty() && with_files) problems = check_files(config);
     if (problems.empty() && with_files) problems = task_file_problems(config.icl);
     Json list = Json::array();

@@ -197,13 +197,6 @@ function M.describe_field(field)
   return text .. ", default " .. M.literal(field.default)
 end
 
--- "nil, " for each value that a list lacks right before this place.
-local function holes(list, at)
-  local count = 0
-  while count < 8 and at - count > 1 and list[at - count - 1] == nil do count = count + 1 end
-  return ("nil, "):rep(count)
-end
-
 -- A value as a recipe would write it; tables on one line.
 function M.literal(value)
   if value == nil then return "nil" end
@@ -221,7 +214,7 @@ function M.literal(value)
   local out = {}
   for _, key in ipairs(M.sorted_keys(value)) do
     local text = M.literal(value[key])
-    out[#out + 1] = type(key) == "number" and holes(value, key) .. text or lexer.key(key) .. " = " .. text
+    out[#out + 1] = type(key) == "number" and values.holes(value, key) .. text or lexer.key(key) .. " = " .. text
   end
   return "{" .. table.concat(out, ", ") .. "}"
 end
@@ -245,7 +238,7 @@ function M.brief(value, depth)
       out[i] = "..."
       break
     end
-    out[i] = (type(key) == "number" and holes(value, key) or lexer.key(tostring(key)) .. " = ") .. M.brief(value[key], depth + 1)
+    out[i] = (type(key) == "number" and values.holes(value, key) or lexer.key(tostring(key)) .. " = ") .. M.brief(value[key], depth + 1)
   end
   return "{" .. table.concat(out, ", ") .. "}"
 end

@@ -50,21 +50,22 @@ local function fake_run(word, ...)
 end
 
 -- The t of a spec: recipes are built in the spec itself, and resolve(r) finishes them.
-local function builder(file)
-  local session, report = session_of.open { quiet = true }
-  session.file = file
+local function builder(file, text)
+  local session = session_of.open { quiet = true }
+  session.file, session.sources[file] = file, text   -- so that what is wrong is at a line of the spec
   local function resolve(r)
     local made = recipe_of.behind(r)
     if not made then error("resolve expects a recipe: local r = t.recipe \"x\" ... resolve(r)", 2) end
-    session.report.list = {}
     local ok, result = pcall(session_of.finish, session, made)
     if ok then return result.tree end
     if session:problem_count() == 0 then error(result, 0) end
     local texts = {}
-    for i, problem in ipairs(session.report.list) do texts[i] = problem.message .. (problem.hint and "; " .. problem.hint or "") end
+    local list = session.report.list
+    session.report.list = {}   -- of the next recipe
+    for i, problem in ipairs(list) do texts[i] = problem.message .. (problem.hint and "; " .. problem.hint or "") end
     error({ message = table.concat(texts, "\n") }, 2)
   end
-  return session.t, resolve, report
+  return session.t, resolve
 end
 
 local function own_require(t)
@@ -120,7 +121,7 @@ function M.run(files, read_file, say)
     end,
     it = function(name, fn)
       local ok, told = xpcall(fn, function(raised) return failure_of(raised, file) end)
-      if ok then passed = passed + 1 else fail(table.concat(names, " ") .. " " .. name, told) end
+      if ok then passed = passed + 1 else fail(((table.concat(names, " ") .. " " .. name):gsub("^ ", "")), told) end
     end,
   }
   for _, one in ipairs(files) do
@@ -131,7 +132,7 @@ function M.run(files, read_file, say)
     if chunk then
       local world = setmetatable({}, { __index = function(_, name)
         if (name == "require" or name == "resolve") and not base.require then   -- made when a spec wants them: a session costs milliseconds
-          local t, resolve = builder(file)
+          local t, resolve = builder(file, text)
           base.require, base.resolve = own_require(t), resolve
         end
         if base[name] ~= nil then return base[name] end

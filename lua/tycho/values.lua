@@ -72,4 +72,13 @@ end
 -- The shortest text that reads back as the same number.
 function M.number_text(x) return native.number_text(x) end
 
+local kMostHoles = 8   -- that are shown in a row
+
+-- "nil, " for each value that a list lacks right before this place.
+function M.holes(list, at)
+  local count = 0
+  while count < kMostHoles and at - count > 1 and list[at - count - 1] == nil do count = count + 1 end
+  return ("nil, "):rep(count)
+end
+
 return M

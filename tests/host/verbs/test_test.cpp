@@ -105,7 +105,7 @@ TEST_F(TestVerbTest, CallbacksRunOnAFakeRun) {
       "  st.last = ctx.loss\n  ctx.log:metric('last', st.last)\nend }\n"
       "r.callbacks.stop = t.cb.early_stop { patience = 2 }\n"
       "r.callbacks.look = t.observe { ckpt_saved = function(ctx) ctx.log:info('saved ' .. ctx.path) end,\n"
-      "  signal = function(ctx) print(ctx.model:find('embed')) end }\n"));
+      "  signal = function(ctx) ctx.model:generate('x') end }\n"));
   write(
       "it('counts every and keeps commands', function()\n  local run = fake_run 'x.lua'\n"
       "  run:step { loss = 10 }\n  expect(run.commands).to_equal {}\n  run:step { loss = 10, grad_norm = 2 "
