@@ -177,8 +177,7 @@ int places_of_sources(lua_State* L) {
   });
 }
 
-/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning }: of rules between keys,
-/// files
+/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning }: of rules and files
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     const bool with_files = lua_toboolean(L, 2) != 0;
