@@ -52,18 +52,27 @@ local kTogether = 40   -- arguments of one load: its report shows up to 50 probl
 
 local accepted = {}   -- what was typed before
 
+-- Whether a report refuses an argument, and not what the rest of the recipe decides.
+local function is_refused(said) return said and said:find "argument %d" and not said:find "here; its keys are" end
+
+local function type_one(word, advised_for)
+  local said = report { word }
+  if is_refused(said) then
+    error({ message = ("%s is advised for one of\n%s\nand refused:\n%s"):format(word, table.concat(advised_for, "\n"), said) })
+  end
+end
+
 -- Loads with these arguments, some at a time, and types what is advised; how many words that were.
 local function type_all(arguments)
   local count = 0
   for first = 1, #arguments, kTogether do
-    local some = { unpack(arguments, first, math.min(#arguments, first + kTogether - 1)) }
+    local some, words = { unpack(arguments, first, math.min(#arguments, first + kTogether - 1)) }, {}
     for _, word in ipairs(advised(report(some) or "")) do
       count = count + 1
-      local again = not accepted[word] and report { word }
-      if again and again:find "argument 2" and not again:find "here; its keys are" then   -- not what the rest of the recipe decides
-        error({ message = ("%s is advised for one of\n%s\nand refused:\n%s"):format(word, table.concat(some, "\n"), again) })
-      end
-      accepted[word] = true
+      if not accepted[word] then words[#words + 1], accepted[word] = word, true end
+    end
+    if is_refused(report(words)) then
+      for _, word in ipairs(words) do type_one(word, some) end
     end
   end
   return count
