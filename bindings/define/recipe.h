@@ -9,6 +9,7 @@
 #include "bindings/define/lua_util.h"
 #include "bindings/define/source_file.h"
 #include "bindings/define/watch.h"
+#include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/config/train_config.h"
 #include "trainer/icl/config.h"

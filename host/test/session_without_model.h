@@ -5,8 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/duration.h"
 #include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/callbacks/command.h"
+#include "trainer/eval/result.h"
+#include "trainer/metrics/step_metrics.h"
 #include "trainer/session/session.h"
+#include "trainer/session/tensor_view.h"
 
 namespace tycho {
 

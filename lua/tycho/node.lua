@@ -115,7 +115,8 @@ end
 -- Reports a key that does not exist, with the keys that may have been meant.
 function M.unknown_key(node, key, site)
   local where = node.kind and (" (%s)"):format(node.kind) or ""
-  problem(node, site, "key", "unknown key  " .. named(node, key) .. where, unknown_hint(node, key))
+  problem(node, site, "key", "unknown key  " .. named(node, key) .. where, unknown_hint(node, key),
+    { path = named(node, key) })
 end
 
 -- The node and the key that an old name stands for now, after a warning at the site; nil when it was never a name.

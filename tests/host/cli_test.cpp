@@ -307,7 +307,7 @@ TEST_F(CliTest, EveryJsonAnswerIsOneValueAlsoOfACommandThatFails) {
   EXPECT_EQ(seed.at("file"), file);
   EXPECT_EQ(seed.at("line"), 3);
   EXPECT_EQ(seed.at("column"), 10);
-  EXPECT_EQ(seed.at("expected"), "integer >= 0");
+  EXPECT_CONTAINS(seed.at("expected").get<std::string>(), "integer >= 0");
   EXPECT_EQ(seed.at("got"), "\"a\"");
   EXPECT_EQ(by_path.at("sede").at("line"), 4);
   EXPECT_CONTAINS(by_path.at("sede").at("suggestion").get<std::string>(), "seed");

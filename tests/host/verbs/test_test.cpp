@@ -77,8 +77,8 @@ TEST_F(TestVerbTest, APassingSpecHidesNoBrokenRecipe) {
 
 TEST_F(TestVerbTest, SpecsResolveAndBuildRecipes) {
   write(whole("local acme = require 'acme'\nr.seed = acme.seed\n"), "x.lua");
-  std::filesystem::create_directories(folder_ / "lib/acme");
-  write("return { seed = 23 }\n", "lib/acme/init.lua");
+  std::filesystem::create_directories(folder_ / "lib");
+  write("return { seed = 23 }\n", "lib/acme.lua");
   write(
       "local t = require 'tycho'\n"
       "it('resolves a file', function() expect(recipe('x.lua', 'seq_len=64').seq_len).to_equal(64) end)\n"
