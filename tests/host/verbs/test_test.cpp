@@ -99,7 +99,7 @@ TEST_F(TestVerbTest, SpecsResolveAndBuildRecipes) {
 
 TEST_F(TestVerbTest, CallbacksRunOnAFakeRun) {
   write(whole(
-      "r.max_duration = '100ba'\n"
+      "r.max_duration = '100ba'\nr.eval_data.val = t.data.mds { local_dir = 'd' }\nr.eval.every = '5ba'\n"
       "r.callbacks.falling = t.control { every = '2ba', state = { last = 9 }, batch_end = function(ctx, st)\n"
       "  if ctx.loss > st.last then ctx.cmd.scale_lr(0.5, { for_next = '3ba' }) end\n"
       "  st.last = ctx.loss\n  ctx.log:metric('last', st.last)\nend }\n"
