@@ -319,7 +319,7 @@ TEST_F(CliTest, EveryJsonAnswerIsOneValueAlsoOfACommandThatFails) {
   for (const char* command :
        {"tycho config nowhere.lua", "tycho plan nowhere.lua", "tycho ckpt ls nowhere", "tycho diff a b",
         "tycho eval nowhere", "tycho report nowhere", "tycho sweep table nowhere", "tycho test nowhere",
-        "tycho data ls nowhere", "tycho tokenizer info nowhere", "tycho version", "tycho doctor"})
+        "tycho data ls nowhere", "tycho tokenizer info nowhere", "tycho version"})
     asked(command);
 }
 

@@ -16,7 +16,7 @@ class LaunchTest : public ShellTest {
   void SetUp() override {
     ShellTest::SetUp();
     install(TYCHO_FAKE_ENGINE);
-    write(whole());
+    write(whole("r.global_batch = \"48sp\"\n"));
   }
   Outcome launch(const std::string& arguments, const std::string& before = "") const {
     return here(before + " ./bin/tycho launch " + arguments);
