@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "bindings/define/watch.h"
+#include "bindings/run/drawing.h"
 #include "bindings/run/session_objects.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/hash.h"
@@ -142,6 +143,7 @@ LuaCallbacks::LuaCallbacks(const ResolvedRecipe& recipe)
   objects_ = std::make_shared<Objects>();
   objects_->attach(L_);
   objects_->set_most(recipe_.config.lua_memory.value, ", the limit of lua_memory");
+  open_drawing(L_);
   state_->keep(objects_);
   context_->session = session_;
   context_->commands = std::make_shared<CommandQueue>();

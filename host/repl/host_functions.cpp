@@ -11,9 +11,7 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/config/config_io.h"
-#include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
-#include "trainer/metrics/plot.h"
 #include "trainer/plan/plan.h"
 #include "trainer/session/tensor_text.h"
 
@@ -109,59 +107,13 @@ int shell(lua_State* L) {
   });
 }
 
-PlotOptions plot_options(const std::string& title) {
-  return {.width = std::min(screen_size().ws_col - 2, 100), .unicode = locale_is_utf8(), .title = title};
-}
-
-std::vector<double> numbers(lua_State* L, int index) {
-  std::vector<double> list(lua_objlen(L, index));
-  for (size_t i = 0; i < list.size(); ++i) {
-    lua_rawgeti(L, index, static_cast<int>(i) + 1);
-    list[i] = lua_tonumber(L, -1);
-    lua_pop(L, 1);
-  }
-  return list;
-}
-
-/// plot(x, y, title) -> text
-int plot_lists(lua_State* L) {
-  return protect(L, [&] {
-    return push_text(L, plot({numbers(L, 1), numbers(L, 2)}, plot_options(string_argument(L, 3))));
-  });
-}
-
-/// plot_metric(name) -> text
-int plot_metric(lua_State* L) {
+/// metrics_path() -> the record of the open run
+int metrics_path(lua_State* L) {
   return protect(L, [&] {
     if (!host_of(L).is_open())
       throw ScriptError("E_USAGE", "plot: no run is open, so there is no record to plot",
                         "trainer = build(r)");
-    const std::string name = string_argument(L, 1);
-    PlotOptions options = plot_options(name);
-    options.x_label = "step";
-    const std::string path = host_of(L).session->session->facts().run.run_dir + "/metrics.jsonl";
-    return push_text(L, plot(read_curve(path, name), options));
-  });
-}
-
-/// histogram(list, bins) -> text
-int histogram(lua_State* L) {
-  return protect(L, [&] {
-    std::vector<double> list = numbers(L, 1);
-    std::erase_if(list, [](double x) { return !std::isfinite(x); });
-    const double bins = luaL_checknumber(L, 2);
-    if (!(bins >= 1 && bins <= 1000)) throw ScriptError("E_ARGUMENT", "hist: bins expects 1 to 1000");
-    if (list.empty()) throw ScriptError("E_ARGUMENT", "hist: there are no finite numbers");
-    Histogram counted;
-    counted.counts.resize(static_cast<size_t>(bins));
-    const auto [low, high] = std::minmax_element(list.begin(), list.end());
-    counted.low = *low, counted.high = *high;
-    for (const double x : list) {
-      const double share = counted.high > counted.low ? (x - counted.low) / (counted.high - counted.low) : 0;
-      const auto at = static_cast<size_t>(share * static_cast<double>(counted.counts.size()));
-      ++counted.counts[std::min(at, counted.counts.size() - 1)];
-    }
-    return push_text(L, histogram_text(counted, locale_is_utf8()));
+    return push_text(L, host_of(L).session->session->facts().run.run_dir + "/metrics.jsonl");
   });
 }
 
@@ -277,9 +229,7 @@ int load_host(lua_State* L) {
                                 {"hash", hash},
                                 {"plan_text", plan_text_of},
                                 {"shell", shell},
-                                {"plot", plot_lists},
-                                {"plot_metric", plot_metric},
-                                {"histogram", histogram},
+                                {"metrics_path", metrics_path},
                                 {"files", files},
                                 {"write_new_file", write_new_file},
                                 {"history", history},

@@ -7,6 +7,7 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
+#include "bindings/run/drawing.h"
 #include "host/engine.h"
 #include "host/repl/session_in_step.h"
 #include "host/start/choose_mesh.h"
@@ -75,6 +76,7 @@ Prompt::Prompt(const ReplOptions& options, PromptSeat seat)
   lua_State* L = state_.get();
   objects_.attach(L);
   open_library(L);
+  open_drawing(L);
   open_repl_host(L, host_);
 }
 

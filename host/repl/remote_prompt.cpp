@@ -3,6 +3,7 @@
 
 #include "bindings/define/native.h"
 #include "bindings/define/watch.h"
+#include "bindings/run/drawing.h"
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -33,6 +34,7 @@ RemotePrompt::RemotePrompt(bool may_command)
   lua_State* L = state_.get();
   objects_.attach(L);
   open_library(L);
+  open_drawing(L);
   open_repl_host(L, host_);
   const LuaWatch watch(L, kUnlimited);
   lua_getglobal(L, "require");

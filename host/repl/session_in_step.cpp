@@ -78,6 +78,10 @@ class SessionInStep final : public TrainingSession {
     look("model:logits");
     return session_->logits(tokens, every_position);
   }
+  std::unique_ptr<TensorView> attention(const std::vector<int32_t>& tokens, int64_t layer) override {
+    look("model:attention");
+    return session_->attention(tokens, layer);
+  }
   std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) override {
     look("model:activations");
     return session_->activations(tokens);

@@ -24,7 +24,7 @@ end
 local function of_world(session, name)
   local known = schema.sorted_keys(names)
   for _, one in ipairs(kShared) do known[#known + 1] = one end
-  for _, one in ipairs { "ctx", "r", "t" } do known[#known + 1] = one end
+  for _, one in ipairs { "ctx", "r", "t", "plot", "hist" } do known[#known + 1] = one end
   local near = schema.did_you_mean(name, known)
   if near and debug.getmetatable(session.env).__names[name] == nil then
     raise("undeclared name  " .. name, ("did you mean  %s?"):format(near))
@@ -36,7 +36,13 @@ end
 local function variables(made, ctx, print)
   local session, is_shared = made.session, {}
   for _, name in ipairs(kShared) do is_shared[name] = true end
-  local given = { ctx = ctx, r = made.root.proxy, t = session.t, print = print }
+  local function metrics_path() return ctx.run_dir .. "/metrics.jsonl" end
+  local function shown(drawing) print((drawing:gsub("\n$", ""))) end
+  -- Read when it is needed: what draws is there where a run is open.
+  local function draw() return require "tycho.repl.draw" end
+  local given = { ctx = ctx, r = made.root.proxy, t = session.t, print = print,
+    plot = function(...) shown(draw().plot(metrics_path, ...)) end,
+    hist = function(...) shown(draw().histogram(...)) end }
   return setmetatable({}, {
     __metatable = "entry",
     __newindex = function(_, name, value) names[name] = value end,

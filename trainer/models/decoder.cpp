@@ -138,6 +138,7 @@ Tensor Decoder::run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vecto
   for (int64_t i = chunk.begin; i < chunk.end; ++i) {
     if (spec_.shares_x()) inputs[static_cast<size_t>(i)] = x_ND;
     if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
+    cache_.attention = i == look.attention_block ? look.attention : nullptr;
     x_ND = blocks_[static_cast<size_t>(i)].forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
                                                           inputs[static_cast<size_t>(spec_.block(i).x_block)],
                                                           cache_);

@@ -22,6 +22,8 @@ namespace tycho {
 struct DecoderLook {
   bool every_position = false;             // logits of all tokens: [B * T, V]
   std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
+  int64_t attention_block = -1;            // whose attention weights `attention` gets
+  Tensor* attention = nullptr;             // [B, H, T, S] in fp32; of the ranks' own heads and blocks
   // Instead of the logits after the last token: int64 on the device, rows of [B * T]. `chosen` gets the fp32
   // logits of consecutive parts of them, [P, V], and nothing is returned.
   Tensor rows_R = {};

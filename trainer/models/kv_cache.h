@@ -17,6 +17,7 @@ struct KvCache {
   std::vector<Tensor> keys, values;
   // Whose tokens the pass under way has, in this order, and after how many: as many tokens for each row.
   std::vector<CachedRows> pass;
+  Tensor* attention = nullptr;  // gets the attention weights of the block that runs, [B, H, T, S] in fp32
 };
 
 }  // namespace tycho

@@ -300,6 +300,9 @@ Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCac
     };
     add_to(keys, heads), add_to(values, heads + kv_heads);
   }
+  if (cache.attention != nullptr)
+    *cache.attention = attention_weights(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
+                                         rows.length + seq);
   if (starts_with_flash(shape, qkv_NP, rows.length)) return prompt_attention(shape, qkv_NP);
   // In memory of its own: the bits of MKL's products depend on where operands lie.
   const Tensor q_BTHd = heads_BTHd.narrow(2, 0, heads).clone(at::MemoryFormat::Contiguous);

@@ -7,6 +7,8 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/std.h>
 
+#include <utility>
+
 #include "trainer/run/native_errors.h"
 
 namespace tycho {
@@ -60,6 +62,17 @@ Tensor apply(TensorFunction function, const Tensor& x) {
     case TensorFunction::kSqrt: return x.sqrt();
     case TensorFunction::kExp: return x.exp();
     case TensorFunction::kLog: return x.log();
+  }
+  return x;
+}
+
+Tensor reduce(TensorReduction how, const Tensor& x, int64_t dim) {
+  switch (how) {
+    case TensorReduction::kSum: return x.sum(dim);
+    case TensorReduction::kMean: return x.mean(dim);
+    case TensorReduction::kMax: return x.amax(dim);
+    case TensorReduction::kMin: return x.amin(dim);
+    case TensorReduction::kArgmax: return x.argmax(dim);
   }
   return x;
 }
@@ -130,9 +143,7 @@ class LiveTensor final : public TensorView {
 
   std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
     const Tensor& other = dynamic_cast<const LiveTensor&>(right).tensor_;
-    if (other.device() != tensor_.device())
-      fail(ExitCode::kUsage, "[tensor] wanted two tensors on one device, given {} and {}: x:cpu() copies one",
-           tensor_.device().str(), other.device().str());
+    require_same_device(other);
     if (!fit(tensor_.sizes(), other.sizes()))
       fail(ExitCode::kUsage, "[tensor] wanted shapes that fit, given {} and {}", shape_text(tensor_),
            shape_text(other));
@@ -145,6 +156,68 @@ class LiveTensor final : public TensorView {
   std::unique_ptr<TensorView> applied(TensorFunction function) const override {
     return with_own_errors(
         [&] { return make_view(apply(function, tensor_.to(at::kFloat)), /*owned=*/true); });
+  }
+
+  std::unique_ptr<TensorView> reduced(TensorReduction how, std::optional<int64_t> dim) const override {
+    require_elements();
+    if (dim) require_dim(*dim);
+    return with_own_errors([&] {
+      const Tensor x = dim ? tensor_.to(at::kFloat) : tensor_.to(at::kFloat).flatten();
+      return make_view(reduce(how, x, dim.value_or(0)).to(at::kFloat), /*owned=*/true);
+    });
+  }
+
+  std::unique_ptr<TensorView> matmul(const TensorView& right) const override {
+    const Tensor& other = dynamic_cast<const LiveTensor&>(right).tensor_;
+    require_same_device(other);
+    const size_t a = shape_.size(), b = static_cast<size_t>(other.dim());
+    if (a < 2 || b < 2 || tensor_.size(-1) != other.size(-2) ||
+        !fit(tensor_.sizes().slice(0, a - 2), other.sizes().slice(0, b - 2)))
+      fail(ExitCode::kUsage, "[tensor] mm expected [M x K] and [K x N], or batches of these, got {} and {}",
+           shape_text(tensor_), shape_text(other));
+    return with_own_errors(
+        [&] { return make_view(tensor_.to(at::kFloat).matmul(other.to(at::kFloat)), /*owned=*/true); });
+  }
+
+  std::unique_ptr<TensorView> softmax(int64_t dim) const override {
+    require_dim(dim);
+    return with_own_errors([&] { return make_view(tensor_.to(at::kFloat).softmax(dim), /*owned=*/true); });
+  }
+
+  std::pair<std::unique_ptr<TensorView>, std::unique_ptr<TensorView>> largest(int64_t count) const override {
+    require_dim(static_cast<int64_t>(shape_.size()) - 1);
+    if (count < 1 || count > shape_.back())
+      fail(ExitCode::kUsage, "[tensor] topk expected 1 to {} elements, got {}", shape_.back(), count);
+    return with_own_errors([&] {
+      const auto [values, positions] = tensor_.to(at::kFloat).topk(count);
+      return std::pair{make_view(values, /*owned=*/true),
+                       make_view(positions.to(at::kFloat), /*owned=*/true)};
+    });
+  }
+
+  std::unique_ptr<TensorView> transposed(int64_t a, int64_t b) const override {
+    require_dim(a), require_dim(b);
+    return make_view(tensor_.transpose(a, b));
+  }
+
+  std::unique_ptr<TensorView> reshaped(const std::vector<int64_t>& shape) const override {
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    if (count != numel())
+      fail(ExitCode::kUsage, "[tensor] view expected sizes of {} elements, got sizes of {}", numel(), count);
+    return with_own_errors([&] {
+      const Tensor result = tensor_.reshape(shape);
+      return make_view(result, /*owned=*/!result.is_alias_of(tensor_));
+    });
+  }
+
+  std::unique_ptr<TensorView> masked(const TensorView& mask) const override {
+    const Tensor& chosen = dynamic_cast<const LiveTensor&>(mask).tensor_;
+    require_same_device(chosen);
+    if (mask.shape() != shape_)
+      fail(ExitCode::kUsage, "[tensor] a mask expected the shape {}, got {}", shape_text(tensor_),
+           shape_text(chosen));
+    return with_own_errors([&] { return make_view(tensor_.masked_select(chosen.ne(0)), /*owned=*/true); });
   }
 
   std::unique_ptr<TensorView> scalar(double value) const override {
@@ -166,6 +239,17 @@ class LiveTensor final : public TensorView {
   }
 
  private:
+  void require_same_device(const Tensor& other) const {
+    if (other.device() != tensor_.device())
+      fail(ExitCode::kUsage, "[tensor] wanted two tensors on one device, given {} and {}: x:cpu() copies one",
+           tensor_.device().str(), other.device().str());
+  }
+
+  void require_dim(int64_t dim) const {
+    if (dim < 0 || dim >= static_cast<int64_t>(shape_.size()))
+      fail(ExitCode::kUsage, "[tensor] expected one of {} dimensions, got {}", shape_.size(), dim + 1);
+  }
+
   void require_elements() const {
     if (tensor_.numel() == 0)
       fail(ExitCode::kUsage, "[tensor] wanted a tensor with elements, given an empty one");

@@ -176,6 +176,24 @@ class OpenRun final : public TrainingSession {
     });
   }
 
+  std::unique_ptr<TensorView> attention(const std::vector<int32_t>& tokens, int64_t layer) override {
+    run_.trainer->require_all_ranks("attention");
+    if (layer < 0 || layer >= facts().num_layers)
+      fail(ExitCode::kUsage, "[attention] expected a layer from 1 to {}, got {}", facts().num_layers,
+           layer + 1);
+    if (run_.trainer->region().is_shared() || run_.trainer->stage().is_shared())
+      fail(ExitCode::kUsage,
+           "[attention] expected a model that one rank holds whole, got parallel.tp or parallel.pp: open the "
+           "run without them");
+    return with_own_errors([&] {
+      Tensor weights;
+      logits_of(run_.config, run_.trainer->units(), run_.device, tokens,
+                {.attention_block = layer, .attention = &weights}, run_.trainer->region(),
+                run_.trainer->stage());
+      return make_view(weights[0], /*owned=*/true);
+    });
+  }
+
   std::vector<int32_t> encode(const std::string& text) const override {
     return need_tokenizer().encode(text);
   }

@@ -42,14 +42,29 @@ std::vector<std::vector<double>> read_rows(const TensorView& matrix, int64_t beg
   return out;
 }
 
-/// The power of ten that numbers are shown in: none when they read well as they are.
-int scale_of(const std::vector<std::vector<double>>& rows) {
+/// The power of ten that numbers are shown in, none when they read well as they are; and the decimals with
+/// which the largest has four significant digits.
+struct NumberScale {
+  int power = 0, decimals = 3;
+};
+
+NumberScale scale_of(const std::vector<std::vector<double>>& rows) {
   double largest = 0;
   for (const auto& row : rows)
     for (const double x : row)
       if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-  if (largest == 0 || (largest >= 0.1 && largest < 1000)) return 0;
-  return static_cast<int>(std::floor(std::log10(largest)));
+  if (largest == 0) return {};
+  const int power = static_cast<int>(std::floor(std::log10(largest)));
+  if (largest < 0.1 || largest >= 1000) return {power, 3};
+  return {0, 3 - power};
+}
+
+/// Four significant digits without closing zeros: "0.02035", "1.25e-5".
+std::string four_digits(double value) {
+  std::string text = std::isfinite(value) ? fmt::format("{:.4g}", value) : exact_text(value);
+  for (const char* padded : {"e-0", "e+0"})
+    if (const size_t at = text.find(padded); at != std::string::npos) text.erase(at + 2, 1);
+  return text;
 }
 
 bool all_whole(const std::vector<std::vector<double>>& rows) {
@@ -59,11 +74,13 @@ bool all_whole(const std::vector<std::vector<double>>& rows) {
   return true;
 }
 
-std::string row_text(const std::vector<double>& row, bool gap, double scale, bool whole, const char* dots) {
+std::string row_text(const std::vector<double>& row, bool gap, const NumberScale& scale, bool whole,
+                     const char* dots) {
   std::string text;
   for (size_t i = 0; i < row.size(); ++i) {
     if (gap && i + 1 == row.size()) text += fmt::format("  {}", dots);
-    text += whole ? fmt::format(" {:6.0f}", row[i]) : fmt::format(" {:7.2f}", row[i] / scale);
+    text += whole ? fmt::format(" {:6.0f}", row[i])
+                  : fmt::format(" {:8.{}f}", row[i] / std::pow(10.0, scale.power), scale.decimals);
   }
   return text + "\n";
 }
@@ -75,9 +92,9 @@ std::string tensor_header(const TensorView& tensor, bool unicode) {
       fmt::format("{}[{}] {}", tensor.dtype(), shape_text(tensor.shape(), unicode), tensor.device());
   if (tensor.numel() == 0) return kind + "  empty";
   const TensorStats stats = tensor.stats();
-  if (tensor.numel() == 1) return fmt::format("{}  {}", kind, short_text(stats.mean));
-  return fmt::format("{}  mean {}  std {}  min {}  max {}  {}", kind, short_text(stats.mean),
-                     short_text(stats.std), short_text(stats.min), short_text(stats.max),
+  if (tensor.numel() == 1) return fmt::format("{}  {}", kind, four_digits(stats.mean));
+  return fmt::format("{}  mean {}  std {}  min {}  max {}  {}", kind, four_digits(stats.mean),
+                     four_digits(stats.std), four_digits(stats.min), four_digits(stats.max),
                      stats.finite ? "finite" : "NOT FINITE");
 }
 
@@ -90,12 +107,13 @@ std::string tensor_text(const TensorView& tensor, int64_t rows, int64_t columns,
   std::vector<std::vector<double>> numbers = read_rows(*matrix, 0, down.first, across);
   if (down.last) numbers.push_back(read_rows(*matrix, height - 1, height, across).front());
   const bool whole = all_whole(numbers);
-  const int power = whole ? 0 : scale_of(numbers);
-  if (power != 0) text += fmt::format(" {} {}\n", short_text(std::pow(10.0, power)), unicode ? "×" : "x");
+  const NumberScale scale = whole ? NumberScale{} : scale_of(numbers);
+  if (scale.power != 0)
+    text += fmt::format(" {} {}\n", short_text(std::pow(10.0, scale.power)), unicode ? "×" : "x");
   const char* dots = unicode ? "…" : "...";
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (down.last && i + 1 == numbers.size()) text += fmt::format("  {}\n", dots);
-    text += row_text(numbers[i], across.last, std::pow(10.0, power), whole, dots);
+    text += row_text(numbers[i], across.last, scale, whole, dots);
   }
   if (down.last) text += fmt::format("  ({} of {} rows; (value):show(rows))\n", numbers.size(), height);
   return text;

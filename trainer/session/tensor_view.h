@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tycho {
@@ -23,6 +25,8 @@ struct Histogram {
 /// Element by element. Comparisons give 0 and 1.
 enum class TensorOp { kAdd, kSub, kMul, kDiv, kPow, kEq, kNe, kLt, kLe, kGt, kGe };
 enum class TensorFunction { kAbs, kNeg, kSqrt, kExp, kLog };
+/// Of several elements one. kArgmax gives the first position of the largest, from 0.
+enum class TensorReduction { kSum, kMean, kMax, kMin, kArgmax };
 
 /// A tensor, or a part of one, on its device. Dimensions and positions count from 0, ends are exclusive.
 /// Used by the engine's thread. Throws Error (kUsage) for positions outside, (kNumerics) without memory.
@@ -52,6 +56,22 @@ class TensorView {
   /// fit as NumPy's: sizes are compared from the last on, and one of 1 is repeated.
   virtual std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const = 0;
   virtual std::unique_ptr<TensorView> applied(TensorFunction function) const = 0;
+  /// A new fp32 tensor without that dimension; without `dim` a number over all elements, whose positions
+  /// count in row-major order.
+  virtual std::unique_ptr<TensorView> reduced(TensorReduction how, std::optional<int64_t> dim) const = 0;
+  /// A new fp32 tensor: [M, K] times [K, N], or batches of such matrices.
+  virtual std::unique_ptr<TensorView> matmul(const TensorView& right) const = 0;
+  /// A new fp32 tensor of shares along one dimension.
+  virtual std::unique_ptr<TensorView> softmax(int64_t dim) const = 0;
+  /// Two new fp32 tensors: the `count` largest of the last dimension, the largest first, and their positions.
+  virtual std::pair<std::unique_ptr<TensorView>, std::unique_ptr<TensorView>> largest(
+      int64_t count) const = 0;
+  /// Two dimensions swapped; shares the bytes.
+  virtual std::unique_ptr<TensorView> transposed(int64_t a, int64_t b) const = 0;
+  /// Other sizes, of as many elements; shares the bytes where they allow it.
+  virtual std::unique_ptr<TensorView> reshaped(const std::vector<int64_t>& shape) const = 0;
+  /// A new tensor of one dimension: the elements where `mask`, of the same shape, is not 0.
+  virtual std::unique_ptr<TensorView> masked(const TensorView& mask) const = 0;
   /// A number as a tensor without dimensions, beside this one.
   virtual std::unique_ptr<TensorView> scalar(double value) const = 0;
 

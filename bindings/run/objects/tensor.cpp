@@ -1,6 +1,7 @@
 // The Lua tensor object. Rows and dimensions count from 1 and ends are included, as in Lua.
 #include <cmath>
 
+#include "bindings/run/objects/tensor_math.h"
 #include "bindings/run/session_objects.h"
 #include "trainer/session/npy.h"
 #include "trainer/session/tensor_text.h"
@@ -14,12 +15,6 @@ TensorObject& self(Call& call) { return call.self<TensorObject>(); }
 const TensorView& view(Call& call) { return *self(call).view; }
 bool unicode(Call& call) { return self(call).of == nullptr || self(call).of->unicode; }
 
-[[noreturn]] void bad_shape(Call& call, const std::string& what) {
-  std::string shape;
-  for (const int64_t size : view(call).shape()) shape += (shape.empty() ? "" : " x ") + std::to_string(size);
-  throw ScriptError("E_SHAPE", fmt::format("{}; this tensor is [{}]", what, shape));
-}
-
 int push_same_scope(Call& call, std::unique_ptr<TensorView> part) {
   push_tensor(call, std::move(part), self(call).of);
   return 1;
@@ -29,9 +24,9 @@ int slice(Call& call) {
   const int64_t from = call.integer(1), to = call.integer(2, from), dim = call.integer(3, 1);
   const auto& shape = view(call).shape();
   if (dim > static_cast<int64_t>(shape.size()))
-    bad_shape(call, fmt::format("tensor:slice: no dimension {}", dim));
+    refuse_shape(call, fmt::format("tensor:slice: no dimension {}", dim));
   if (to < from || to > shape[static_cast<size_t>(dim - 1)])
-    bad_shape(call, fmt::format("tensor:slice: {} to {} is not inside dimension {}", from, to, dim));
+    refuse_shape(call, fmt::format("tensor:slice: {} to {} is not inside dimension {}", from, to, dim));
   return push_same_scope(call, view(call).slice(dim - 1, from - 1, to));
 }
 
@@ -39,7 +34,7 @@ int rows(Call& call) {
   const int64_t from = call.integer(1), to = call.integer(2, from);
   std::unique_ptr<TensorView> matrix = view(call).matrix();
   if (to < from || to > matrix->shape()[0])
-    bad_shape(call, fmt::format("tensor:rows: the tensor has no rows {} to {}", from, to));
+    refuse_shape(call, fmt::format("tensor:rows: the tensor has no rows {} to {}", from, to));
   return push_same_scope(call, matrix->slice(0, from - 1, to));
 }
 
@@ -59,7 +54,7 @@ void push_list(lua_State* L, const std::vector<int64_t>& shape, size_t dim, cons
 
 int to_list(Call& call) {
   if (view(call).numel() > kMaxListed)
-    bad_shape(call, fmt::format("tensor:tolist returns at most {} numbers: take rows first", kMaxListed));
+    refuse_shape(call, fmt::format("tensor:tolist returns at most {} numbers: take rows first", kMaxListed));
   const std::vector<double> values = view(call).values();
   if (view(call).shape().empty()) return call.push(values.at(0));
   const double* next = values.data();
@@ -68,7 +63,7 @@ int to_list(Call& call) {
 }
 
 int item(Call& call) {
-  if (view(call).numel() != 1) bad_shape(call, "tensor:item expects one number");
+  if (view(call).numel() != 1) refuse_shape(call, "tensor:item expects one number");
   return call.push(view(call).values()[0]);
 }
 
@@ -115,58 +110,17 @@ int show(Call& call) {
   return call.push(tensor_text(view(call), call.integer(1, 20), call.integer(2, 8), unicode(call)));
 }
 
-/// A new tensor, which is counted as it owns its bytes.
-int push_result(Call& call, std::unique_ptr<TensorView> result, const TensorObject& like) {
-  push_tensor(call, std::move(result), like.of);
-  return 1;
-}
-
-/// An operand at a stack index: a tensor, or a number as one beside `like`.
-std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorView& like, const char* what) {
-  if (lua_type(call.L, index) == LUA_TNUMBER) return like.scalar(lua_tonumber(call.L, index));
-  if (Objects::class_of(call.L, index) != &tensor_class())
-    throw ScriptError("E_ARGUMENT", fmt::format("{} expects a tensor or a number, given {}", what,
-                                                luaL_typename(call.L, index)));
-  const auto object =
-      std::static_pointer_cast<TensorObject>(Objects::target_of(call.L, tensor_class(), index));
-  return {object, object->view.get()};
-}
-
-/// Both operands of an operator, in the order that they are written in.
-template <TensorOp op>
-int operate(Call& call) {
-  static constexpr const char* kSigns[] = {"+", "-", "*", "/", "^"};
-  const std::string what = fmt::format("tensor {} x: x", kSigns[static_cast<int>(op)]);
-  const auto left = operand(call, 1, view(call), what.c_str()),
-             right = operand(call, 2, view(call), what.c_str());
-  return push_result(call, left->combined(op, *right), self(call));
-}
-
-template <TensorOp op>
-int compare(Call& call) {
-  const auto right = operand(call, 2, view(call), "tensor: a comparison");
-  return push_result(call, view(call).combined(op, *right), self(call));
-}
-
-template <TensorFunction function>
-int apply(Call& call) {
-  return push_result(call, view(call).applied(function), self(call));
-}
-
-/// a == b: of one shape, and every number the same. NaN is like nothing.
-int equals(Call& call) {
-  const auto left = operand(call, 1, view(call), "=="), right = operand(call, 2, view(call), "==");
-  return call.push(left->shape() == right->shape() && left->values() == right->values());
-}
-
-/// w[2]: the second row, or the second number of a vector.
+/// w[2]: the second row, or the second number of a vector. w[w:gt(0)]: what is greater than 0, as a vector.
 int at(Call& call) {
+  if (Objects::class_of(call.L, 2) == &tensor_class()) {
+    return push_same_scope(call, masked_by(call, 2));
+  }
   if (lua_type(call.L, 2) != LUA_TNUMBER) return call.push_nil();
   const double wanted = lua_tonumber(call.L, 2);
   const std::vector<int64_t>& shape = view(call).shape();
-  if (shape.empty()) bad_shape(call, "tensor[i] expects dimensions; tensor:item() is its number");
+  if (shape.empty()) refuse_shape(call, "tensor[i] expects dimensions; tensor:item() is its number");
   if (wanted != std::floor(wanted) || wanted < 1 || wanted > static_cast<double>(shape[0]))
-    bad_shape(call, fmt::format("tensor[{}]: positions are 1 to {}", wanted, shape[0]));
+    refuse_shape(call, fmt::format("tensor[{}]: positions are 1 to {}", wanted, shape[0]));
   std::unique_ptr<TensorView> part = view(call).select(0, static_cast<int64_t>(wanted) - 1);
   if (part->shape().empty()) return call.push(part->values()[0]);
   return push_same_scope(call, std::move(part));
@@ -183,25 +137,84 @@ int save_tensor(Call& call) {
   return call.push(call.text(1));
 }
 
-Method comparison(const char* name, const char* doc, Body body) {
-  return {name,
-          "tycho.run.Tensor",
-          doc,
-          {{"x", Arg::Kind::kAny, "A number, or a tensor of a compatible shape.", false}},
-          body};
-}
-
 using HistogramObject = std::pair<Histogram, bool>;  // and whether to draw with Unicode
+
+std::vector<Method> tensor_methods() {
+  using Kind = Arg::Kind;
+  std::vector<Method> methods = {
+      {"item", "number", "The value of a one-element tensor.", {}, item},
+      {"std",
+       "number",
+       "Population standard deviation.",
+       {},
+       [](Call& c) { return c.push(view(c).stats().std); }},
+      {"norm", "number", "L2 norm.", {}, [](Call& c) { return c.push(view(c).stats().norm); }},
+      {"finite",
+       "boolean",
+       "True if it has no NaN and no infinity.",
+       {},
+       [](Call& c) { return c.push(view(c).stats().finite); }},
+      {"histogram",
+       "tycho.run.Histogram",
+       "Counts of its elements in bins of equal width.",
+       {{"n", Kind::kInteger, "Parts; default 13.", true, 1, 1000}},
+       histogram},
+      {"moment",
+       "tycho.run.Tensor?",
+       "What the optimizer keeps of a trained parameter, as a copy; nil where it keeps nothing of that "
+       "name.",
+       {{"name", Kind::kText, "As in checkpoints: exp_avg, exp_avg_sq, momentum_buffer.", false}},
+       moment},
+      {"slice",
+       "tycho.run.Tensor",
+       "A range of one dimension, as a view.",
+       {{"from", Kind::kInteger, "First position.", false, 1},
+        {"to", Kind::kInteger, "Last position; default `from`.", true, 1},
+        {"dim", Kind::kInteger, "Dimension; default 1.", true, 1}},
+       slice},
+      {"rows",
+       "tycho.run.Tensor",
+       "Rows of its last dimension, as a view.",
+       {{"from", Kind::kInteger, "First row.", false, 1},
+        {"to", Kind::kInteger, "Last row; default `from`.", true, 1}},
+       rows},
+      {"tolist", "number[]", "Its elements as Lua tables.", {}, to_list},
+      {"keep",
+       "tycho.run.Tensor",
+       "A copy that stays valid after the step, the callback or the run.",
+       {},
+       keep},
+      {"cpu", "tycho.run.Tensor", "A copy in host memory.", {}, to_cpu},
+      {"save",
+       "string",
+       "Writes it to a new NumPy file as float32 and returns its path.",
+       {{"path", Kind::kText, "Must end in .npy; the file must not exist yet.", false}},
+       save_tensor},
+      {"show",
+       "string",
+       "Returns it as text, with more rows.",
+       {{"rows", Kind::kInteger, "Default 20.", true, 1, 10000},
+        {"columns", Kind::kInteger, "Default 8.", true, 1, 1000}},
+       show}};
+  const std::vector<Method> computing = tensor_math_methods();
+  methods.insert(methods.end(), computing.begin(), computing.end());
+  return methods;
+}
 
 }  // namespace
 
+void refuse_shape(Call& call, const std::string& what) {
+  std::string shape;
+  for (const int64_t size : view(call).shape()) shape += (shape.empty() ? "" : " x ") + std::to_string(size);
+  throw ScriptError("E_SHAPE", fmt::format("{}; this tensor is [{}]", what, shape));
+}
+
 const Class& tensor_class() {
-  using Kind = Arg::Kind;
   static const Class object = {
       .name = "tensor",
       .doc =
-          "A tensor on a device. Rows and dimensions count from 1; w[1] is the first row, w * 2 a new "
-          "tensor. A view of the model changes with it.",
+          "A tensor on a device. Rows and dimensions count from 1; w[1] is the first row, w[w:gt(0)] what "
+          "is positive, w * 2 a new tensor. A view of the model changes with it.",
       .fields = {{"name", "string?", "Of a parameter.", name},
                  {"shape", "integer[]", "Size of each dimension.", push_shape},
                  {"dtype", "string", "f32, bf16, i32, ...", [](Call& c) { return c.push(view(c).dtype()); }},
@@ -209,85 +222,11 @@ const Class& tensor_class() {
                  {"numel", "integer", "Number of elements.", [](Call& c) { return c.push(view(c).numel()); }},
                  {"grad", "tycho.run.Tensor?", "Gradient after the newest step, for a trained parameter.",
                   push_gradient}},
-      .methods =
-          {{"item", "number", "The value of a one-element tensor.", {}, item},
-           {"mean", "number", "Mean.", {}, [](Call& c) { return c.push(view(c).stats().mean); }},
-           {"std",
-            "number",
-            "Population standard deviation.",
-            {},
-            [](Call& c) { return c.push(view(c).stats().std); }},
-           {"min", "number", "Smallest element.", {}, [](Call& c) { return c.push(view(c).stats().min); }},
-           {"max", "number", "Largest element.", {}, [](Call& c) { return c.push(view(c).stats().max); }},
-           {"norm", "number", "L2 norm.", {}, [](Call& c) { return c.push(view(c).stats().norm); }},
-           {"finite",
-            "boolean",
-            "True if it has no NaN and no infinity.",
-            {},
-            [](Call& c) { return c.push(view(c).stats().finite); }},
-           {"histogram",
-            "tycho.run.Histogram",
-            "Counts of its elements in bins of equal width.",
-            {{"n", Kind::kInteger, "Parts; default 13.", true, 1, 1000}},
-            histogram},
-           {"moment",
-            "tycho.run.Tensor?",
-            "What the optimizer keeps of a trained parameter, as a copy; nil where it keeps nothing of that "
-            "name.",
-            {{"name", Kind::kText, "As in checkpoints: exp_avg, exp_avg_sq, momentum_buffer.", false}},
-            moment},
-           {"slice",
-            "tycho.run.Tensor",
-            "A range of one dimension, as a view.",
-            {{"from", Kind::kInteger, "First position.", false, 1},
-             {"to", Kind::kInteger, "Last position; default `from`.", true, 1},
-             {"dim", Kind::kInteger, "Dimension; default 1.", true, 1}},
-            slice},
-           {"rows",
-            "tycho.run.Tensor",
-            "Rows of its last dimension, as a view.",
-            {{"from", Kind::kInteger, "First row.", false, 1},
-             {"to", Kind::kInteger, "Last row; default `from`.", true, 1}},
-            rows},
-           {"tolist", "number[]", "Its elements as Lua tables.", {}, to_list},
-           {"keep",
-            "tycho.run.Tensor",
-            "A copy that stays valid after the step, the callback or the run.",
-            {},
-            keep},
-           {"cpu", "tycho.run.Tensor", "A copy in host memory.", {}, to_cpu},
-           {"abs", "tycho.run.Tensor", "Absolute values.", {}, apply<TensorFunction::kAbs>},
-           {"sqrt", "tycho.run.Tensor", "Square roots.", {}, apply<TensorFunction::kSqrt>},
-           {"exp", "tycho.run.Tensor", "Exponentials.", {}, apply<TensorFunction::kExp>},
-           {"log", "tycho.run.Tensor", "Natural logarithms.", {}, apply<TensorFunction::kLog>},
-           comparison("eq", "1 where equal to x, else 0.", compare<TensorOp::kEq>),
-           comparison("ne", "1 where not equal to x, else 0.", compare<TensorOp::kNe>),
-           comparison("lt", "1 where less than x, else 0.", compare<TensorOp::kLt>),
-           comparison("le", "1 where at most x, else 0.", compare<TensorOp::kLe>),
-           comparison("gt", "1 where greater than x, else 0: w:gt(0):mean() is a fraction.",
-                      compare<TensorOp::kGt>),
-           comparison("ge", "1 where at least x, else 0.", compare<TensorOp::kGe>),
-           {"save",
-            "string",
-            "Writes it to a new NumPy file as float32 and returns its path.",
-            {{"path", Kind::kText, "Must end in .npy; the file must not exist yet.", false}},
-            save_tensor},
-           {"show",
-            "string",
-            "Returns it as text, with more rows.",
-            {{"rows", Kind::kInteger, "Default 20.", true, 1, 10000},
-             {"columns", Kind::kInteger, "Default 8.", true, 1, 1000}},
-            show}},
+      .methods = tensor_methods(),
       .text = [](Call& c) { return c.push(tensor_text(view(c), 4, 8, unicode(c))); },
       .index = at,
       .length = length,
-      .operators = {{"__add", operate<TensorOp::kAdd>},
-                    {"__sub", operate<TensorOp::kSub>},
-                    {"__mul", operate<TensorOp::kMul>},
-                    {"__div", operate<TensorOp::kDiv>},
-                    {"__pow", operate<TensorOp::kPow>},
-                    {"__unm", apply<TensorFunction::kNeg>},
-                    {"__eq", equals}}};
+      .operators = tensor_operators()};
   return object;
 }
 

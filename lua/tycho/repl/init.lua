@@ -114,7 +114,7 @@ end
 local function add_functions(self)
   local vars = self.vars
   vars.build = function(recipe) return build(self, recipe) end
-  vars.plot = function(...) return self:say(draw.plot(...)) end
+  vars.plot = function(...) return self:say(draw.plot(host.metrics_path, ...)) end
   vars.hist = function(...) return self:say(draw.histogram(...)) end
   -- Texts as they are, all else as an expression shows it.
   vars.print = function(...)

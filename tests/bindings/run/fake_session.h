@@ -6,126 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/bindings/run/fake_tensor.h"
 #include "trainer/base/error.h"
 #include "trainer/session/session.h"
 
 namespace tycho {
-
-/// A small row-major tensor on the host.
-class FakeTensor final : public TensorView {
- public:
-  FakeTensor(std::vector<int64_t> shape, std::vector<double> numbers, bool owned = false)
-      : shape_(std::move(shape)), numbers_(std::move(numbers)), owned_(owned) {}
-  /// 1, 2, 3, ... over a shape.
-  static std::unique_ptr<FakeTensor> counting(const std::vector<int64_t>& shape) {
-    std::vector<double> numbers;
-    int64_t count = 1;
-    for (const int64_t size : shape) count *= size;
-    for (int64_t i = 1; i <= count; ++i) numbers.push_back(static_cast<double>(i));
-    return std::make_unique<FakeTensor>(shape, numbers);
-  }
-
-  const std::vector<int64_t>& shape() const override { return shape_; }
-  std::string dtype() const override { return "f32"; }
-  std::string device() const override { return "cpu"; }
-  int64_t num_bytes() const override { return owned_ ? numel() * 4 : 0; }
-  TensorStats stats() const override {
-    TensorStats s;
-    const auto n = static_cast<double>(numbers_.size());
-    s.min = s.max = numbers_.at(0);
-    for (const double x : numbers_) {
-      s.mean += x / n;
-      s.norm += x * x;
-      s.min = std::min(s.min, x), s.max = std::max(s.max, x);
-      s.finite = s.finite && std::isfinite(x);
-    }
-    for (const double x : numbers_) s.std += (x - s.mean) * (x - s.mean) / n;
-    s.std = std::sqrt(s.std), s.norm = std::sqrt(s.norm);
-    return s;
-  }
-  Histogram histogram(int64_t bins) const override {
-    const TensorStats s = stats();
-    Histogram h{s.min, s.max, std::vector<int64_t>(static_cast<size_t>(bins))};
-    for (const double x : numbers_) {
-      const auto at = static_cast<int64_t>((x - s.min) / (s.max - s.min) * static_cast<double>(bins));
-      ++h.counts[static_cast<size_t>(std::min(at, bins - 1))];
-    }
-    return h;
-  }
-  std::vector<double> values() const override { return numbers_; }
-  std::unique_ptr<TensorView> slice(int64_t dim, int64_t begin, int64_t end) const override {
-    int64_t inner = 1, outer = 1;
-    for (size_t d = 0; d < shape_.size(); ++d)
-      (static_cast<int64_t>(d) < dim ? outer : inner) *= static_cast<int64_t>(d) == dim ? 1 : shape_[d];
-    const int64_t size = shape_[static_cast<size_t>(dim)];
-    std::vector<double> part;
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = begin * inner; i < end * inner; ++i)
-        part.push_back(numbers_[static_cast<size_t>(o * size * inner + i)]);
-    std::vector<int64_t> shape = shape_;
-    shape[static_cast<size_t>(dim)] = end - begin;
-    return std::make_unique<FakeTensor>(shape, part);
-  }
-  std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const override {
-    const std::vector<double> part = slice(dim, at, at + 1)->values();
-    std::vector<int64_t> shape = shape_;
-    shape.erase(shape.begin() + dim);
-    return std::make_unique<FakeTensor>(shape, part);
-  }
-  /// Shapes that are alike, or a number beside a tensor.
-  std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
-    const std::vector<double> other = right.values();
-    if (other.size() != numbers_.size() && other.size() != 1 && numbers_.size() != 1)
-      fail(ExitCode::kUsage, "[tensor] wanted shapes that fit");
-    std::vector<double> result(std::max(other.size(), numbers_.size()));
-    for (size_t i = 0; i < result.size(); ++i)
-      result[i] = combine(op, numbers_[numbers_.size() == 1 ? 0 : i], other[other.size() == 1 ? 0 : i]);
-    return std::make_unique<FakeTensor>(numbers_.size() == 1 ? right.shape() : shape_, result,
-                                        /*owned=*/true);
-  }
-  std::unique_ptr<TensorView> applied(TensorFunction function) const override {
-    std::vector<double> result;
-    for (const double x : numbers_)
-      result.push_back(function == TensorFunction::kAbs    ? std::abs(x)
-                       : function == TensorFunction::kNeg  ? -x
-                       : function == TensorFunction::kSqrt ? std::sqrt(x)
-                       : function == TensorFunction::kExp  ? std::exp(x)
-                                                           : std::log(x));
-    return std::make_unique<FakeTensor>(shape_, result, /*owned=*/true);
-  }
-  std::unique_ptr<TensorView> scalar(double value) const override {
-    return std::make_unique<FakeTensor>(std::vector<int64_t>{}, std::vector<double>{value}, /*owned=*/true);
-  }
-  std::unique_ptr<TensorView> matrix() const override {
-    return std::make_unique<FakeTensor>(std::vector<int64_t>{numel() / shape_.back(), shape_.back()},
-                                        numbers_);
-  }
-  std::unique_ptr<TensorView> clone(bool) const override {
-    return std::make_unique<FakeTensor>(shape_, numbers_, /*owned=*/true);
-  }
-
- private:
-  static double combine(TensorOp op, double a, double b) {
-    switch (op) {
-      case TensorOp::kAdd: return a + b;
-      case TensorOp::kSub: return a - b;
-      case TensorOp::kMul: return a * b;
-      case TensorOp::kDiv: return a / b;
-      case TensorOp::kPow: return std::pow(a, b);
-      case TensorOp::kEq: return a == b ? 1 : 0;
-      case TensorOp::kNe: return a != b ? 1 : 0;
-      case TensorOp::kLt: return a < b ? 1 : 0;
-      case TensorOp::kLe: return a <= b ? 1 : 0;
-      case TensorOp::kGt: return a > b ? 1 : 0;
-      case TensorOp::kGe: return a >= b ? 1 : 0;
-    }
-    return 0;
-  }
-
-  std::vector<int64_t> shape_;
-  std::vector<double> numbers_;
-  bool owned_;
-};
 
 /// Four parameters in two layers; loss 1 / step; lr falls from 1e-3 to 0 over ten steps.
 class FakeSession final : public TrainingSession {
@@ -235,6 +120,15 @@ class FakeSession final : public TrainingSession {
     for (int64_t i = 0; i <= facts_.num_layers; ++i)
       streams.push_back(FakeTensor::counting({static_cast<int64_t>(tokens.size()), 4})->clone(false));
     return streams;
+  }
+  /// Every token attends evenly to all.
+  std::unique_ptr<TensorView> attention(const std::vector<int32_t>& tokens, int64_t layer) override {
+    if (layer >= facts_.num_layers) fail(ExitCode::kUsage, "[attention] no layer {}", layer + 1);
+    const auto count = static_cast<int64_t>(tokens.size());
+    return std::make_unique<FakeTensor>(
+        std::vector<int64_t>{2, count, count},
+        std::vector<double>(static_cast<size_t>(2 * count * count), 1.0 / static_cast<double>(count)),
+        /*owned=*/true);
   }
   std::vector<int32_t> encode(const std::string& text) const override { return {text.begin(), text.end()}; }
   std::string decode(const std::vector<int32_t>& tokens) const override {

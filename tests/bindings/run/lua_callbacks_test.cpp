@@ -300,6 +300,9 @@ TEST_F(LuaCallbacksTest, OperatorsLookAndOnlyWithRightsCommand) {
   const EventInfo info{Event::kBatchEnd, metrics_, run_};
   EXPECT_EQ(source_->evaluate("ctx.loss * 2", false, info, port), "3");
   EXPECT_EQ(source_->evaluate("cmd.set_lr(0.5)", true, info, port), "");
+  EXPECT_NE(source_->evaluate("plot({ 1, 2, 4 })", false, info, port).find("\n"), std::string::npos);
+  EXPECT_NE(source_->evaluate("hist { 1, 1, 2 }", false, info, port).find(" 2"), std::string::npos);
+  EXPECT_THROW(source_->evaluate("plot 'loss'", false, info, port), Error) << "no record in this folder";
   EXPECT_EQ(commands_.size(), 1u);
   EXPECT_THROW(source_->evaluate("cmd.set_lr(0.5)", false, info, port), Error);
   EXPECT_THROW(source_->evaluate("while", true, info, port), Error);

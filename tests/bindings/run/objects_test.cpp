@@ -102,7 +102,8 @@ TEST_F(ObjectsTest, LooksAtTensors) {
             "tensor:slice: 7 to 9 is not inside dimension 1; this tensor is [8 x 4]");
   EXPECT_EQ(error("model:find('embed'):item()"), "tensor:item expects one number; this tensor is [8 x 4]");
   const std::string text = run("return model:find('embed')");
-  EXPECT_NE(text.find("f32[8×4] cpu  mean 16.5  std 9.23  min 1  max 32  finite"), std::string::npos) << text;
+  EXPECT_NE(text.find("f32[8×4] cpu  mean 16.5  std 9.233  min 1  max 32  finite"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("(4 of 8 rows; (value):show(rows))"), std::string::npos) << text;
 }
 
@@ -173,6 +174,24 @@ TEST_F(ObjectsTest, TensorsAreCalculatedWith) {
   EXPECT_EQ(run("return tostring(w == w:keep()) .. tostring(w == w * 2) .. tostring(w == model:find 'norm')"),
             "truefalsefalse");
   EXPECT_EQ(run("return (w * 2).shape[2] .. tostring((w * 2).name)"), "4nil");
+  EXPECT_EQ(run("return w:sum() .. ' ' .. w:sum(1)[4] .. ' ' .. w:mean(2)[2] .. ' ' .. w:min(1)[1] .. ' ' .. "
+                "w:max(2)[1] .. ' ' .. w:argmax() .. ' ' .. w:argmax(1)[1]"),
+            "36 12 6.5 1 4 8 2");
+  EXPECT_EQ(run("local v, at = w:topk(2) return v[2][1] .. ' ' .. v[2][2] .. ' ' .. at[2][1] .. at[2][2]"),
+            "8 7 43");
+  EXPECT_EQ(run("local s = w:softmax() return s:sum(2)[1] .. ' ' .. s.shape[2] .. ' ' .. "
+                "tostring(w:softmax(1):sum(1)[3] == 1)"),
+            "1 4 true");
+  EXPECT_EQ(run("local p = w:mm(w:transpose()) return p[1][1] .. ' ' .. p[1][2] .. ' ' .. p[2][2]"),
+            "30 70 174");
+  EXPECT_EQ(run("return w:transpose()[4][2] .. w:view(4, 2)[4][1] .. w:view(-1)[8] .. #w:view(2, -1, 2)[1]"),
+            "8782");
+  EXPECT_EQ(run("return #w[w:gt(5)] .. ' ' .. w[w:gt(5)]:sum() .. ' ' .. w[w:gt(2) * w:lt(5)]:sum()"),
+            "3 21 7");
+  EXPECT_EQ(error("return w:sum(3)"), "no dimension 3; this tensor is [2 x 4]");
+  EXPECT_EQ(error("return w:view(3, -1)"),
+            "tensor:view: 8 elements are not a multiple of 3; this tensor is [2 x 4]");
+  EXPECT_EQ(error("return w:view(-1, -1)"), "tensor:view takes -1 once; this tensor is [2 x 4]");
   EXPECT_EQ(error("return w * 'x'"), "tensor * x: x expects a tensor or a number, given string");
   EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison expects a tensor or a number, given table");
 }
@@ -224,6 +243,8 @@ TEST_F(ObjectsTest, TheModelIsLookedIntoWithTokens) {
       run("local a = model:activations({ 3, 4, 5 }) return #a .. ' ' .. a[3].shape[1] .. a[3].shape[2]"),
       "3 34");
   EXPECT_EQ(run("return #model:activations 'Hi'"), "3");
+  EXPECT_EQ(run("local a = model:attention('Hi', 1) return #a .. ' ' .. a:sum(3)[1][2]"), "2 1");
+  EXPECT_NE(run("return model:attention('Hi', 9)").find("no layer 9"), std::string::npos);
   EXPECT_EQ(run("return data:labels(2)[2][2] .. ' ' .. data:labels()[1][1]"), "-100 105");
   EXPECT_EQ(run("return data:show(1, 1)"),
             "sequence 1, 2 tokens\n      at     token     label  text\n       1        72       105  \n"

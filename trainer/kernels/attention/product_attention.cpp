@@ -8,6 +8,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -264,6 +265,22 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
     out_BTE.narrow(1, first, part.seq).copy_(out_NE.view({s.batch, part.seq, -1}));
   }
   return out_BTE.view({s.batch * s.seq, s.heads * s.head_dim});
+}
+
+// Attention is linear in the values: with columns of the identity for values, its output is the weights,
+// under every rule. As many columns at a time as a head is wide.
+Tensor attention_weights(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd,
+                         const Tensor& key_cache, int64_t num_keys) {
+  Tensor weights_BHTS = at::empty({s.batch, s.heads, s.seq, num_keys}, q_BTHd.options().dtype(at::kFloat));
+  for (int64_t begin = 0; begin < num_keys; begin += s.head_dim) {
+    const int64_t count = std::min(s.head_dim, num_keys - begin);
+    const Tensor values = at::zeros(key_cache.sizes(), key_cache.options());
+    values.narrow(2, begin, count).narrow(3, 0, count).diagonal(0, 2, 3).fill_(1);
+    const Tensor out_BTHd = attention_cached(s, rules, q_BTHd, key_cache, values, num_keys)
+                                .view({s.batch, s.seq, s.heads, s.head_dim});
+    weights_BHTS.narrow(3, begin, count).copy_(out_BTHd.narrow(3, 0, count).transpose(1, 2));
+  }
+  return weights_BHTS;
 }
 
 }  // namespace tycho

@@ -25,4 +25,9 @@ void product_attention_backward(const AttentionShape& shape, const ScoreRules& r
 Tensor attention_cached(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
                         const Tensor& key_cache, const Tensor& value_cache, int64_t num_keys);
 
+/// Returns the share of each key in what a query attends to, [B, H, T, num_keys] in fp32; the arguments are
+/// those of attention_cached. For people who look, not for speed.
+Tensor attention_weights(const AttentionShape& shape, const ScoreRules& rules, const Tensor& q_BTHd,
+                         const Tensor& key_cache, int64_t num_keys);
+
 }  // namespace tycho

@@ -129,6 +129,35 @@ TEST(CachedAttention, ALongPromptHoldsScoresOfAFewQueries) {
   }
 }
 
+// Plain loops over one head at a time: heads of 4 need three parts for ten keys.
+TEST(CachedAttention, WeightsAreTheSharesOfKeys) {
+  const AttentionShape s = {2, 3, 4, 2, 4};
+  const int64_t keys = 10;
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  const ScoreRules rules{.scale = 0.7f, .softcap = 2.0f, .window = 6, .alibi_H = slopes.data()};
+  const Tensor q_BTHd = at::randn({s.batch, s.seq, s.heads, s.head_dim}),
+               cache = at::randn({s.batch, s.kv_heads, keys + 2, s.head_dim});
+  const Tensor weights_BHTS = attention_weights(s, rules, q_BTHd, cache, keys);
+  ASSERT_EQ(weights_BHTS.sizes(), (std::vector<int64_t>{s.batch, s.heads, s.seq, keys}));
+  for (int64_t b = 0; b < s.batch; ++b)
+    for (int64_t h = 0; h < s.heads; ++h)
+      for (int64_t t = 0; t < s.seq; ++t) {
+        const int64_t at = keys - s.seq + t;
+        std::vector<double> shares(static_cast<size_t>(keys));
+        double sum = 0;
+        for (int64_t k = std::max<int64_t>(0, at - 6); k <= at; ++k) {
+          const double dot =
+              (q_BTHd[b][t][h].to(at::kDouble) * cache[b][h / 2][k].to(at::kDouble)).sum().item<double>();
+          const double score =
+              2 * std::tanh(0.7 * dot / 2) + slopes[static_cast<size_t>(h)] * static_cast<double>(k - at);
+          sum += shares[static_cast<size_t>(k)] = std::exp(score);
+        }
+        for (int64_t k = 0; k < keys; ++k)
+          EXPECT_NEAR(weights_BHTS[b][h][t][k].item<double>(), shares[static_cast<size_t>(k)] / sum, 1e-5)
+              << b << h << t << " " << k;
+      }
+}
+
 TEST(CachedAttention, NamesArgumentsThatDoNotFit) {
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});
   EXPECT_NE(error_of([&] {
