@@ -33,6 +33,7 @@ expect 2 "[test] -R needs a pattern" test -R
 expect 2 "[sum_up] wanted a folder of results and ctest's exit status, given 1 arguments" sum_up results
 expect 2 "[sum_up] there is no folder nowhere" sum_up nowhere 0
 expect 0 "scripts/sum_up" sum_up --help
+expect 2 "[make_man_page] expected the program, got 0 arguments" make_man_page
 
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
 ((failed == 0))
