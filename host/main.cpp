@@ -46,8 +46,13 @@ int run_command(const std::vector<std::string>& argv) {
     fmt::print("{}", help_of_all_verbs());
     return static_cast<int>(argv.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
-  const Verb& verb = find_verb(argv[0] == "--version" ? "version" : argv[0], argv.size() > 1 ? argv[1] : "");
-  const Arguments arguments = parse_arguments(verb, {argv.begin() + 1, argv.end()}, help);
+  const bool asks_for_version = argv[0] == "--version" || argv[0] == "-V";
+  const Verb& verb = find_verb(asks_for_version ? "version" : argv[0], argv.size() > 1 ? argv[1] : "");
+  std::vector<std::string> words(argv.begin() + 1, argv.end());
+  // tycho run help, tycho data convert help; a file of that name is an argument.
+  const bool is_plain = !words.empty() && words.size() <= 2 && !words.front().starts_with('-');
+  if (is_plain && words.back() == "help" && !std::filesystem::exists("help")) words.back() = "--help";
+  const Arguments arguments = parse_arguments(verb, words, help);
   if (help) return 0;
   std::error_code error;
   const std::filesystem::path here = std::filesystem::current_path(error);

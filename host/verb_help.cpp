@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -41,6 +42,7 @@ constexpr HelpLine kHelpLines[] = {
     {"", "Watch and steer a run"},
     {"ctl", "stop, save, evaluate, profile, pause; change settings; tail and plot"},
     {"attach", "a prompt in a live run"},
+    {"ls", "the runs of a folder: state, step and loss"},
     {"report", "runs side by side, as a table and as a page with plots"},
     {"ckpt", "lists, verifies, compares and splits checkpoints"},
     {"", "Use a model"},
@@ -54,10 +56,15 @@ constexpr HelpLine kHelpLines[] = {
     {"version", "versions, and which kernels compute"},
 };
 
+/// Returns the width of the terminal, also where the help goes to a pager; without a terminal $COLUMNS,
+/// or 80.
 size_t columns_of_terminal() {
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return std::clamp<size_t>(known ? size.ws_col : 100, 60, 120);
+  size_t columns = 80;
+  if (const char* given = std::getenv("COLUMNS"); given != nullptr && std::atoi(given) > 0)
+    columns = static_cast<size_t>(std::atoi(given));
+  for (const int file : {STDIN_FILENO, STDERR_FILENO, STDOUT_FILENO})
+    if (winsize size{}; ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) columns = size.ws_col;
+  return std::clamp<size_t>(columns, 40, 120);
 }
 
 /// Adds words behind `text`, whose last line has `column` columns, and goes on below in column `indent`.
@@ -104,6 +111,21 @@ std::vector<std::string> uses_of(const Verb& verb) {
   for (std::string& use : uses)
     if (use.starts_with("tycho ")) use.erase(0, 6);
   return uses;
+}
+
+/// Returns the lines of examples; the comment of one that is too long stands above it.
+std::string example_lines(const std::vector<std::string>& examples) {
+  std::string text;
+  for (const std::string& line : examples) {
+    const size_t comment = line.find("  #");
+    if (comment == std::string::npos || line.size() + 2 <= columns_of_terminal()) {
+      text += "  " + line + "\n";
+      continue;
+    }
+    text += fmt::format("  {}\n  {}\n", line.substr(line.find('#', comment)),
+                        line.substr(0, line.find_last_not_of(' ', comment) + 1));
+  }
+  return text;
 }
 
 bool is_subverb_name(const std::string& word) {
@@ -226,7 +248,8 @@ std::string help_of_all_verbs() {
       "\n  tycho VERB [arguments]\n";
   for (const HelpLine& line : kHelpLines) {
     const bool is_title = *line.verb == '\0';
-    text += is_title ? fmt::format("\n{}\n", line.what) : fmt::format("  {:<10}  {}\n", line.verb, line.what);
+    text += is_title ? fmt::format("\n{}\n", line.what) : fmt::format("  {:<10}  ", line.verb);
+    if (!is_title) wrap(text, line.what, 14, 14, columns_of_terminal());
   }
   return text +
          "\n`tycho VERB --help` explains a verb. Example:\n"
@@ -240,7 +263,8 @@ std::string help_of_verb(const Verb& verb, const std::vector<OptionSpec>& option
   std::string text;
   for (const std::string& use : uses_of(verb)) {
     if (!subverb.empty() && !begins_with(use, {verb.name, subverb})) continue;
-    text += (text.empty() ? "tycho " : "       tycho ") + use + "\n";
+    text += text.empty() ? "tycho " : "       tycho ";
+    wrap(text, use, text.size() - text.rfind('\n') - 1, 15, columns_of_terminal());
   }
   text += "\n";
   if (subverb.empty()) {
@@ -255,7 +279,7 @@ std::string help_of_verb(const Verb& verb, const std::vector<OptionSpec>& option
   }
   const std::vector<std::string> examples =
       subverb.empty() ? lines_of(verb.spec.example) : examples_of(verb, {subverb});
-  return text + fmt::format("\nExample:\n  {}\n", fmt::join(examples, "\n  "));
+  return text + "\nExample:\n" + example_lines(examples);
 }
 
 std::string example_of_verb(const std::string& verb, const std::vector<std::string>& words) {

@@ -5,11 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "tests/host/shell.h"
@@ -45,6 +47,27 @@ TEST_F(CliTest, HelpOfAVerbIsTheSameInEveryOrder) {
     EXPECT_EQ(help.output, own) << order;
   }
   EXPECT_EQ(shell("tycho help").output, shell("tycho --help").output);
+}
+
+TEST_F(CliTest, HelpFitsTheTerminal) {
+  for (const char* verb : {"", "run", "launch", "ckpt", "report", "completion", "generate", "data convert"}) {
+    std::istringstream lines(
+        shell(std::string("COLUMNS=80; export COLUMNS; tycho ") + verb + " --help </dev/null").output);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_command = line.find("tycho ") != std::string::npos;
+      EXPECT_TRUE(is_command || line.size() <= 80) << verb << ": " << line;
+    }
+  }
+  const auto num_lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  EXPECT_GT(num_lines(shell("COLUMNS=60; export COLUMNS; tycho run --help </dev/null").output),
+            num_lines(shell("COLUMNS=120; export COLUMNS; tycho run --help </dev/null").output));
+}
+
+TEST_F(CliTest, HelpAndVersionHaveTheirUsualShortForms) {
+  EXPECT_EQ(shell("tycho -V").output, shell("tycho version").output);
+  EXPECT_EQ(shell("tycho run help").output, shell("tycho run --help").output);
+  EXPECT_EQ(shell("tycho data convert help").output, shell("tycho data convert --help").output);
+  EXPECT_CONTAINS(here("echo 'x = ' > help; tycho check help").output, "help:1") << "a recipe of that name";
 }
 
 TEST_F(CliTest, HelpOfASubverbHasItsOptionsAlone) {

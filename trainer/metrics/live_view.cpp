@@ -51,6 +51,7 @@ class Line {
     add({std::string(static_cast<size_t>(gap), ' ')});
     add(span);
   }
+  void widen(int width) { style_.width = width; }
   ViewLine view_line() const { return {text_, columns_}; }
 
  private:
@@ -87,7 +88,11 @@ class Flow {
 ViewLine header(const ViewState& state, const ViewStyle& style) {
   const RunInfo& run = state.run;
   const auto safe = [&](const std::string& text) { return printable(text, style.unicode); };
-  Line line(style);
+  // The hint stays where the rest does not fit.
+  const std::string hint = state.end_reason.empty() ? "^C saves and stops" : "";
+  ViewStyle rest = style;
+  if (style.width >= 3 * display_width(hint)) rest.width -= display_width(hint) + (hint.empty() ? 0 : 2);
+  Line line(rest);
   line.add({" "});
   line.add({safe(run.run_name), Colour::kBold});
   line.add({"  " + safe(run.run_dir)});
@@ -95,7 +100,8 @@ ViewLine header(const ViewState& state, const ViewStyle& style) {
   line.add({fmt::format("  {}{}  {}", ranks, safe(run.device), safe(run.precision)), Colour::kDim});
   line.add({"  recipe " + safe(run.recipe_hash.substr(0, 8)), Colour::kDim});
   if (!run.pins.empty()) line.add({"  pins: " + safe(fmt::format("{}", fmt::join(run.pins, " ")))});
-  if (state.end_reason.empty()) line.add_right({"^C saves and stops", Colour::kDim});
+  line.widen(style.width);
+  if (!hint.empty()) line.add_right({hint, Colour::kDim});
   return line.view_line();
 }
 
@@ -227,6 +233,7 @@ std::vector<ViewLine> draw_view(const ViewState& state, const ViewStyle& style) 
   std::vector<ViewLine> lines = {header(state, style), progress(state, style)};
   if (state.now.step > 0) add_metrics(state, style, lines);
   add_notice(state.checkpoint, {"ckpt", Colour::kGreen}, 1, style, lines);
+  add_notice(state.evaluation, {"eval", Colour::kGreen}, 1, style, lines);
   add_notice(state.event, {style.unicode ? "·" : "-", Colour::kDim}, 2, style, lines);
   add_notice(state.warning, {"!", Colour::kYellow}, 3, style, lines);
   // Nothing is drawn after it: it may be as long as it is.

@@ -38,7 +38,7 @@ struct ViewState {
   History losses;
   std::optional<double> eval_loss;  // of the last evaluation, over all sets
   std::vector<ShownMetric> shown;   // of log.show
-  Notice checkpoint, event, warning;
+  Notice checkpoint, evaluation, event, warning;
   double elapsed_s = 0;
   std::string ends_at;     // "14:32"; "" when unknown
   std::string end_reason;  // "" while the run goes on

@@ -121,8 +121,15 @@ class TerminalReporter : public Reporter {
     if (state_.run.run_name.empty())
       return screen_.print_line(printable(text, unicode_));  // nothing is drawn yet
     const bool warning = kind == "warning" || kind == "error";
-    Dated& slot = warning ? warning_ : kind == "checkpoint" ? checkpoint_ : event_;
-    slot.text = warning ? fmt::format("{} {}", state_.now.step, text) : text;
+    Dated& slot = warning                ? warning_
+                  : kind == "checkpoint" ? checkpoint_
+                  : kind == "eval"       ? evaluation_
+                                         : event_;
+    slot.text = warning ? fmt::format("step {}: {}", state_.now.step, text) : text;
+    // The line begins with "eval": 80 columns hold the numbers, too.
+    constexpr std::string_view kSaidBefore = " evaluated";
+    if (const size_t at = text.find(kSaidBefore); kind == "eval" && at != std::string::npos)
+      slot.text.erase(at, kSaidBefore.size());
     slot.at = Clock::now();
     draw_when_due();
   }
@@ -156,6 +163,7 @@ class TerminalReporter : public Reporter {
     state_.elapsed_s = seconds_since(started_);
     state_.ends_at = time_of_day_in(state_.now.eta_s);
     state_.checkpoint = checkpoint_.notice();
+    state_.evaluation = evaluation_.notice();
     state_.event = event_.notice();
     state_.shown = shown_.all();
     state_.warning = warning_.notice();
@@ -167,7 +175,7 @@ class TerminalReporter : public Reporter {
   bool running_ = false;
   ViewState state_;
   ShownMetrics shown_;
-  Dated checkpoint_, event_, warning_;
+  Dated checkpoint_, evaluation_, event_, warning_;
   Clock::time_point started_, drawn_;
 };
 

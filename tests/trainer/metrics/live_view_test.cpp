@@ -50,7 +50,7 @@ TEST(LiveViewTest, ShowsTheLossOfTheLastEvaluationBesideThatOfTraining) {
 
 TEST(LiveViewTest, ShowsARunIn80Columns) {
   EXPECT_EQ(screen(some_state(), {79, true, false}), R"(
- mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91d0  pins: seq_len=81…
+ mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91…  ^C saves and stops
  1240/4800 ba ━━━━━━━━────────────────────────  25.8 %  eta 1:14:10  ends 14:32
  loss 3.413 ⠑⠒⠤⠤⢄⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀  lr 5.8e-4  grad 0.71  419.4 K tok/s
  407 TFLOP/s (361 causal)  mfu 41.1 % (36.4 % causal)  data wait 0.3 %
@@ -60,9 +60,20 @@ TEST(LiveViewTest, ShowsARunIn80Columns) {
 )");
 }
 
+TEST(LiveViewTest, AnEvaluationHasALineOfItsOwn) {
+  ViewState state = some_state();
+  state.evaluation = {"step 1000 on c4: loss 3.780, perplexity 43.80, 504 tokens in 0.0 s", 0};
+  state.event = {"profile written", 0};
+  const std::string text = screen(state, {79, true, false});
+  EXPECT_NE(text.find("\n eval step 1000 on c4: loss 3.780, perplexity 43.80, 504 tokens in 0.0 s\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(" · profile written\n"), std::string::npos) << text;
+}
+
 TEST(LiveViewTest, ShowsARunInAscii) {
   EXPECT_EQ(screen(some_state(), {79, false, false}), R"(
- mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91d0  pins: seq_len=81~
+ mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91~  ^C saves and stops
  1240/4800 ba ========------------------------  25.8 %  eta 1:14:10  ends 14:32
  loss 3.413 '---............  lr 5.8e-4  grad 0.71  419.4 K tok/s
  407 TFLOP/s (361 causal)  mfu 41.1 % (36.4 % causal)  data wait 0.3 %
@@ -77,7 +88,7 @@ TEST(LiveViewTest, ShowsWhereItBeginsAndHowItEnded) {
   state.run = some_run();
   state.run.first_step = 1000;
   EXPECT_EQ(screen(state, {79, true, false}), R"(
- mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91d0  pins: seq_len=81…
+ mpt-125m  runs/mpt-125m  NVIDIA H200  bf16  recipe 7c1e91…  ^C saves and stops
  1000/4800 ba ━━━━━━━━━╸─────────────────────────────────────  20.8 %  starting
 )");
   state.now = some_step(4800);

@@ -121,7 +121,7 @@ TEST_F(TerminalReporterTest, RedrawsInPlaceAndLeavesTheLastState) {
       " mem 61.0 GB of 141 GB",
       " ckpt step 3 saved",
       " - from step 0",
-      " ! 3 slow disk",
+      " ! step 3: slow disk",
       " = done",
       ""};
   EXPECT_EQ(terminal.screen(), expected);
