@@ -1,5 +1,6 @@
 // Runs side by side for `tycho report` and `tycho bench scale`: read, shown, written.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -7,8 +8,15 @@
 
 namespace tycho {
 
-/// Of each folder, in their order. Throws Error: kUsage for none, kUnusable for one that holds no run.
-std::vector<RunSummary> read_runs(const std::vector<std::string>& folders);
+/// Returns the summary of each folder, in their order, with the curves that `patterns` match beside the
+/// standard ones. Throws Error: kUsage for no folder, or a pattern that no metric matches; kUnusable for a
+/// folder that holds no run.
+std::vector<RunSummary> read_runs(const std::vector<std::string>& folders,
+                                  const std::vector<std::string>& patterns = {});
+
+/// Returns the parents of forks that are still there, by folder.
+std::map<std::string, RunSummary> read_parents(const std::vector<RunSummary>& runs,
+                                               const std::vector<std::string>& patterns);
 
 /// The table; then, where there are runs of several numbers of ranks, tokens per second over ranks, and for a
 /// single run its loss.

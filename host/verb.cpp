@@ -24,6 +24,7 @@ const std::vector<Verb>& all_verbs() {
       {"config", kConfigSpec, run_config},
       {"plan", kPlanSpec, run_plan},
       {"diff", kDiffSpec, run_diff},
+      {"ls", kLsSpec, run_ls},
       {"report", kReportSpec, run_report},
       {"types", kTypesSpec, run_types},
       {"test", kTestSpec, run_test},

@@ -50,6 +50,7 @@ int pick_subverb(const Arguments& arguments, const char* verb, const std::vector
 int run_run(const Arguments& arguments);
 int run_rerun(const Arguments& arguments);
 int run_launch(const Arguments& arguments);
+int run_ls(const Arguments& arguments);
 int run_attach(const Arguments& arguments);
 int run_ctl(const Arguments& arguments);
 int run_bench(const Arguments& arguments);
@@ -75,7 +76,7 @@ int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
     kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kReportSpec,
-    kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kEvalSpec, kGenerateSpec, kConvertSpec,
+    kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec, kGenerateSpec, kConvertSpec,
     kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // tycho ckpt: lists, verifies, compares and rewrites checkpoints.
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "host/text_table.h"
@@ -12,6 +13,7 @@
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/reshard.h"
 #include "trainer/config/config_io.h"
+#include "trainer/metrics/format.h"
 
 namespace tycho {
 
@@ -33,11 +35,9 @@ namespace {
 bool wants_json(const Arguments& arguments) { return arguments.has("json"); }
 
 Json summary(const CheckpointInfo& info) {
-  return {{"path", info.path},
-          {"step", info.step},
-          {"epoch", info.epoch},
-          {"num_bytes", info.num_bytes},
-          {"uuid", info.uuid}};
+  return {{"path", info.path},   {"step", info.step},
+          {"epoch", info.epoch}, {"num_bytes", info.num_bytes},
+          {"uuid", info.uuid},   {"tag", info.tag.empty() ? Json(nullptr) : Json(info.tag)}};
 }
 
 int list(const Arguments& arguments) {
@@ -49,10 +49,15 @@ int list(const Arguments& arguments) {
   const auto found =
       list_checkpoints(std::filesystem::is_directory(inside) ? inside : given, &broken, &unfinished);
   Json json = {{"checkpoints", Json::array()}, {"broken", broken}, {"unfinished", unfinished}};
+  const bool has_tags =
+      std::any_of(found.begin(), found.end(), [](const CheckpointInfo& info) { return !info.tag.empty(); });
   std::vector<std::vector<std::string>> rows = {{"step", "size", "path"}};
+  if (has_tags) rows[0].insert(rows[0].begin() + 2, "tag");
   for (const CheckpointInfo& info : found) {
     json["checkpoints"].push_back(summary(info));
     rows.push_back({fmt::to_string(info.step), human_bytes(static_cast<double>(info.num_bytes)), info.path});
+    if (has_tags)
+      rows.back().insert(rows.back().begin() + 2, info.tag.empty() ? "-" : printable(info.tag, true));
   }
   const int code = found.empty() && !broken.empty() ? static_cast<int>(ExitCode::kUnusable) : 0;
   if (wants_json(arguments)) {

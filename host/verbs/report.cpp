@@ -18,9 +18,14 @@ const VerbSpec kReportSpec = {
     "  tycho report runs/demo\n"
     "  tycho report runs/nodes-1 runs/nodes-2 runs/nodes-4 --out scaling.html\n"
     "  tycho bench storage runs --json > storage.json; tycho report runs/demo storage.json\n"
+    "  tycho report runs/demo runs/fork --plot 'grad/*' --smooth 0.9\n"
     "  tycho report runs/demo --json\n"
     "  tycho report runs/demo --collectives            # which rank the others waited for",
-    {{"out", "The page to write.", "FILE", "report.html"},
+    {{"out", "The page to write: report.html by default, and none with --json.", "FILE"},
+     {"plot", "Further metrics to draw, by names or patterns ('grad/*,loss_ema'): the keys of metrics.jsonl.",
+      "NAMES"},
+     {"smooth", "Draw a moving average over each curve: the weight of the past, from 0 to below 1.", "WEIGHT",
+      "0"},
      {"collectives", "Of a run whose ranks broke: the last collective of each, and who waited for whom."},
      kJsonOption}};
 
@@ -50,10 +55,16 @@ int run_report(const Arguments& arguments) {
     else
       folders.push_back(word);
   }
+  std::vector<std::string> patterns;
+  if (arguments.has("plot")) patterns = arguments.list("plot");
   const std::vector<RunSummary> runs =
-      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders);
-  const std::string& out = arguments.text("out");
-  write_typed_file(real_files(), out, run_page(runs, benches));
+      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders, patterns);
+  const std::string out = arguments.has("out") ? arguments.text("out") : "report.html";
+  if (arguments.has("out") || !arguments.has("json"))
+    write_typed_file(real_files(), out,
+                     run_page(runs, benches,
+                              {.smoothing = arguments.number("smooth", 0, 0.999),
+                               .parents = read_parents(runs, patterns)}));
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;

@@ -12,8 +12,10 @@
 #include "host/sweep/slurm_array.h"
 #include "host/sweep/start.h"
 #include "host/sweep/worker.h"
+#include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/metrics/format.h"
 #include "trainer/sweep/policy.h"
 #include "trainer/sweep/table.h"
 
@@ -23,6 +25,7 @@ const VerbSpec kSweepSpec = {
     "sweep FILE [name=value ...]\n"
     "       tycho sweep RECIPE key=space [key=value ...]\n"
     "       tycho sweep plan FILE [name=value ...]\n"
+    "       tycho sweep ls\n"
     "       tycho sweep resume|pause|table|best|report NAME\n"
     "       tycho sweep retry|drop NAME TRIAL ...\n"
     "       tycho sweep extend|set NAME key=value ...",
@@ -276,6 +279,29 @@ int change(const Arguments& arguments) {
   return 0;
 }
 
+/// Lists the sweeps in sweeps/, each with its progress; one that cannot be read, with the reason.
+int list(const Arguments& arguments) {
+  no_more_words(arguments, 1);
+  Json json = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"sweep", "progress"}};
+  for (const std::string& name : sweep_names()) {
+    std::string progress;
+    try {
+      const SweepFolder folder = open_sweep(name);
+      progress = sweep_summary(folder.board()) + (folder.board().is_paused() ? ", paused" : "");
+    } catch (const Error& error) {
+      progress = error.what();
+    }
+    json.push_back({{"name", name}, {"folder", "sweeps/" + name}, {"progress", progress}});
+    rows.push_back({printable(name, true), printable(progress, true)});
+  }
+  if (arguments.has("json"))
+    fmt::print("{}\n", json.dump(2));
+  else
+    fmt::print("{}", rows.size() == 1 ? "no sweeps in sweeps/\n" : text_table(rows));
+  return 0;
+}
+
 }  // namespace
 
 int run_sweep(const Arguments& arguments) {
@@ -286,6 +312,7 @@ int run_sweep(const Arguments& arguments) {
                                                  {"drop", drop},
                                                  {"extend", change},
                                                  {"set", change},
+                                                 {"ls", list},
                                                  {"table", sweep_table_verb},
                                                  {"best", sweep_best_verb},
                                                  {"report", sweep_report_verb}};

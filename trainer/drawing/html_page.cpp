@@ -16,6 +16,8 @@ h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin: 
 .verdict { border-left: 4px solid #3b528b; padding: .4rem .9rem; background: #f4f5f9 }
 table { border-collapse: collapse; font-size: .9rem; display: block; overflow-x: auto } td, th { padding: .25rem .8rem .25rem 0; text-align: left;
 border-bottom: 1px solid #e6e6e6; white-space: nowrap; font-variant-numeric: tabular-nums } th { color: #666; font-weight: 500 }
+.legend span { display: inline-block; margin-right: 1.2rem } .legend i { display: inline-block; width: 1.1rem; height: .3rem; margin-right: .4rem;
+vertical-align: middle }
 .plots { display: flex; flex-wrap: wrap; gap: .5rem } svg { max-width: 100%; height: auto; font: 11px system-ui, sans-serif }
 svg text { fill: #555 } svg .title { font-size: 13px; font-weight: 600; fill: #1d1d1f } svg .label { fill: #333; font-size: 12px }
 svg .frame { fill: #fff; stroke: #d5d5d5 } svg .tick { stroke: #efefef } svg .axis { stroke: #555 }
@@ -46,6 +48,14 @@ std::string html_section(const std::string& title, const std::string& content) {
 
 std::string html_plots(const std::string& drawings) {
   return drawings.empty() ? "" : "<div class=\"plots\">" + drawings + "</div>";
+}
+
+std::string html_legend(const std::vector<std::pair<std::string, std::string>>& colors_and_names) {
+  if (colors_and_names.size() < 2) return "";
+  std::string text = "<p class=\"legend\">";
+  for (const auto& [color, name] : colors_and_names)
+    text += fmt::format("<span><i style=\"background:{}\"></i>{}</span> ", color, escape_html(name));
+  return text + "</p>\n";
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows) {

@@ -1,6 +1,7 @@
 // A page of HTML in one file: tables and drawings, no scripts, no other files. Torch-free.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tycho {
@@ -17,6 +18,8 @@ std::string html_page(const std::string& title, const std::string& summary,
 std::string html_section(const std::string& title, const std::string& content);
 /// Drawings side by side, as far as there is room.
 std::string html_plots(const std::string& drawings);
+/// Returns a line of names, each behind a mark in its colour ("#440154"); "" for fewer than two.
+std::string html_legend(const std::vector<std::pair<std::string, std::string>>& colors_and_names);
 /// The first row is the header.
 std::string html_table(const std::vector<std::vector<std::string>>& rows);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 #include "trainer/base/bytes.h"
 #include "trainer/drawing/html_page.h"
@@ -39,35 +41,88 @@ std::string run_color(size_t i, size_t num_runs) {
   return rank_color(num_runs < 2 ? 0 : static_cast<double>(i) / static_cast<double>(num_runs - 1));
 }
 
-/// One drawing with a curve of each run; "" when none has points. The highest hundredth may lie beyond the
-/// frame, so that the first steps do not flatten the rest.
-std::string curves_of(const std::vector<RunSummary>& runs, Curve RunSummary::*curve, const std::string& title,
-                      const std::string& label, bool from_zero) {
+/// Returns the moving average of a curve, without the pull of its first value to zero (Adam's correction).
+/// Values that are not finite stay, and do not count.
+Curve smoothed(const Curve& curve, double weight) {
+  Curve result = curve;
+  double average = 0, share = 0;
+  for (double& y : result.y) {
+    if (!std::isfinite(y)) continue;
+    average = weight * average + (1 - weight) * y;
+    share = weight * share + (1 - weight);
+    y = average / share;
+  }
+  return result;
+}
+
+/// Returns the part of the parent's curve that a fork continues.
+Curve until(const Curve& curve, int64_t step) {
+  Curve part;
+  for (size_t i = 0; i < curve.x.size() && curve.x[i] <= static_cast<double>(step); ++i)
+    part.x.push_back(curve.x[i]), part.y.push_back(curve.y[i]);
+  return part;
+}
+
+/// One drawing of a metric.
+struct MetricPlot {
+  std::string metric, title, label;
+  bool from_zero = false;
+};
+
+/// Draws a metric of each run; "" when none has points. The highest hundredth may lie beyond the frame, so
+/// that the first steps do not flatten the rest. A fork's line begins at its own first step; its parent's,
+/// pale, leads to it.
+std::string curves_of(const std::vector<RunSummary>& runs, const MetricPlot& plot,
+                      const RunPageOptions& options) {
+  std::vector<Curve> own(runs.size()), led(runs.size());
   std::vector<double> values;
   double last_step = 1;
-  for (const RunSummary& run : runs)
-    for (size_t i = 0; i < (run.*curve).x.size(); ++i) {
-      if (std::isfinite((run.*curve).y[i])) values.push_back((run.*curve).y[i]);
-      last_step = std::max(last_step, (run.*curve).x[i]);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    own[i] = runs[i].curve(plot.metric);
+    if (const auto parent = options.parents.find(runs[i].parent); parent != options.parents.end())
+      led[i] = until(parent->second.curve(plot.metric), runs[i].first_step);
+    for (const Curve* curve : {&own[i], &led[i]}) {
+      if (!curve->x.empty()) last_step = std::max(last_step, curve->x.back());
+      std::copy_if(curve->y.begin(), curve->y.end(), std::back_inserter(values),
+                   [](double y) { return std::isfinite(y); });
     }
+  }
   if (values.empty()) return "";
   std::sort(values.begin(), values.end());
   const double high = values[(values.size() - 1) * 99 / 100];
-  const double low = from_zero ? 0 : values.front(), room = (high - low) * 0.05;
+  const double low = plot.from_zero ? 0 : values.front(), room = (high - low) * 0.05;
   const Scale x = Scale::linear(0, last_step * 1.02);
-  const Scale y = Scale::linear(from_zero ? 0 : low - room, high + room);
-  Drawing drawing(kWide, kHigh, title);
+  const Scale y = Scale::linear(plot.from_zero ? 0 : low - room, high + room);
+  Drawing drawing(kWide, kHigh, plot.title);
   drawing.x_axis(x, "step");
-  drawing.y_axis(y, label);
+  drawing.y_axis(y, plot.label);
   for (size_t i = 0; i < runs.size(); ++i) {
-    const Points points = thinned_curve(runs[i].*curve, x, y);
-    if (points.empty()) continue;
-    drawing.line(points, run_color(i, runs.size()), 1.6, 0.9, runs[i].name);
-    if (points.size() < 30)
-      for (const auto& [at, height] : points)
-        drawing.dot(at, height, run_color(i, runs.size()), runs[i].name, 2.5);
+    const std::string color = run_color(i, runs.size());
+    const Points raw = thinned_curve(own[i], x, y), parents = thinned_curve(led[i], x, y);
+    if (!parents.empty()) drawing.line(parents, color, 1.2, 0.35, "parent of " + runs[i].name);
+    if (raw.empty()) continue;
+    const bool smooths = options.smoothing > 0;
+    drawing.line(raw, color, smooths ? 1 : 1.6, smooths ? 0.25 : 0.9, runs[i].name);
+    if (smooths)
+      drawing.line(thinned_curve(smoothed(own[i], options.smoothing), x, y), color, 1.6, 0.9, runs[i].name);
+    if (raw.size() < 30)
+      for (const auto& [at, height] : raw) drawing.dot(at, height, color, runs[i].name, 2.5);
   }
   return drawing.svg();
+}
+
+/// Returns drawings of the metrics that were asked for, in the order of their names.
+std::string asked_curves(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
+  std::set<std::string> metrics;
+  for (const RunSummary& run : runs)
+    for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
+  for (const std::string& metric : standard_metrics()) metrics.erase(metric);
+  std::string drawings;
+  for (const std::string& metric : metrics) {
+    const std::string shown = printable(metric, true);
+    drawings += curves_of(runs, {metric, shown, shown}, options);
+  }
+  return drawings;
 }
 
 /// Tokens per second over ranks, and what it would be if every rank were as fast as one of the smallest run.
@@ -121,12 +176,19 @@ std::vector<PageFact> facts_of_runs(const std::vector<RunSummary>& runs) {
           {human_count(tokens), "tokens trained on"}};
 }
 
-std::string sections_of_runs(const std::vector<RunSummary>& runs) {
-  return html_section("Runs", html_table(run_table(runs))) +
-         html_section("Training", curves_of(runs, &RunSummary::losses, "Loss", "loss", false) +
-                                      curves_of(runs, &RunSummary::eval_losses, "Loss on held-out data",
-                                                "eval.loss", false)) +
-         html_section("Speed", curves_of(runs, &RunSummary::speeds, "Tokens per second", "tokens/s", true) +
+std::string sections_of_runs(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
+  std::vector<std::pair<std::string, std::string>> legend;
+  for (size_t i = 0; i < runs.size(); ++i)
+    legend.emplace_back(run_color(i, runs.size()), runs[i].name + (runs[i].parent.empty() ? "" : " (fork)"));
+  const auto draw = [&](const MetricPlot& plot) { return curves_of(runs, plot, options); };
+  return html_section("Runs", html_table(run_table(runs)) + html_legend(legend)) +
+         html_section("Training", draw({"loss", "Loss", "loss"}) +
+                                      draw({"eval.loss", "Loss on held-out data", "eval.loss"})) +
+         html_section("Learning rate and gradients",
+                      draw({"lr", "Learning rate", "lr", true}) +
+                          draw({"grad_norm", "Norm of the gradient, before clipping", "grad_norm", true})) +
+         html_section("Metrics", asked_curves(runs, options)) +
+         html_section("Speed", draw({"tokens_per_s", "Tokens per second", "tokens/s", true}) +
                                    html_plots(scaling_plot(runs) + waiting_plot(runs)));
 }
 
@@ -140,15 +202,14 @@ std::string title_of(const std::vector<RunSummary>& runs) {
 
 }  // namespace
 
-std::string run_page(const std::vector<RunSummary>& runs, const std::vector<BenchFile>& benches) {
-  std::string body = runs.empty() ? "" : sections_of_runs(runs);
+std::string run_page(const std::vector<RunSummary>& runs, const std::vector<BenchFile>& benches,
+                     const RunPageOptions& options) {
+  std::string body = runs.empty() ? "" : sections_of_runs(runs, options);
   for (const BenchFile& bench : benches) body += bench_section(bench);
-  return html_page(
-      title_of(runs), runs.empty() ? "" : runs.front().device,
-      runs.empty() ? std::vector<PageFact>() : facts_of_runs(runs), body,
-      runs.empty()
-          ? "Written by tycho report. Hover over a mark to see its value."
-          : "Written by tycho report. Hover over a mark to see its run; the first run is the darkest.");
+  return html_page(title_of(runs), runs.empty() ? "" : runs.front().device,
+                   runs.empty() ? std::vector<PageFact>() : facts_of_runs(runs), body,
+                   runs.empty() ? "Written by tycho report. Hover over a mark to see its value."
+                                : "Written by tycho report. Hover over a mark to see its run.");
 }
 
 }  // namespace tycho

@@ -2,6 +2,7 @@
 #include "trainer/report/run_summary.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cctype>
@@ -65,8 +66,6 @@ class Series {
     }
     return curve;
   }
-  bool empty() const { return by_step_.empty(); }
-  double last() const { return by_step_.rbegin()->second; }
 
  private:
   int64_t attempt_ = 0;
@@ -93,7 +92,7 @@ struct SteadySteps {
 
 class FolderReader {
  public:
-  explicit FolderReader(const std::string& folder) {
+  FolderReader(const std::string& folder, const std::vector<std::string>& patterns) : patterns_(patterns) {
     run_.folder = folder;
     for_each_record(folder + "/events.jsonl", [&](const Json& record) { take_event(record); });
     if (run_.num_attempts == 0)
@@ -102,26 +101,23 @@ class FolderReader {
     for_each_record(folder + "/metrics.jsonl", [&](const Json& record) { take_metrics(record); });
     // Of a process beside the run, which evaluates each step once.
     for_each_record(folder + "/evals.jsonl", [&](const Json& record) {
-      if (const auto loss = number_in(record, "eval.loss"))
-        eval_losses_.add(static_cast<int64_t>(number_in(record, "step").value_or(0)), 0, *loss);
+      take_curves(record, static_cast<int64_t>(number_in(record, "step").value_or(0)), 0);
     });
     choose_start();
     for (const auto& [attempt, span] : spans_) run_.runtime_s += span.second - span.first;
     find_nodes();
+    find_work();
   }
 
   RunSummary summary() {
-    run_.losses = losses_.curve();
-    run_.eval_losses = eval_losses_.curve();
-    run_.speeds = speeds_.curve();
-    if (!losses_.empty()) {
-      const std::vector<double>& y = run_.losses.y;
+    for (const auto& [metric, series] : series_) run_.curves[metric] = series.curve();
+    if (const std::vector<double>& y = run_.curve("loss").y; !y.empty()) {
       const size_t num = std::max<size_t>(1, y.size() / 10);
       double total = 0;
       for (size_t i = y.size() - num; i < y.size(); ++i) total += y[i];
       run_.loss = total / static_cast<double>(num);
     }
-    if (!eval_losses_.empty()) run_.eval_loss = eval_losses_.last();
+    if (const Curve& evals = run_.curve("eval.loss"); !evals.y.empty()) run_.eval_loss = evals.y.back();
     if (!accuracies_.empty()) {
       double total = 0;
       for (const auto& [name, value] : accuracies_) total += value;
@@ -148,6 +144,8 @@ class FolderReader {
     if (kind == kNotStarted) return;
     const auto facts = record.find("facts");
     if (kind == "run_start") {
+      if (run_.num_attempts == 0 && facts != record.end() && facts->is_object())
+        run_.first_step = static_cast<int64_t>(number_in(*facts, "first_step").value_or(0));
       run_.num_attempts += 1;
       starts_.push_back({facts != record.end() && facts->is_object() ? *facts : Json::object(), "", false});
     }
@@ -158,6 +156,8 @@ class FolderReader {
     start.has_trained |= kind != "run_start" && number_in(record, "step").value_or(0) > first_step;
     if (kind == "checkpoint" && facts != record.end() && facts->is_object())
       run_.checkpoint_bytes = static_cast<int64_t>(number_in(*facts, "bytes").value_or(0));
+    if (kind == "resume" && run_.num_attempts == 1 && facts != record.end() && facts->is_object())
+      take_parent(text_in(*facts, "path"));
     attempts_[static_cast<int64_t>(number_in(record, "attempt").value_or(0))] = starts_.size() - 1;
   }
 
@@ -182,7 +182,7 @@ class FolderReader {
     see(record);
     const auto step = static_cast<int64_t>(number_in(record, "step").value_or(0));
     const auto attempt = static_cast<int64_t>(number_in(record, "attempt").value_or(0));
-    if (const auto loss = number_in(record, "eval.loss")) eval_losses_.add(step, attempt, *loss);
+    take_curves(record, step, attempt);
     for (const auto& [key, value] : record.items()) {
       std::string lower = key;
       std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -192,21 +192,56 @@ class FolderReader {
     }
     const auto loss = number_in(record, "loss");
     if (!loss) return;
-    losses_.add(step, attempt, *loss);
     if (const auto start = attempts_.find(attempt); start != attempts_.end())
       starts_[start->second].has_trained = true;
     run_.step = step;
     run_.tokens = static_cast<int64_t>(number_in(record, "tokens").value_or(0));
+    // Steps have the same number of tokens, as far as the first record can tell.
+    if (!parents_tokens_) parents_tokens_ = run_.tokens / std::max<int64_t>(1, step) * run_.first_step;
+    run_.own_tokens = run_.tokens - *parents_tokens_;
     run_.memory_bytes =
         std::max(run_.memory_bytes, static_cast<int64_t>(number_in(record, "memory_bytes").value_or(0)));
     if (attempt != steady_.attempt) steady_ = {attempt, {}, {}, {}, {}};
-    if (const auto speed = number_in(record, "tokens_per_s")) {
-      speeds_.add(step, attempt, *speed);
-      steady_.tokens_per_s.push_back(*speed);
-    }
+    if (const auto speed = number_in(record, "tokens_per_s")) steady_.tokens_per_s.push_back(*speed);
     if (const auto mfu = number_in(record, "mfu")) steady_.mfu.push_back(*mfu);
     steady_.step_s.push_back(number_in(record, "step_s").value_or(0));
     steady_.data_wait_s.push_back(number_in(record, "data_wait_s").value_or(0));
+  }
+
+  void take_curves(const Json& record, int64_t step, int64_t attempt) {
+    for (const auto& [name, value] : record.items())
+      if (value.is_number() && is_wanted(name)) series_[name].add(step, attempt, value.get<double>());
+  }
+
+  bool is_wanted(const std::string& name) {
+    const auto [known, is_new] = wanted_.try_emplace(name, false);
+    if (is_new) {
+      const std::vector<std::string>& always = standard_metrics();
+      known->second = std::find(always.begin(), always.end(), name) != always.end() ||
+                      std::any_of(patterns_.begin(), patterns_.end(), [&](const std::string& pattern) {
+                        return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+                      });
+    }
+    return known->second;
+  }
+
+  /// `path`: of the checkpoint, RUN/checkpoints/NAME.
+  void take_parent(const std::string& path) {
+    const fs::path folder = fs::path(path).parent_path().parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !fs::equivalent(folder, run_.folder, ignored)) run_.parent = folder.string();
+  }
+
+  void find_work() {
+    const std::string path = run_.folder + "/recipe.json";
+    if (!fs::exists(path)) return;
+    const Json recipe = Json::parse(read_file(path), nullptr, false);
+    if (!recipe.is_object()) return;
+    Json work = Json::object();
+    for (const char* key : {"model", "lora", "seq_len", "precision"})
+      if (recipe.contains(key)) work[key] = recipe[key];
+    if (work.contains("model") && work["model"].is_object()) work["model"].erase("weights");
+    run_.work = work.dump();
   }
 
   /// Widens the time of its attempt.
@@ -240,13 +275,29 @@ class FolderReader {
   std::vector<Start> starts_;
   std::map<int64_t, size_t> attempts_;                  // number of an attempt -> its place in starts_
   std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
-  Series losses_, eval_losses_, speeds_;
+  const std::vector<std::string>& patterns_;
+  std::map<std::string, bool> wanted_;     // by metric
+  std::map<std::string, Series> series_;   // by metric
+  std::optional<int64_t> parents_tokens_;  // of a fork; 0 without a parent
   std::map<std::string, double> accuracies_;
   SteadySteps steady_;
 };
 
 }  // namespace
 
-RunSummary summarize_run(const std::string& folder) { return FolderReader(folder).summary(); }
+const Curve& RunSummary::curve(const std::string& metric) const {
+  static const Curve kNone;
+  const auto found = curves.find(metric);
+  return found == curves.end() ? kNone : found->second;
+}
+
+const std::vector<std::string>& standard_metrics() {
+  static const std::vector<std::string> kMetrics = {"loss", "eval.loss", "lr", "grad_norm", "tokens_per_s"};
+  return kMetrics;
+}
+
+RunSummary summarize_run(const std::string& folder, const std::vector<std::string>& patterns) {
+  return FolderReader(folder, patterns).summary();
+}
 
 }  // namespace tycho

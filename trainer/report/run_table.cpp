@@ -16,9 +16,9 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Whether two runs trained the same number of tokens, but for what a global batch rounds.
+/// Reports whether two runs trained the same number of tokens themselves, but for what a global batch rounds.
 bool same_work(const RunSummary& a, const RunSummary& b) {
-  const auto x = static_cast<double>(a.tokens), y = static_cast<double>(b.tokens);
+  const auto x = static_cast<double>(a.own_tokens), y = static_cast<double>(b.own_tokens);
   return x > 0 && std::abs(x - y) <= 0.01 * std::max(x, y);
 }
 
@@ -85,7 +85,7 @@ std::vector<RunScaling> scaling_of(const std::vector<RunSummary>& runs) {
     const RunSummary* base = nullptr;
     size_t num_alike = 0;
     for (const RunSummary& other : runs) {
-      if (other.num_params != run.num_params) continue;
+      if (other.num_params != run.num_params || other.work != run.work) continue;
       ++num_alike;
       if (base == nullptr || other.num_ranks < base->num_ranks) base = &other;
     }
@@ -130,6 +130,8 @@ Json runs_json(const std::vector<RunSummary>& runs) {
                     {"step", run.step},
                     {"total_steps", run.total_steps},
                     {"tokens", run.tokens},
+                    {"own_tokens", run.own_tokens},
+                    {"parent", run.parent.empty() ? Json(nullptr) : Json(run.parent)},
                     {"runtime_s", run.runtime_s},
                     {"speed_up", number_json(scalings[i].speed_up)},
                     {"tokens_per_s", number_json(run.tokens_per_s)},

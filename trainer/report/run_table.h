@@ -10,9 +10,10 @@
 
 namespace tycho {
 
-/// Of one run, against the one with the fewest ranks that trained as many parameters. None without another.
+/// Compares one run with the one of the fewest ranks whose tokens cost as much: the same model, seq_len and
+/// precision. None without another.
 struct RunScaling {
-  std::optional<double> speed_up;    // of the whole run: runtimes, where as many tokens were trained
+  std::optional<double> speed_up;  // of the whole run: runtimes, where both trained as many tokens themselves
   std::optional<double> efficiency;  // tokens per second and rank, over the other's
 };
 

@@ -197,7 +197,7 @@ class LiveTensor final : public TensorView {
 
   std::unique_ptr<TensorView> transposed(int64_t a, int64_t b) const override {
     require_dim(a), require_dim(b);
-    return make_view(tensor_.transpose(a, b));
+    return make_view(tensor_.transpose(a, b), owned_);
   }
 
   std::unique_ptr<TensorView> reshaped(const std::vector<int64_t>& shape) const override {
@@ -207,7 +207,7 @@ class LiveTensor final : public TensorView {
       fail(ExitCode::kUsage, "[tensor] view expected sizes of {} elements, got sizes of {}", numel(), count);
     return with_own_errors([&] {
       const Tensor result = tensor_.reshape(shape);
-      return make_view(result, /*owned=*/!result.is_alias_of(tensor_));
+      return make_view(result, owned_ || !result.is_alias_of(tensor_));
     });
   }
 

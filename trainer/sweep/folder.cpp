@@ -78,6 +78,15 @@ std::vector<Json> ends_of_lost_trials(const SweepFolder& folder) {
   return ends;
 }
 
+std::vector<std::string> sweep_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("sweeps", error))
+    if (fs::exists(entry.path() / "ledger.jsonl")) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 SweepFolder open_sweep(const std::string& name_or_dir) {
   for (const std::string& dir : {"sweeps/" + name_or_dir, name_or_dir}) {
     if (!fs::exists(dir + "/ledger.jsonl")) continue;
@@ -88,12 +97,8 @@ SweepFolder open_sweep(const std::string& name_or_dir) {
            "[sweep] {}/ledger.jsonl does not name a plan: start the sweep again from its file", dir);
     return folder;
   }
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("sweeps", error))
-    if (fs::exists(entry.path() / "ledger.jsonl")) names.push_back(entry.path().filename().string());
-  fail(ExitCode::kUsage, "[sweep] no sweep {} in {}/sweeps{}", name_or_dir, fs::current_path().string(),
-       did_you_mean(name_or_dir, names));
+  fail(ExitCode::kUsage, "[sweep] no sweep {} in {}/sweeps{}; `tycho sweep ls` lists them", name_or_dir,
+       fs::current_path().string(), did_you_mean(name_or_dir, sweep_names()));
 }
 
 }  // namespace tycho

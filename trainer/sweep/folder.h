@@ -46,6 +46,9 @@ class SweepFolder {
 /// gone.
 std::vector<Json> ends_of_lost_trials(const SweepFolder& folder);
 
+/// Returns the names of the sweeps in sweeps/, sorted.
+std::vector<std::string> sweep_names();
+
 /// A sweep by its name (sweeps/NAME) or folder, with its board. Throws Error (kUsage) when there is none,
 /// with the names that there are.
 SweepFolder open_sweep(const std::string& name_or_dir);

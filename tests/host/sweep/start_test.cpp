@@ -172,6 +172,9 @@ TEST_F(SweepTest, UnknownNamesAreReportedWithTheKnownOnes) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3 }\ns.search = t.search.grid()\n"), "s.lua");
   ASSERT_EQ(run("sweep s.lua --name first").code, 0);
   EXPECT_CONTAINS(run("sweep table frist").output, "did you mean \"first\"");
+  EXPECT_CONTAINS(run("sweep table frist").output, "`tycho sweep ls` lists them");
+  EXPECT_CONTAINS(run("sweep ls").output, "first");
+  EXPECT_CONTAINS(run("sweep ls --json").output, "\"folder\": \"sweeps/first\"");
   EXPECT_CONTAINS(run("sweep tabel first").output, "did you mean \"table\"");
   EXPECT_CONTAINS(run("sweep drop first 9").output, "trials are 1 to 1");
   EXPECT_EQ(run("sweep").code, 2);

@@ -39,6 +39,29 @@ TEST_F(CkptTest, VerifiesEveryCheckpointOfARun) {
   EXPECT_EQ(here("tycho ckpt verify nowhere").code, 12);
 }
 
+TEST_F(CkptTest, ListsTags) {
+  EXPECT_EQ(here("tycho ckpt ls runs/a").output.find("tag"), std::string::npos) << "none has one";
+  write(
+      "local t = require 'tycho'\nlocal r = t.recipe 'b'\n"
+      "r.model = t.model.llama { width = 16, layers = 1, heads = 2, ffn_width = 16, vocab_size = 384 }\n"
+      "r.seq_len, r.global_batch, r.max_duration, r.threads = 32, '2sp', '2ba', 1\n"
+      "r.optimizer, r.scheduler = t.optim.adamw { lr = 1e-3 }, t.sched.constant {}\n"
+      "r.tokenizer, r.train_data = 'data/tokenizer.json', t.data.mds { local_dir = 'data' }\n"
+      "r.callbacks.tag = t.control { batch_end = function(ctx) if ctx.step == 1 then ctx.cmd.save('best') "
+      "end end }\n"
+      "return r\n",
+      "b.lua");
+  ASSERT_EQ(here("PATH=$(dirname " TYCHO_PROGRAM "):$PATH " TYCHO_SOURCE_DIR "/tests/make_tiny_data 32").code,
+            0);
+  const Outcome trained = here("tycho run b.lua");
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  const Outcome tagged = here("tycho ckpt ls runs/b");
+  EXPECT_CONTAINS(tagged.output, "tag");
+  EXPECT_CONTAINS(tagged.output, "best");
+  EXPECT_CONTAINS(here("tycho ckpt ls runs/b --json").output, "\"tag\": \"best\"");
+  EXPECT_CONTAINS(here("tycho ls").output, "2/2");
+}
+
 TEST_F(CkptTest, ListsWhatIsBroken) {
   cut(kSecond);
   const Outcome one = here("tycho ckpt ls runs/a");

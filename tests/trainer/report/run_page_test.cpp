@@ -29,6 +29,45 @@ TEST(RunPage, DrawsEveryRun) {
   EXPECT_EQ(count_in(page, "nan"), 0);
 }
 
+TEST(RunPage, HasALegendAndEveryMetricThatWasRead) {
+  RunSummary a, b;
+  a.name = "first", b.name = "second";
+  a.curves = {{"loss", {{1, 2}, {2, 1}}},
+              {"lr", {{1, 2}, {0.1, 0.2}}},
+              {"grad_norm", {{1, 2}, {1, 1}}},
+              {"grad/head", {{1, 2}, {3, 4}}}};
+  b.curves = {{"loss", {{1, 2}, {2, 1.5}}}};
+  const std::string page = run_page({a, b});
+  EXPECT_EQ(count_in(page, "<p class=\"legend\">"), 1);
+  for (const char* text : {"</i>first</span>", "</i>second</span>", ">Learning rate<",
+                           ">Norm of the gradient, before clipping<"})
+    EXPECT_EQ(count_in(page, text), 1) << text;
+  EXPECT_EQ(count_in(run_page({a}), "<p class=\"legend\">"), 0) << "one run needs none";
+}
+
+TEST(RunPage, AParentLeadsToItsFork) {
+  RunSummary parent, fork;
+  parent.curves["loss"] = {{1, 2, 3, 4}, {4, 3, 2, 1}};
+  fork.name = "fork", fork.parent = "runs/parent", fork.first_step = 2;
+  fork.curves["loss"] = {{3, 4}, {2.5, 2.4}};
+  EXPECT_EQ(count_in(run_page({fork}), "parent of fork"), 0);
+  RunPageOptions options;
+  options.parents["runs/parent"] = parent;
+  EXPECT_EQ(count_in(run_page({fork}, {}, options), "parent of fork"), 1);
+}
+
+TEST(RunPage, SmoothingKeepsTheCurveBehind) {
+  RunSummary run;
+  run.name = "noisy";
+  for (int i = 1; i <= 100; ++i) {
+    run.curves["loss"].x.push_back(i);
+    run.curves["loss"].y.push_back(2 + (i % 2));
+  }
+  RunPageOptions options;
+  options.smoothing = 0.9;
+  EXPECT_EQ(count_in(run_page({run}, {}, options), "<polyline"), count_in(run_page({run}), "<polyline") + 1);
+}
+
 TEST(RunPage, OfARunWithoutStepsIsAPage) {
   RunFolders runs;
   runs.add_start("new", 1000, 1, 1);
@@ -40,7 +79,7 @@ TEST(RunPage, OfARunWithoutStepsIsAPage) {
 TEST(RunPage, LossesThatAreNotFiniteAreLeftOut) {
   RunSummary run;
   run.name = "diverged";
-  run.losses = {{1, 2, 3}, {2.0, INFINITY, NAN}};
+  run.curves["loss"] = {{1, 2, 3}, {2.0, INFINITY, NAN}};
   const std::string page = run_page({run});
   EXPECT_EQ(count_in(page, "nan"), 0);
   EXPECT_EQ(count_in(page, "inf"), 0);
@@ -50,7 +89,7 @@ TEST(RunPage, TextsAreEscaped) {
   RunSummary run;
   run.name = "<script>alert(1)</script>";
   run.end = "failed: <img src=x>";
-  run.losses = {{1, 2}, {2, 1}};
+  run.curves["loss"] = {{1, 2}, {2, 1}};
   const std::string page = run_page({run});
   EXPECT_EQ(page.find("<script>"), std::string::npos);
   EXPECT_EQ(page.find("<img"), std::string::npos);

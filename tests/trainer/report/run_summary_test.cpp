@@ -40,8 +40,8 @@ TEST(RunSummary, AddsUpAttemptsAndForgetsStepsThatWereLost) {
   const RunSummary run = summarize_run(runs / "a");
   EXPECT_EQ(run.num_attempts, 2);
   EXPECT_DOUBLE_EQ(run.runtime_s, 6 + 8);
-  EXPECT_EQ(run.losses.x.size(), 8u);
-  EXPECT_EQ(run.losses.y, (std::vector<double>{9, 9, 9, 9, 3, 3, 3, 3}));
+  EXPECT_EQ(run.curve("loss").x.size(), 8u);
+  EXPECT_EQ(run.curve("loss").y, (std::vector<double>{9, 9, 9, 9, 3, 3, 3, 3}));
   EXPECT_DOUBLE_EQ(run.tokens_per_s.value(), 200);
   EXPECT_EQ(run.end, "");
 }
@@ -69,6 +69,53 @@ TEST(RunSummary, IsOfTheLastStartThatTrained) {
   EXPECT_EQ(run.end, "done");
   EXPECT_EQ(run.name, "a");
   EXPECT_EQ(run.num_params, 1000);
+}
+
+TEST(RunSummary, ReadsTheMetricsThatAreAskedFor) {
+  RunFolders runs;
+  runs.add_run("a", 1, 1, 100);
+  runs.add("a", "metrics.jsonl", {{"time", 1008}, {"attempt", 1}, {"step", 8}, {"grad/head", 2}, {"own", 1}});
+  EXPECT_TRUE(summarize_run(runs / "a").curve("grad/head").x.empty());
+  const RunSummary run = summarize_run(runs / "a", {"grad/*"});
+  EXPECT_EQ(run.curve("grad/head").y, std::vector<double>{2});
+  EXPECT_TRUE(run.curve("own").x.empty());
+  EXPECT_EQ(run.curve("tokens_per_s").x.size(), 8u);
+}
+
+TEST(RunSummary, AForkKnowsItsParentAndCountsItsOwnTokens) {
+  RunFolders runs;
+  runs.add_run("parent", 1, 1, 100);
+  runs.add("fork", "events.jsonl",
+           {{"time", 2000},
+            {"attempt", 1},
+            {"kind", "run_start"},
+            {"facts", {{"run_name", "fork"}, {"num_ranks", 1}, {"num_params", 1000}, {"first_step", 6}}}});
+  runs.add("fork", "events.jsonl",
+           {{"time", 2000},
+            {"attempt", 1},
+            {"kind", "resume"},
+            {"facts", {{"step", 6}, {"path", runs / "parent/checkpoints/step-000000006.0a"}}}});
+  for (int64_t step = 7; step <= 9; ++step)
+    runs.add_step("fork", 2000.0 + static_cast<double>(step), 1, step, 1, 100);
+  const RunSummary fork = summarize_run(runs / "fork");
+  EXPECT_EQ(fork.parent, runs / "parent");
+  EXPECT_EQ(fork.first_step, 6);
+  EXPECT_EQ(fork.curve("loss").x.front(), 7);
+  EXPECT_EQ(fork.tokens, 900);
+  EXPECT_EQ(fork.own_tokens, 300);
+  EXPECT_EQ(summarize_run(runs / "parent").parent, "");
+}
+
+TEST(RunSummary, ResumingItselfMakesNoFork) {
+  RunFolders runs;
+  runs.add_run("a", 1, 1, 100);
+  runs.add("a", "events.jsonl",
+           {{"time", 2000},
+            {"attempt", 2},
+            {"kind", "resume"},
+            {"facts", {{"step", 6}, {"path", runs / "a/checkpoints/step-000000006.0a"}}}});
+  EXPECT_EQ(summarize_run(runs / "a").parent, "");
+  EXPECT_EQ(summarize_run(runs / "a").own_tokens, 800);
 }
 
 TEST(RunSummary, TakesAccuracyFromEvaluationsByExamples) {

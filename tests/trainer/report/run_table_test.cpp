@@ -15,7 +15,7 @@ RunSummary run_of(int64_t nodes, double runtime_s, double tokens_per_s, double a
   run.num_nodes = nodes;
   run.num_ranks = 8 * nodes;
   run.num_params = 6649286656;
-  run.tokens = 1000000;
+  run.tokens = run.own_tokens = 1000000;
   run.runtime_s = runtime_s;
   run.tokens_per_s = tokens_per_s;
   run.accuracy = accuracy;
@@ -55,9 +55,12 @@ TEST(RunTable, EfficiencyIsTheSpeedOfARank) {
 TEST(RunTable, OnlyRunsOfTheSameWorkAreCompared) {
   std::vector<RunSummary> runs = published();
   runs.resize(2);
-  runs[1].tokens = 2000000;
+  runs[1].own_tokens = 2000000;
   EXPECT_FALSE(scaling_of(runs)[1].speed_up);
   EXPECT_TRUE(scaling_of(runs)[1].efficiency);
+  runs[1].work = "another sequence length";
+  EXPECT_FALSE(scaling_of(runs)[1].efficiency) << "a token costs something else";
+  runs[1].work.clear();
   runs[1].num_params = 1;
   EXPECT_FALSE(scaling_of(runs)[1].efficiency);
   EXPECT_FALSE(scaling_of(runs)[0].efficiency);
