@@ -244,7 +244,8 @@ std::vector<std::string> examples_of(const Verb& verb, const std::vector<std::st
 
 std::string help_of_all_verbs() {
   std::string text =
-      "tycho trains, finetunes and samples language models. A run is a recipe: a Lua program.\n"
+      "tycho trains, finetunes and samples language models. A run is a recipe, a program\n"
+      "in Lua.\n"
       "\n  tycho VERB [arguments]\n";
   for (const HelpLine& line : kHelpLines) {
     const bool is_title = *line.verb == '\0';

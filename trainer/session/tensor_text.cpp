@@ -56,7 +56,7 @@ NumberScale scale_of(const std::vector<std::vector<double>>& rows) {
   if (largest == 0) return {};
   const int power = static_cast<int>(std::floor(std::log10(largest)));
   if (largest < 0.1 || largest >= 1000) return {power, 3};
-  return {0, 3 - power};
+  return {0, largest <= 1 ? 4 : 3 - power};  // shares have four decimals
 }
 
 /// Four significant digits without closing zeros: "0.02035", "1.25e-5".

@@ -244,7 +244,7 @@ TEST_F(ObjectsTest, TheModelIsLookedIntoWithTokens) {
       "3 34");
   EXPECT_EQ(run("return #model:activations 'Hi'"), "3");
   EXPECT_EQ(run("local a = model:attention('Hi', 1) return #a .. ' ' .. a:sum(3)[1][2]"), "2 1");
-  EXPECT_NE(run("return model:attention('Hi', 9)").find("no layer 9"), std::string::npos);
+  EXPECT_EQ(error("model:attention('Hi', 9)"), "[attention] no layer 9");
   EXPECT_EQ(run("return data:labels(2)[2][2] .. ' ' .. data:labels()[1][1]"), "-100 105");
   EXPECT_EQ(run("return data:show(1, 1)"),
             "sequence 1, 2 tokens\n      at     token     label  text\n       1        72       105  \n"

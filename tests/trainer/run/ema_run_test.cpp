@@ -331,7 +331,7 @@ TEST_F(EmaRun, OfAnotherShapeIsNamedByWhoeverReadsIt) {
   const CheckpointReader averaged(find_checkpoint(path), CheckpointWeights::kAverage);
   expect_contains(message_of(ExitCode::kUnusable,
                              [&] { export_hf(real_files(), averaged, dir_ / "out", {.dtype = "fp32"}); }),
-                  "ema.model.norm.weight: wanted [32], found F32 [2, 16]");
+                  "ema.model.norm.weight: expected [32], got F32 [2, 16]");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "out"));
   config_.resume = path;
   config_.run_dir = dir_ / "resumed";

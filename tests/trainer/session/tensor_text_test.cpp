@@ -13,7 +13,7 @@ namespace {
 TEST(TensorText, ASmallTensorIsShownWhole) {
   const FakeTensor tensor({2, 2}, {0.5, -1.25, 2, 3});
   EXPECT_EQ(tensor_text(tensor, 4, 8, false),
-            "f32[2x2] cpu  mean 1.062  std 1.605  min -1.25  max 3  finite\n"
+            "f32[2x2] cpu  mean 1.062  std 1.604  min -1.25  max 3  finite\n"
             "    0.500   -1.250\n"
             "    2.000    3.000\n");
 }
