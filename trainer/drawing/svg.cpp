@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace tycho {
@@ -29,9 +30,10 @@ double num_letters(const std::string& text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// A step of 1, 2 or 5 times a power of ten, about `count` of which fill `span`.
-double nice_step(double span, int count) {
-  const double raw = span / count, power = std::pow(10, std::floor(std::log10(raw)));
+/// A step of 1, 2 or 5 times a power of ten, about `count` of which lie between two numbers. The difference
+/// of large ones is infinite, that of parts is not.
+double nice_step(double low, double high, int count) {
+  const double raw = high / count - low / count, power = std::pow(10, std::floor(std::log10(raw)));
   for (const double factor : {1.0, 2.0, 5.0})
     if (raw <= factor * power) return factor * power;
   return 10 * power;
@@ -40,6 +42,8 @@ double nice_step(double span, int count) {
 }  // namespace
 
 Scale Scale::linear(double low, double high) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  low = std::clamp(low, -kLargest, kLargest), high = std::clamp(high, -kLargest, kLargest);
   Scale scale;
   scale.low_ = low, scale.high_ = high;
   if (!(high > low))
@@ -80,8 +84,8 @@ Scale Scale::of(const std::vector<std::string>& values) {
 Scale Scale::padded() const {
   Scale scale = *this;
   if (!words_.empty()) return scale;
-  const double room = (high_ - low_) * 0.05;
-  scale.low_ -= room, scale.high_ += room;
+  const Scale wider = linear(low_ - room(0.05), high_ + room(0.05));
+  scale.low_ = wider.low_, scale.high_ = wider.high_;
   return scale;
 }
 
@@ -92,8 +96,14 @@ bool Scale::is_outside(double value) const {
 
 double Scale::at(double value) const {
   const double x = log_ ? std::log10(std::max(value, 1e-300)) : value;
-  return std::clamp((x - low_) / (high_ - low_), 0.0, 1.0);
+  return share(x);
 }
+
+double Scale::share(double x) const {
+  return std::clamp((x / 2 - low_ / 2) / (high_ / 2 - low_ / 2), 0.0, 1.0);
+}
+
+double Scale::room(double share) const { return high_ * share - low_ * share; }
 
 double Scale::at(const std::string& value) const {
   if (words_.empty()) {
@@ -121,9 +131,13 @@ std::vector<std::pair<double, std::string>> Scale::ticks() const {
     }
     return ticks;
   }
-  const double step = nice_step(high_ - low_, 5);
-  for (double x = std::ceil(low_ / step) * step; x <= high_ + step * 1e-9; x += step)
-    ticks.emplace_back((x - low_) / (high_ - low_), fmt::format("{:.6g}", std::abs(x) < step * 1e-9 ? 0 : x));
+  constexpr int kMostTicks = 20;  // a step below the precision of a number adds nothing to it
+  const double step = nice_step(low_, high_, 5), first = std::ceil(low_ / step);
+  for (int i = 0; i < kMostTicks; ++i) {
+    const double x = (first + i) * step;
+    if (!(x - step * 1e-9 <= high_)) break;
+    ticks.emplace_back(share(x), fmt::format("{:.6g}", std::abs(x) < step * 1e-9 ? 0 : x));
+  }
   return ticks;
 }
 

@@ -27,6 +27,11 @@ class Scale {
   bool is_outside(double value) const;
 
  private:
+  /// Where a number of the axis lies, from 0 to 1.
+  double share(double x) const;
+  /// A share of the width, which is infinite itself between numbers near 1e308.
+  double room(double share) const;
+
   std::vector<std::string> words_;
   double low_ = 0, high_ = 1;
   bool log_ = false;

@@ -81,7 +81,8 @@ std::string short_text(double value) {
   std::string text = exact;
   for (int decimals = 1; decimals >= 0; --decimals) {
     const std::string shorter = fmt::format("{:.{}e}", value, decimals);
-    if (std::stod(shorter) == std::stod(exact)) text = shorter;
+    // Not std::stod, which throws above the largest double: "1.8e+308".
+    if (std::strtod(shorter.c_str(), nullptr) == std::strtod(exact.c_str(), nullptr)) text = shorter;
   }
   return without_exponent_padding(text);
 }

@@ -14,8 +14,16 @@
 namespace tycho {
 namespace {
 
+/// Differences are taken of halves or of parts: those of numbers near 1e308 are infinite.
 struct Range {
   double low = 0, high = 0;
+
+  double half_width() const { return high / 2 - low / 2; }
+  /// Where a value is, from 0 to 1, also when rounding put it beside the range; `middle` when there is only
+  /// one.
+  double share(double value, double middle) const {
+    return half_width() > 0 ? std::clamp((value / 2 - low / 2) / half_width(), 0.0, 1.0) : middle;
+  }
 };
 
 /// A grid of dots, row 0 on top.
@@ -93,24 +101,21 @@ Curve finite_points(const Curve& curve) {
 
 /// The mean height per dot column; NaN in columns that no point falls into.
 std::vector<double> column_means(const Curve& curve, Range x, int width) {
-  std::vector<double> sums(static_cast<size_t>(width), 0), counts(sums);
+  std::vector<double> means(static_cast<size_t>(width), std::numeric_limits<double>::quiet_NaN()),
+      counts(static_cast<size_t>(width), 0);
   for (size_t i = 0; i < curve.x.size(); ++i) {
-    const double at = x.high > x.low ? (curve.x[i] - x.low) / (x.high - x.low) : 0;
-    const auto column = static_cast<size_t>(std::lround(at * (width - 1)));
-    sums[column] += curve.y[i];
-    counts[column] += 1;
+    const auto column = static_cast<size_t>(std::lround(x.share(curve.x[i], 0) * (width - 1)));
+    const double count = ++counts[column];
+    double& mean = means[column];
+    mean = count == 1 ? curve.y[i] : mean + (curve.y[i] / count - mean / count);
   }
-  for (size_t i = 0; i < sums.size(); ++i) {
-    sums[i] = counts[i] > 0 ? sums[i] / counts[i] : std::numeric_limits<double>::quiet_NaN();
-  }
-  return sums;
+  return means;
 }
 
 /// Draws column means as a line; columns without points are interpolated.
 void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
   const auto dot_row = [&](double value) {
-    const double at = y.high > y.low ? (value - y.low) / (y.high - y.low) : 0.5;
-    return static_cast<int>(std::lround((1 - at) * (canvas.height() - 1)));
+    return static_cast<int>(std::lround((1 - y.share(value, 0.5)) * (canvas.height() - 1)));
   };
   int last = -1;
   for (int x = 0; x < canvas.width(); ++x) {
@@ -118,7 +123,7 @@ void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
     const double value = means[static_cast<size_t>(x)];
     if (last < 0) canvas.dot(x, dot_row(value));
     for (int between = last + 1; last >= 0 && between <= x; ++between) {
-      const double from = means[static_cast<size_t>(last)], slope = (value - from) / (x - last);
+      const double from = means[static_cast<size_t>(last)], slope = value / (x - last) - from / (x - last);
       canvas.join(between, dot_row(from + slope * (between - 1 - last)),
                   dot_row(from + slope * (between - last)));
     }
@@ -128,7 +133,7 @@ void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
 
 /// Distance of ticks: 1, 2 or 5 times a power of ten, so that at most about `count` fit.
 double tick_distance(Range range, int count) {
-  const double rough = (range.high - range.low) / std::max(1, count);
+  const double rough = range.half_width() / std::max(1, count) * 2;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
     if (factor * power >= rough * 0.999) return factor * power;
@@ -145,7 +150,7 @@ struct Tick {
 std::vector<Tick> ticks_of(Range range, int count, double least = 0) {
   // Below the precision of the labels there is one value; ticks closer than doubles are would never end.
   const double size = std::max(std::abs(range.low), std::abs(range.high));
-  if (range.high - range.low <= 1e-9 * size) return {{range.low, short_text(range.low)}};
+  if (range.half_width() <= 0.5e-9 * size) return {{range.low, short_text(range.low)}};
   double distance = std::max(least, tick_distance(range, count));
   // One tick tells no scale: a short axis gets a second one.
   for (int more = count;
@@ -155,7 +160,7 @@ std::vector<Tick> ticks_of(Range range, int count, double least = 0) {
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(distance) + 1e-9)));
   const bool wide = size >= 1e6 || decimals > 5;
   std::vector<Tick> ticks;
-  for (double at = std::ceil(range.low / distance - 1e-9); at * distance <= range.high + distance * 1e-9;
+  for (double at = std::ceil(range.low / distance - 1e-9); at * distance - distance * 1e-9 <= range.high;
        ++at) {
     const double value = at * distance == 0 ? 0 : at * distance;
     ticks.push_back({value, wide ? short_text(value) : fmt::format("{:.{}f}", value, decimals)});
@@ -171,8 +176,7 @@ std::string x_axis(Range x, int columns, int margin, const PlotOptions& options)
   size_t free_from = 0;
   const double least = options.x_label == "step" ? 1 : 0;  // there is no step 1.5
   for (const Tick& tick : ticks_of(x, columns / 9, least)) {
-    const double at = x.high > x.low ? (tick.value - x.low) / (x.high - x.low) : 0;
-    const auto column = static_cast<size_t>(std::lround(at * (columns - 1)));
+    const auto column = static_cast<size_t>(std::lround(x.share(tick.value, 0) * (columns - 1)));
     axis[column] = '+';
     const size_t center = static_cast<size_t>(margin) + 1 + column;
     const size_t begin = center - std::min(center, tick.label.size() / 2);
@@ -215,8 +219,7 @@ std::string plot(const Curve& curve, const PlotOptions& options) {
     labels.clear();
     size_t widest = 0;
     for (const Tick& tick : ticks_of(y, rows / 3)) {
-      const double at = y.high > y.low ? (tick.value - y.low) / (y.high - y.low) : 0.5;
-      labels[static_cast<int>(std::lround((1 - at) * (rows - 1)))] = tick.label;
+      labels[static_cast<int>(std::lround((1 - y.share(tick.value, 0.5)) * (rows - 1)))] = tick.label;
       widest = std::max(widest, tick.label.size());
     }
     margin = static_cast<int>(widest) + 2;

@@ -27,12 +27,11 @@ Points thinned_curve(const Curve& curve, const Scale& x, const Scale& y) {
   Points points;
   const size_t stride = std::max<size_t>(1, (curve.x.size() + kMostPoints - 1) / kMostPoints);
   for (size_t begin = 0; begin < curve.x.size(); begin += stride) {
-    double sum = 0;
-    size_t num = 0;
+    double mean = 0, num = 0;
     const size_t end = std::min(begin + stride, curve.x.size());
     for (size_t i = begin; i < end; ++i)
-      if (std::isfinite(curve.y[i])) sum += curve.y[i], ++num;
-    if (num > 0) points.emplace_back(x.at(curve.x[end - 1]), y.at(sum / static_cast<double>(num)));
+      if (std::isfinite(curve.y[i])) ++num, mean += curve.y[i] / num - mean / num;
+    if (num > 0) points.emplace_back(x.at(curve.x[end - 1]), y.at(mean));
   }
   return points;
 }
@@ -90,7 +89,7 @@ std::string curves_of(const std::vector<RunSummary>& runs, const MetricPlot& plo
   if (values.empty()) return "";
   std::sort(values.begin(), values.end());
   const double high = values[(values.size() - 1) * 99 / 100];
-  const double low = plot.from_zero ? 0 : values.front(), room = (high - low) * 0.05;
+  const double low = plot.from_zero ? 0 : values.front(), room = high * 0.05 - low * 0.05;
   const Scale x = Scale::linear(0, last_step * 1.02);
   const Scale y = Scale::linear(plot.from_zero ? 0 : low - room, high + room);
   Drawing drawing(kWide, kHigh, plot.title);

@@ -33,13 +33,14 @@ Ranked rank(const Board& board) {
   Ranked ranked;
   const Goal goal = board.definition().config.metric.goal;
   for (const Trial& trial : board.trials())
-    if (trial.has_value() && trial.finalist.empty()) ranked.trials.push_back(&trial);
+    if (trial.has_value() && std::isfinite(*trial.last.value) && trial.finalist.empty())
+      ranked.trials.push_back(&trial);
   std::sort(ranked.trials.begin(), ranked.trials.end(),
             [&](const Trial* a, const Trial* b) { return is_better(a->last.value, b->last.value, goal); });
   if (ranked.trials.empty()) return ranked;
   const size_t n = ranked.trials.size();
   const double best = *ranked.trials[0]->last.value, worst = *ranked.trials[(n - 1) * 9 / 10]->last.value;
-  const double low = std::min(best, worst), high = std::max(best, worst), margin = (high - low) * 0.06;
+  const double low = std::min(best, worst), high = std::max(best, worst), margin = high * 0.06 - low * 0.06;
   ranked.scale = Scale::linear(low - margin, high + margin);
   return ranked;
 }
@@ -79,11 +80,11 @@ std::vector<std::pair<double, double>> thinned(const std::vector<MetricPoint>& p
   std::vector<std::pair<double, double>> out;
   const size_t stride = std::max<size_t>(1, points.size() / kMaxCurvePoints);
   for (size_t begin = 0; begin < points.size(); begin += stride) {
-    double sum = 0;
+    double mean = 0, num = 0;
     const size_t end = std::min(begin + stride, points.size());
-    for (size_t i = begin; i < end; ++i) sum += points[i].value;
-    out.emplace_back(x.at(static_cast<double>(points[end - 1].step)),
-                     y.at(sum / static_cast<double>(end - begin)));
+    for (size_t i = begin; i < end; ++i)
+      if (std::isfinite(points[i].value)) ++num, mean += points[i].value / num - mean / num;
+    if (num > 0) out.emplace_back(x.at(static_cast<double>(points[end - 1].step)), y.at(mean));
   }
   return out;
 }

@@ -41,6 +41,7 @@ TEST(FormatTest, WritesNumbers) {
   EXPECT_EQ(short_text(0), "0");
   EXPECT_EQ(short_text(1), "1");
   EXPECT_EQ(short_text(-2.5e9), "-2.5e9");
+  EXPECT_EQ(short_text(std::numeric_limits<double>::max()), "1.8e308");
   EXPECT_EQ(percent_text(0.258), "25.8 %");
 }
 

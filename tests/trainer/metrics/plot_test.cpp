@@ -106,6 +106,29 @@ TEST(PlotTest, TakesAnyNumbers) {
   EXPECT_FALSE(plot({{0, 1e18}, {-1e30, 1e30}}, options).empty());
 }
 
+// Differences and sums of these are infinite.
+TEST(PlotTest, EndsForTheLargestNumbers) {
+  const double most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
+  PlotOptions options;
+  for (const int height : {1, 6, 40}) {
+    options.height = height;
+    for (const double high : {1e308, most})
+      for (const double low : {-high, -1.0, least, 0.0, 1.0, high * 0.5, std::nextafter(high, 0)}) {
+        for (const Curve& curve : {Curve{{1, 2, 3}, {low, high, high}}, Curve{{low, high}, {1, 2}},
+                                   Curve{{low, high, high}, {high, low, low}}}) {
+          const std::string text = plot(curve, options);
+          EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+          EXPECT_EQ(text.find("inf"), std::string::npos) << text;
+        }
+        EXPECT_FALSE(sparkline({low, high, high, low}, 8, true).empty());
+      }
+  }
+  options.height = 6;
+  const std::string text = plot({{1, 2, 3}, {-1e308, 0, 1e308}}, options);
+  EXPECT_NE(text.find(" 1e308 ┤"), std::string::npos) << text;
+  EXPECT_NE(text.find("-1e308 ┤"), std::string::npos) << text;
+}
+
 TEST(SparklineTest, FallsWithTheCurve) {
   EXPECT_EQ(sparkline({4, 3, 2, 1}, 2, true), "⠑⢄");
   EXPECT_EQ(sparkline({3, 2, 1}, 3, false), "'-.");

@@ -160,5 +160,20 @@ TEST_F(ReportTest, ScalesAreChosenByTheirValues) {
   EXPECT_EQ(Scale::linear(2, 2).at(2.0), 0.5);
 }
 
+TEST_F(ReportTest, ScalesOfTheLargestNumbersHaveFewTicks) {
+  const double most = std::numeric_limits<double>::max();
+  for (const double high : {1e308, most})
+    for (const double low : {-high, 0.0, high * 0.5, std::nextafter(high, 0)})
+      for (const Scale& scale : {Scale::linear(low, high), Scale::linear(low, high).padded(),
+                                 Scale::linear(low - high, high * 1.06)}) {
+        const auto ticks = scale.ticks();
+        EXPECT_LE(ticks.size(), 20u);
+        for (const auto& [at, label] : ticks) EXPECT_TRUE(at >= 0 && at <= 1) << label;
+        EXPECT_TRUE(scale.at(high) >= 0.5 && scale.at(high) <= 1);
+      }
+  EXPECT_EQ(Scale::linear(-1e308, 1e308).at(0.0), 0.5);
+  EXPECT_LE(Scale::of({"1e308", "-1e308", "1", "2", "3", "4"}).ticks().size(), 20u);
+}
+
 }  // namespace
 }  // namespace tycho
