@@ -15,6 +15,7 @@
 #include "host/standard_streams.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/checkpoint/owner_watch.h"
 #include "trainer/metrics/line_file.h"
 
@@ -73,12 +74,12 @@ Json record_of(const EvalAnswer& answer, bool ema) {
   Json record = {{"step", answer.step}, {"time", now_s()}, {"checkpoint", answer.checkpoint}};
   if (ema) record["weights"] = "ema";
   const EvalResult total = total_of(answer.results);
-  record["eval.loss"] = total.loss;
-  record["eval.perplexity"] = total.perplexity;
+  set_number(record, "eval.loss", total.loss);
+  set_number(record, "eval.perplexity", total.perplexity);
   for (const auto& [name, result] : answer.results) {
     if (name.empty()) continue;
-    record["eval." + name + ".loss"] = result.loss;
-    record["eval." + name + ".perplexity"] = result.perplexity;
+    set_number(record, "eval." + name + ".loss", result.loss);
+    set_number(record, "eval." + name + ".perplexity", result.perplexity);
   }
   return record;
 }
@@ -156,11 +157,12 @@ int follow_evaluations(EvalRequest request, const StopFlag& stop) {
     request.path = info.path;
     const std::optional<EvalAnswer> answer = engine.evaluate(request, stop);
     if (!answer) return;
-    const Json record = record_of(*answer, request.ema);
-    LineFile(real_files(), path).write(record.dump());
+    LineFile(real_files(), path).write(record_of(*answer, request.ema).dump());
     steps.insert(info.step);
-    fmt::print("step {}: loss {:.6f}  perplexity {:.4f}\n", info.step, record["eval.loss"].get<double>(),
-               record["eval.perplexity"].get<double>());
+    const EvalResult total = total_of(answer->results);
+    for (const std::string& warning : not_finite_losses(answer->results, fmt::format("step {}", info.step)))
+      fmt::print(stderr, "warning: {}\n", warning);
+    fmt::print("step {}: loss {:.6f}  perplexity {:.4f}\n", info.step, total.loss, total.perplexity);
     std::fflush(stdout);
   });
 }

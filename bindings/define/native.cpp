@@ -92,7 +92,7 @@ int number_text(lua_State* L) {
     const double x = luaL_checknumber(L, 1);
     if (x == std::floor(x) && std::abs(x) <= 0x1p53)
       return push_text(L, fmt::format("{}", static_cast<int64_t>(x)));
-    return push_text(L, fmt::format("{}", x));
+    return push_text(L, std::isnan(x) ? "nan" : fmt::format("{}", x));  // NaN has a sign
   });
 }
 

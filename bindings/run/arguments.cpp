@@ -92,6 +92,9 @@ void check_value(lua_State* L, int index, const std::string& call, const Arg& ar
   switch (arg.kind) {
     case Arg::Kind::kInteger:
     case Arg::Kind::kNumber: return check_number(L, index, call, arg);
+    case Arg::Kind::kAnyNumber:
+      if (lua_type(L, index) != LUA_TNUMBER) refuse(call, arg, "a number", given_text(L, index));
+      return;
     case Arg::Kind::kText:
       if (lua_type(L, index) != LUA_TSTRING) refuse(call, arg, "text", given_text(L, index));
       return;

@@ -7,7 +7,8 @@ namespace {
 const char* type_name(Arg::Kind kind) {
   switch (kind) {
     case Arg::Kind::kInteger: return "integer";
-    case Arg::Kind::kNumber: return "number";
+    case Arg::Kind::kNumber:
+    case Arg::Kind::kAnyNumber: return "number";
     case Arg::Kind::kText: return "string";
     case Arg::Kind::kBoolean: return "boolean";
     case Arg::Kind::kDuration: return "tycho.Duration";

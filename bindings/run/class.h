@@ -15,12 +15,12 @@ struct Class;
 
 /// An argument of a method, or a key of a table of options.
 struct Arg {
-  enum class Kind { kInteger, kNumber, kText, kBoolean, kDuration, kTokens, kOptions, kAny };
+  enum class Kind { kInteger, kNumber, kAnyNumber, kText, kBoolean, kDuration, kTokens, kOptions, kAny };
   const char* name;
   Kind kind;
   const char* doc = "";
   bool optional = false;
-  double low = -HUGE_VAL, high = HUGE_VAL;  // of a number; infinities and NaN are refused
+  double low = -HUGE_VAL, high = HUGE_VAL;  // of a number; infinities and NaN are refused but for kAnyNumber
   std::vector<Arg> keys = {};               // of kOptions
 };
 

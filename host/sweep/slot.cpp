@@ -2,12 +2,14 @@
 #include "host/sweep/slot.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/base/text/shell_words.h"
 #include "trainer/run_folder/run_folder.h"
 
@@ -154,9 +156,13 @@ TrialEnd Slot::conclude(int exit_code, const std::string& message) {
       asha && trial_.finalist.empty())
     departure.at_last_rung = task_.rung + 1 >= static_cast<int64_t>(asha->rungs.size());
   departure.steps_gained = progress_.step() - first_step_;
+  const std::string& metric = definition_.config.metric.name;
+  const RungResult result = rung_result(progress_, metric);
+  if (result.value && !std::isfinite(*result.value))
+    departure.not_finite = fmt::format("{} is {}", metric, not_finite_text(*result.value));
   TrialEnd end = judge(trial_, departure);
-  end.result = rung_result(progress_, definition_.config.metric.name);
-  if (end.note == "diverged") end.result.value.reset();
+  end.result = result;
+  if (end.note.starts_with("diverged")) end.result.value.reset();
   end.wall_s = std::chrono::duration<double>(Clock::now() - start_).count();
   return end;
 }

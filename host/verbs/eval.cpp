@@ -10,6 +10,7 @@
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/error.h"
+#include "trainer/base/text/json_number.h"
 
 namespace tycho {
 
@@ -70,6 +71,11 @@ Json checkpoint_json(const std::string& checkpoint, int64_t step, bool ema) {
   Json json = {{"checkpoint", checkpoint}, {"step", step}};
   if (ema) json["weights"] = "ema";
   return json;
+}
+
+/// Numbers that are not finite are an answer, too: the next set or checkpoint may have others.
+void warn_of(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
 std::string line_of(const EvalResult& result) {
@@ -135,6 +141,7 @@ int measure_tasks(const Arguments& arguments) {
   const StopFlag& stop = stop_on_signals();
   const std::optional<IclAnswer> answer = open_engine(request.threads).measure_icl(request, stop);
   if (!answer) return 128 + stop;
+  warn_of(not_finite_items(answer->results));
   if (!arguments.has("json")) return print_tasks(*answer, request.ema), 0;
   Json json = checkpoint_json(answer->checkpoint, answer->step, request.ema);
   json.update(icl_json(answer->results));
@@ -154,8 +161,19 @@ int answer_harness(const Arguments& arguments) {
   const StopFlag& stop = stop_on_signals();
   const auto scores = open_engine(request.threads).loglikelihoods(request, stop);
   if (!scores) return 128 + stop;
-  for (const ContinuationScore& score : *scores)
-    fmt::print("{}\n", Json{{"logprob", score.logprob}, {"is_greedy", score.is_greedy}}.dump());
+  int64_t not_finite = 0;
+  for (const ContinuationScore& score : *scores) {
+    Json line = Json::object();
+    set_number(line, "logprob", score.logprob);
+    not_finite += line["logprob"].is_null();
+    line["is_greedy"] = score.is_greedy;
+    fmt::print("{}\n", line.dump());
+  }
+  if (not_finite > 0)
+    warn_of(
+        {fmt::format("{} of {} log-likelihoods are not finite: null, with \"inf\", \"-inf\" or \"nan\" as "
+                     "not_finite.logprob beside it",
+                     not_finite, scores->size())});
   return 0;
 }
 
@@ -171,6 +189,7 @@ int run_eval(const Arguments& arguments) {
   if (arguments.has("follow")) return follow_evaluations(request, stop);
   const std::optional<EvalAnswer> answer = open_engine(request.threads).evaluate(request, stop);
   if (!answer) return 128 + stop;
+  warn_of(not_finite_losses(answer->results, answer->checkpoint));
   if (arguments.has("json"))
     print_json(*answer, request.ema);
   else

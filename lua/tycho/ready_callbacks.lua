@@ -7,6 +7,18 @@ local function control(functions, state) return { kind = "control", functions = 
 -- What reads parameters needs all ranks, which may share them; rank 0 records.
 local function everywhere(functions) return { kind = "everywhere", functions = functions } end
 
+-- Neither NaN nor infinite.
+local function is_finite(x) return x - x == 0 end
+
+-- Whether a callback may remember the loss of this step: guard.action = "skip" goes on after a loss that is not finite,
+-- which a mean would keep for ever, and a checkpoint cannot hold. Says once that one is left out.
+local function is_kept(ctx, st, name)
+  if is_finite(ctx.loss) then return true end
+  if not st.told then ctx.log:warn(name .. " leaves out losses that are not finite", { loss = ctx.loss }) end
+  st.told = true
+  return false
+end
+
 function M.speed()
   return observe { batch_end = function(ctx)
     ctx.log:metric("speed/batches_per_s", 1e3 / ctx.step_ms)
@@ -47,6 +59,7 @@ end
 function M.loss_ema(config)
   local beta = config.beta
   return observe({ batch_end = function(ctx, st)
+    if not is_kept(ctx, st, "loss_ema") then return end
     st.steps = st.steps + 1
     st.mean = beta * st.mean + (1 - beta) * ctx.loss
     ctx.log:metric("loss_ema", st.mean / (1 - beta ^ st.steps))
@@ -64,14 +77,15 @@ function M.early_stop(config)
   local metric, patience, min_delta = config.metric, config.patience, config.min_delta
   return control({ eval_end = function(ctx, st)
     local scores, figure = evaluated(ctx, metric)
-    if not st.best or scores[figure] < st.best - min_delta then
-      st.best, st.worse = scores[figure], 0
+    local score = scores[figure]
+    if is_finite(score) and (not st.best or score < st.best - min_delta) then   -- others are worse than every number
+      st.best, st.worse = score, 0
       return
     end
     st.worse = st.worse + 1
-    if st.worse >= patience then
-      ctx.cmd.stop(("none of the last %d evaluations was better than %g"):format(patience, st.best))
-    end
+    if st.worse < patience then return end
+    ctx.cmd.stop(("none of the last %d evaluations was %s"):format(patience,
+      st.best and ("better than %g"):format(st.best) or "a finite number"))
   end }, { worse = 0 })
 end
 
@@ -87,7 +101,7 @@ function M.checkpoint_best(config)
   local metric, tag = config.metric, config.tag
   return control { eval_end = function(ctx)
     local scores = evaluated(ctx, metric)
-    if scores.step == scores.best.step then ctx.cmd.save(tag) end
+    if scores.step == scores.best.step and is_finite(scores.loss) then ctx.cmd.save(tag) end   -- the lowest loss is best
   end }
 end
 
@@ -107,6 +121,7 @@ function M.loss_spike(config)
   local given = { sigmas = config.sigmas, warmup = config.warmup.value, action = config.action, factor = config.factor,
     for_next = config.for_next }
   return control({ batch_end = function(ctx, st)
+    if not is_kept(ctx, st, "loss_spike") then return end
     if not st.mean then st.mean = ctx.loss end
     local above = ctx.loss - st.mean
     local spike = ctx.step > given.warmup and above > given.sigmas * math.sqrt(st.var)
@@ -147,6 +162,7 @@ function M.kill_loss_spike(config)
   local rule = { action = config.action, patience = config.patience, window = config.window,
     outlier_multiplier = config.outlier_multiplier, loss_cap = config.loss_cap }
   return control({ batch_end = function(ctx, st)
+    if not is_kept(ctx, st, "kill_loss_spike") then return end
     local why = #st.losses == rule.window and high_loss(ctx, rule, st)
     if #st.losses == rule.window then table.remove(st.losses, 1) end
     st.losses[#st.losses + 1] = ctx.loss
@@ -165,7 +181,14 @@ function M.generate(config)
   return everywhere { batch_end = function(ctx)
     options.seed = ctx.step
     for _, prompt in ipairs(prompts) do
-      ctx.log:text(prompt, ctx.model:generate(prompt, options))
+      local ok, text = pcall(ctx.model.generate, ctx.model, prompt, options)
+      if ok then
+        ctx.log:text(prompt, text)
+      elseif tostring(text):find("logits are not numbers", 1, true) then   -- on all ranks, or on none
+        ctx.log:warn(("no text for %q: %s"):format(prompt, tostring(text)))
+      else
+        error(text, 0)
+      end
     end
   end }
 end

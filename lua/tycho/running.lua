@@ -10,6 +10,7 @@ local session_of = require "tycho.session"
 local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
 local stack = require "tycho.frames"
+local values = require "tycho.values"
 
 local M = {}
 
@@ -127,7 +128,8 @@ function M.begin(events_of_loop, values_of_ctx)
   end
   local scheduler = made.root.values.scheduler
   if scheduler.kind == "dynamic" then
-    entries[kSchedule] = { functions = { factor = scheduler.values.fn.fn }, state = plain.copy(scheduler.values.state.data) }
+    entries[kSchedule] = { name = scheduler.values.name, functions = { factor = scheduler.values.fn.fn },
+      state = plain.copy(scheduler.values.state.data) }
   end
   return { callbacks = out, seed = made.root.values.seed }
 end
@@ -143,12 +145,13 @@ local function keep_state(entry, fn)
   entry.before = after
 end
 
--- One transaction: what raises, or leaves a state that no checkpoint could hold, leaves the state as it was.
-local function guarded(entry, fn, argument)
+-- One transaction: what raises, returns what `check` finds wrong, or leaves a state that no checkpoint could hold, leaves
+-- the state as it was.
+local function guarded(entry, fn, argument, check)
   entry.before = entry.before or plain.copy(entry.state)
   called, called_with = fn, argument
   local ok, result = xpcall(fn, on_failure, argument, entry.state)
-  local wrong = ok and keep_state(entry, fn)
+  local wrong = ok and (check and check(result) or keep_state(entry, fn))
   if ok and not wrong then return true, result end
   entry.state, entry.before = entry.before, nil
   return false, wrong or without_handler(result, fn)
@@ -169,16 +172,19 @@ function M.take_failure()
   return failure
 end
 
--- The factor of a dynamic schedule.
+-- The factor of a dynamic schedule. Raises { message = "the schedule NAME failed: file:line: ...", exit }.
 function M.factor(moment)
   math.randomseed(moment.step)
-  local ok, result = guarded(entries[kSchedule], entries[kSchedule].functions.factor, moment)
-  if not ok then error(result, 0) end
-  if type(result) ~= "number" or result ~= result or result < 0 or result == math.huge then
-    error({ message = ("the schedule returned %s at step %d; wanted a number >= 0, a share of the peak"):format(
-      tostring(result), moment.step) }, 0)
-  end
-  return result
+  local entry = entries[kSchedule]
+  local fn = entry.functions.factor
+  local ok, result = guarded(entry, fn, moment, function(factor)
+    if type(factor) == "number" and factor - factor == 0 and factor >= 0 then return nil end
+    return { message = ("%s: it returned %s at step %d; wanted a number >= 0, a share of the peak"):format(begin_of(fn),
+      type(factor) == "number" and values.number_text(factor) or show.brief(factor), moment.step) }
+  end)
+  if ok then return result end
+  result.message = ("the schedule %s failed: %s"):format(entry.name, result.message)
+  error(result, 0)
 end
 
 function M.state(name) return entries[name or kSchedule].state end

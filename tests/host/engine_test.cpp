@@ -245,6 +245,52 @@ TEST_F(EngineTest, EvalWithoutDataPrintsALineForEverySetOfTheRecipe) {
   EXPECT_EQ(finish(start({"eval", "runs/x", "--split", "val"})), 2);
 }
 
+TEST_F(EngineTest, NumbersThatAreNotFiniteAreAnswersWithAWarning) {
+  EXPECT_EQ(finish(start({"eval", "runs/x", "--data", "overflows"})), 0);
+  EXPECT_CONTAINS(log(), "warning: the loss of runs/x is nan: ");
+  EXPECT_CONTAINS(log(), "loss nan  perplexity nan  10 tokens");
+  const Outcome as_json = here("./bin/tycho eval runs/x --data overflows --json 2>/dev/null");
+  EXPECT_EQ(as_json.code, 0);
+  const Json json = parse_json(as_json.output, "eval");
+  EXPECT_TRUE(json.at("loss").is_null());
+  EXPECT_EQ(json.at("not_finite"), (Json{{"loss", "nan"}, {"perplexity", "nan"}}));
+
+  const Outcome harness =
+      here(R"(printf '{"context":"a","continuation":"b"}\n{"context":"overflows","continuation":"b"}\n' | )"
+           "./bin/tycho eval runs/x --loglikelihood 2>&1");
+  EXPECT_EQ(harness.code, 0);
+  EXPECT_CONTAINS(harness.output,
+                  "{\"logprob\":-1.5,\"is_greedy\":true}\n"
+                  "{\"logprob\":null,\"not_finite\":{\"logprob\":\"nan\"},\"is_greedy\":false}\n");
+  EXPECT_CONTAINS(harness.output, "warning: 1 of 2 log-likelihoods are not finite");
+
+  write("return { tasks = { { label = 'words', path = 'words.jsonl', type = 'language_modeling' } } }",
+        "tasks.lua");
+  const Outcome tasks = here("./bin/tycho eval runs/x --icl tasks.lua 2>&1");
+  EXPECT_EQ(tasks.code, 0) << tasks.output;
+  EXPECT_CONTAINS(tasks.output,
+                  "warning: 1 of 4 items of words/0-shot have a log-likelihood that is not finite");
+  EXPECT_CONTAINS(tasks.output, "0.7500");
+}
+
+TEST_F(EngineTest, FollowGoesOnAfterACheckpointWhoseLossIsNotFinite) {
+  const fs::path run_dir = folder_ / "runs/x", checkpoints = run_dir / "checkpoints";
+  fs::create_directories(checkpoints);
+  fs::copy(TYCHO_SOURCE_DIR "/tests/golden/old_checkpoint/step-000000004.b142597e",
+           checkpoints / "step-000000004.b142597e");
+  std::ofstream(run_dir / "events.jsonl") << R"({"kind":"run_start"})"
+                                          << "\n"
+                                          << R"({"kind":"run_end"})"
+                                          << "\n";
+  const Outcome followed = here("./bin/tycho eval runs/x --follow --data overflows 2>&1");
+  EXPECT_EQ(followed.code, 0) << followed.output;
+  EXPECT_CONTAINS(followed.output, "warning: the loss of step 4 is nan: ");
+  EXPECT_CONTAINS(followed.output, "step 4: loss nan  perplexity nan\n");
+  std::ifstream file(run_dir / "evals.jsonl");
+  const std::string line{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_CONTAINS(line, R"("eval.loss":null,"not_finite":{"eval.loss":"nan","eval.perplexity":"nan"})");
+}
+
 TEST_F(EngineTest, EmaAsksForTheAverageAndSaysSo) {
   EXPECT_EQ(finish(start({"eval", "runs/x", "--ema"})), 0);
   EXPECT_EQ(log(),

@@ -2,6 +2,7 @@
 // writes a run folder when TYCHO_FAKE_RUN_FOLDER is set; has memory for TYCHO_FAKE_MEMORY_SP sequences, if
 // that is.
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -72,6 +73,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
 }
 
 std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) {
+  if (request.data_dir == "overflows") return EvalAnswer{request.path, 7, {{"", eval_result(-NAN, 10, 2.0)}}};
   if (request.ema) return EvalAnswer{request.path, 7, {{"", eval_result(0.25 * 10, 10, 2.0)}}};
   const int64_t tokens = request.batches.value_or(10);
   if (!request.data_dir.empty()) return EvalAnswer{request.path, 7, {{"", eval_result(0.5 * 10, 10, 2.0)}}};
@@ -79,6 +81,27 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) 
                     7,
                     {{"c4", eval_result(0.5 * static_cast<double>(tokens), tokens, 2.0)},
                      {"books", eval_result(1.5 * 30, 30, 1.0)}}};
+}
+
+/// NaN for what continues "overflows".
+std::optional<std::vector<ContinuationScore>> loglikelihoods(const LoglikelihoodRequest& request,
+                                                             const StopFlag&) {
+  std::vector<ContinuationScore> scores;
+  for (const HarnessRequest& one : request.requests) {
+    const bool overflows = std::get<std::string>(one.context) == "overflows";
+    scores.push_back(overflows ? ContinuationScore{.logprob = NAN} : ContinuationScore{-1.5, true, 0.5, 0.5});
+  }
+  return scores;
+}
+
+std::optional<IclAnswer> measure_icl(const IclRequest& request, const StopFlag&) {
+  IclAnswer answer{request.path, 7, {}};
+  answer.results.tasks = {{.name = "words/0-shot",
+                           .metrics = {{"InContextLearningLMAccuracy", 0.75}},
+                           .items = 4,
+                           .outputs = {},
+                           .not_finite = 1}};
+  return answer;
 }
 
 /// Seed 99 waits for a stop, seed 98 is killed.
@@ -99,7 +122,12 @@ std::string versions() { return R"({"libtorch": "none"})"; }
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
-  static const EngineApi api = {
-      .run = run, .open = open, .generate = generate, .evaluate = evaluate, .versions = versions};
+  static const EngineApi api = {.run = run,
+                                .open = open,
+                                .generate = generate,
+                                .evaluate = evaluate,
+                                .measure_icl = measure_icl,
+                                .loglikelihoods = loglikelihoods,
+                                .versions = versions};
   return &api;
 }

@@ -24,6 +24,7 @@ r.callbacks.spike = t.control {
   every = "1ba", on_error = "disable",
   state = { mean = 0, var = 0, quiet = 0 },        -- plain data: saved in every checkpoint
   batch_end = function(ctx, st)
+    if not (ctx.loss < math.huge) then return end
     local d = ctx.loss - st.mean
     if ctx.step > 3 and d > 6 * math.sqrt(st.var) and st.quiet == 0 then
       ctx.log:warn("loss spike", { loss = ctx.loss, mean = st.mean })

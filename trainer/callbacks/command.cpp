@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/checkpoint/config.h"
 
 namespace tycho {
@@ -16,7 +17,7 @@ constexpr bool kOptional = true, kNamed = true;
 
 const char* wanted(Type type) {
   switch (type) {
-    case Type::kNumber: return "a number";
+    case Type::kNumber: return "a number >= 0";
     case Type::kCount: return "a whole number > 0";
     case Type::kText: return "text";
     case Type::kTag: return "a name without \"/\"";
@@ -54,6 +55,12 @@ bool fits(Type type, const Json& json) {
   return false;
 }
 
+/// As JSON, but for numbers that it has no form for.
+std::string given_text(const Json& value) {
+  const bool is_not_finite = value.is_number_float() && !std::isfinite(value.get<double>());
+  return is_not_finite ? not_finite_text(value.get<double>()) : value.dump();
+}
+
 const CommandSpec& spec_of(const std::string& name) {
   std::vector<std::string> names;
   for (const CommandSpec& spec : all_commands()) {
@@ -69,7 +76,7 @@ void take(const CommandSpec& spec, const CommandArgument& argument, const Json& 
     fail(ExitCode::kRecipe, "[cmd.{}] {} is missing: {}", spec.name, argument.name, spec.usage);
   }
   if (!fits(argument.type, value))
-    fail(ExitCode::kRecipe, "[cmd.{}] {} = {}: wanted {}", spec.name, argument.name, value.dump(),
+    fail(ExitCode::kRecipe, "[cmd.{}] {} = {}: wanted {}", spec.name, argument.name, given_text(value),
          wanted(argument.type));
   out[argument.name] = value;
 }

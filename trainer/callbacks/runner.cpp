@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
@@ -28,7 +29,7 @@ void report(const Json& record, size_t rank, Reporter& reporter) {
   if (record.contains("metric"))
     return reporter.metric(record.at("step"),
                            fmt::format("{}.rank_{}", record.at("metric").get<std::string>(), rank),
-                           record.at("value"));
+                           number_in(record, "value").value());
   Json facts = record.at("facts");
   if (facts.is_object()) facts["rank"] = rank;
   reporter.event(record.at("kind"), fmt::format("rank {}: {}", rank, record.at("text").get<std::string>()),
@@ -204,7 +205,9 @@ std::string CallbackRunner::handle(const Json& failure, int64_t step) {
 }
 
 void CallbackRunner::record_metric(int64_t step, const std::string& name, double value) {
-  records_.push_back({{"step", step}, {"metric", name}, {"value", value}});
+  Json record = {{"step", step}, {"metric", name}};
+  set_number(record, "value", value);
+  records_.push_back(std::move(record));
 }
 
 void CallbackRunner::record_event(const std::string& kind, const std::string& text, const Json& facts) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "trainer/icl/answers.h"
 
@@ -30,7 +31,8 @@ Json output_of(const IclQuestions& asked, const IclQuestion& question, const Con
                const Tokenizer& tokenizer) {
   const std::vector<Continuation>& sequences = question.sequences;
   Json logprobs = Json::array();
-  for (size_t i = 0; i < sequences.size(); ++i) logprobs.push_back(scores[i].logprob);
+  for (size_t i = 0; i < sequences.size(); ++i)
+    logprobs.push_back(std::isfinite(scores[i].logprob) ? Json(scores[i].logprob) : Json(nullptr));
   if (asked.task.type == IclType::kLanguageModeling)
     return {{"prompt", context_of(tokenizer, sequences[0])},
             {"answer", continuation_of(tokenizer, sequences[0])},
@@ -45,7 +47,7 @@ Json output_of(const IclQuestions& asked, const IclQuestion& question, const Con
                  {"output", choices[static_cast<size_t>(chosen)]},
                  {"answer", choices[static_cast<size_t>(question.gold)]},
                  {"logprobs", logprobs},
-                 {"right", chosen == question.gold}};
+                 {"right", is_right_choice(question, scores)}};
   if (is_schema)
     output["continuation"] = continuation_of(tokenizer, sequences[0]);
   else

@@ -53,7 +53,9 @@ struct Judged {
   double confidence = 0;
 };
 
-int64_t best_of(const std::vector<double>& values) {
+int64_t best_of(std::vector<double> values) {
+  for (double& value : values)
+    if (std::isnan(value)) value = -INFINITY;
   return std::max_element(values.begin(), values.end()) - values.begin();
 }
 
@@ -65,7 +67,7 @@ Judged judge_choice(const IclQuestion& question, const ContinuationScore* scores
     sum += scores[i].mean_probability;
   }
   const int64_t surest = best_of(probabilities);
-  return {chosen_by(question, scores) == question.gold, surest == question.gold,
+  return {is_right_choice(question, scores), surest == question.gold && sum > 0,
           sum > 0 ? probabilities[static_cast<size_t>(surest)] / sum : 0};
 }
 
@@ -112,20 +114,27 @@ int64_t chosen_by(const IclQuestion& question, const ContinuationScore* scores) 
   return best_of(mean_logprobs);
 }
 
+bool is_right_choice(const IclQuestion& question, const ContinuationScore* scores) {
+  const int64_t chosen = chosen_by(question, scores);
+  return chosen == question.gold && !std::isnan(scores[chosen].logprob);
+}
+
 IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores) {
   const bool chooses = asked.task.type != IclType::kLanguageModeling;
   double right = 0;
   Calibration calibration;
+  IclTaskResult result{
+      .name = asked.name, .metrics = {}, .items = std::ssize(asked.questions), .outputs = {}};
   const ContinuationScore* at = scores.data();
   for (const IclQuestion& question : asked.questions) {
     const Judged judged = chooses ? judge_choice(question, at)
                                   : Judged{at->is_greedy, at->is_greedy, at->least_top_probability};
     right += judged.right;
     calibration.add(judged.confidence, judged.confidently_right);
-    at += question.sequences.size();
+    const ContinuationScore* const end = at + question.sequences.size();
+    result.not_finite += std::any_of(at, end, [](const auto& one) { return !std::isfinite(one.logprob); });
+    at = end;
   }
-  IclTaskResult result{
-      .name = asked.name, .metrics = {}, .items = std::ssize(asked.questions), .outputs = {}};
   result.metrics[chooses ? kChoiceAccuracy : kLmAccuracy] = right / static_cast<double>(result.items);
   if (asked.task.calibration_error)
     result.metrics[chooses ? kChoiceCalibration : kLmCalibration] = calibration.error();
@@ -189,9 +198,23 @@ Json icl_json(const IclResults& results) {
   Json json = {{"metrics", Json::object()}, {"items", Json::object()}};
   for (const auto& [name, value] : icl_metrics(results)) json["metrics"][name] = value;
   for (const IclTaskResult& task : results.tasks) json["items"][task.name] = task.items;
+  for (const IclTaskResult& task : results.tasks)
+    if (task.not_finite > 0) json["items_not_finite"][task.name] = task.not_finite;
   if (!results.left_out.empty()) json["left_out"] = results.left_out;
   json["seconds"] = results.seconds;
   return json;
+}
+
+std::vector<std::string> not_finite_items(const IclResults& results) {
+  std::vector<std::string> warnings;
+  for (const IclTaskResult& task : results.tasks)
+    if (task.not_finite > 0)
+      warnings.push_back(
+          fmt::format("{} of {} items of {} have a log-likelihood that is not finite, and count as wrong: "
+                      "look for unusual "
+                      "tokens in them, and for weights that have grown very large",
+                      task.not_finite, task.items, task.name));
+  return warnings;
 }
 
 std::string icl_summary(const IclResults& results) {

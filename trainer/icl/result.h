@@ -17,6 +17,7 @@ struct IclTaskResult {
   std::map<std::string, double> metrics;  // "InContextLearningLMAccuracy"
   int64_t items = 0;
   std::vector<Json> outputs;  // of each item, where they are wanted (outputs.h)
+  int64_t not_finite = 0;     // items with a log-likelihood that is not finite
 };
 
 struct IclResults {
@@ -27,8 +28,10 @@ struct IclResults {
 };
 
 /// The choice with the highest mean log-likelihood of its tokens, the first of equals; `scores` of the
-/// question's sequences.
+/// question's sequences. NaN is less likely than every number.
 int64_t chosen_by(const IclQuestion& question, const ContinuationScore* scores);
+/// Whether the choice is the right one. A choice whose log-likelihood is NaN is none.
+bool is_right_choice(const IclQuestion& question, const ContinuationScore* scores);
 
 /// Of every type but generation; `scores` of all sequences, question after question. A choice is made by the
 /// highest mean log-likelihood of its tokens; the first of equals.
@@ -42,8 +45,10 @@ void add_gauntlet(const GauntletConfig& gauntlet, IclResults& results);
 /// Every number under the name that LLM Foundry logs it by:
 /// "metrics/LABEL/5-shot/InContextLearningLMAccuracy", "icl/metrics/eval_gauntlet/NAME".
 std::map<std::string, double> icl_metrics(const IclResults& results);
-/// {metrics, items, left_out, seconds}.
+/// {metrics, items, items_not_finite, left_out, seconds}.
 Json icl_json(const IclResults& results);
+/// Returns a warning for each task with items whose log-likelihood is not finite, which count as wrong.
+std::vector<std::string> not_finite_items(const IclResults& results);
 /// The accuracy of each task and the gauntlet's scores, in few words.
 std::string icl_summary(const IclResults& results);
 

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "trainer/base/error.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/models/decoder.h"
 #include "trainer/parallel/gather_texts.h"
@@ -141,12 +140,10 @@ std::optional<std::vector<ContinuationScore>> score(const AskedModel& asked,
   asked.world.check();
   std::vector<ContinuationScore> result;
   for (const double* row = scores.data_ptr<double>(); std::ssize(result) < count; row += kFigures) {
-    if (!std::isfinite(row[0]))
-      fail(ExitCode::kNumerics,
-           "[eval] a continuation has the log-likelihood {}: the model's weights are damaged or training "
-           "diverged",
-           row[0]);
-    result.push_back({row[0], row[1] != 0, row[2], row[3]});
+    if (std::isnan(row[0]))
+      result.push_back({.logprob = NAN});
+    else
+      result.push_back({row[0], row[1] != 0, row[2], row[3]});
   }
   return result;
 }

@@ -32,7 +32,8 @@ struct AskedModel {
 /// One score for each, the same on every rank and, to the bit, whatever their number: batches are made of all
 /// continuations, sorted by length, before ranks share them out, and all ranks make as many passes. None has
 /// more than the model's longest sequence of tokens, the last one not counted. Nothing when `stop` is not 0
-/// on some rank before the end. Throws Error (kNumerics) when a probability is not a number. Collective.
+/// on some rank before the end. Where the model gives NaN, the log-likelihood is NaN, the probabilities are
+/// 0, and is_greedy is false. Collective.
 std::optional<std::vector<ContinuationScore>> score(const AskedModel& asked,
                                                     const std::vector<Continuation>& continuations,
                                                     const std::atomic<int>& stop);

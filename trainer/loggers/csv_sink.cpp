@@ -14,6 +14,7 @@
 #include "trainer/base/error.h"
 #include "trainer/loggers/background_sink.h"
 #include "trainer/loggers/sink.h"
+#include "trainer/metrics/format.h"
 #include "trainer/metrics/run_name.h"
 
 namespace tycho {
@@ -92,7 +93,7 @@ class CsvWriter final : public RecordWriter {
 
   std::string row_of(const MetricRecord& record) {
     std::vector<std::string> cells(columns_.size());
-    for (const auto& [name, value] : record.numbers) cells[column_of(name)] = fmt::format("{}", value);
+    for (const auto& [name, value] : record.numbers) cells[column_of(name)] = exact_text(value);
     std::string row = fmt::format("{},{:.6f}", record.step, record.time_s);
     for (const std::string& text : cells) row += "," + text;
     return row + "\n";

@@ -1,5 +1,7 @@
 // metrics.jsonl in the run folder: one object a line, written at once and never changed.
-#include "trainer/base/json.h"
+#include <type_traits>
+
+#include "trainer/base/text/json_number.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/metrics/line_file.h"
 
@@ -15,7 +17,12 @@ class JsonlSink final : public MetricSink {
     Json line = line_of(metrics.step);
     for_each_metric(metrics, [&](const auto& field, const auto& value) {
       if constexpr (requires { value.has_value(); }) {
-        line[field.name] = value ? Json(*value) : Json(nullptr);
+        if (value)
+          set_number(line, field.name, *value);
+        else
+          line[field.name] = nullptr;
+      } else if constexpr (std::is_floating_point_v<std::remove_cvref_t<decltype(value)>>) {
+        set_number(line, field.name, value);
       } else {
         line[field.name] = value;
       }
@@ -24,7 +31,7 @@ class JsonlSink final : public MetricSink {
   }
   void metric(int64_t step, const std::string& name, double value) override {
     Json line = line_of(step);
-    line[name] = value;
+    set_number(line, name, value);
     file_.write(line.dump());
   }
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "trainer/base/json.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/loggers/metric_names.h"
 
 namespace tycho {
@@ -23,9 +23,9 @@ int64_t recorded_step(std::string_view line) {
   return step;
 }
 
-/// NaN is null in JSON.
-double number_in(const Json& value) {
-  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+/// Lines of earlier versions have null alone for what is not finite.
+double number_or_nan(const Json& line, const std::string& name) {
+  return number_in(line, name).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 template <class T>
@@ -33,11 +33,11 @@ void read_metric(const Json& line, const char* name, T& member) {
   const auto found = line.find(name);
   if (found == line.end()) return;
   if constexpr (requires { member.has_value(); }) {
-    if (found->is_number()) member = found->template get<double>();
+    member = number_in(line, name);
   } else if constexpr (std::is_same_v<T, int64_t>) {
     if (found->is_number()) member = found->template get<int64_t>();
   } else {
-    member = number_in(*found);
+    member = number_or_nan(line, name);
   }
 }
 
@@ -51,8 +51,9 @@ NamedNumbers numbers_of(const Json& line, const RunInfo& run, MetricNames names)
   }
   NamedNumbers numbers;
   for (const auto& [name, value] : line.items())
-    if (name != "step" && name != "attempt" && name != "time")
-      for (auto& number : named_numbers(name, number_in(value), names)) numbers.push_back(std::move(number));
+    if (name != "step" && name != "attempt" && name != "time" && name != kNotFinite)
+      for (auto& number : named_numbers(name, number_or_nan(line, name), names))
+        numbers.push_back(std::move(number));
   return numbers;
 }
 

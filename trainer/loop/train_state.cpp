@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/json_number.h"
 
 namespace tycho {
 namespace {
@@ -39,15 +40,21 @@ void check_empty(const Json& object) {
 }
 
 Json score_json(const EvalScore& score) {
-  return {{"loss", score.loss}, {"tokens", score.tokens}, {"step", score.step}};
+  Json json = Json::object();
+  set_number(json, "loss", score.loss);
+  json["tokens"] = score.tokens;
+  json["step"] = score.step;
+  return json;
 }
 
 EvalScore take_score(Json& object, const std::string& key) {
   Json score = take(object, key);
-  const Json given = take(score, "loss");  // what is not a number is null in JSON
-  if (!given.is_number() && !given.is_null())
+  const std::optional<double> number = number_in(score, "loss");
+  if (score.is_object()) score.erase(kNotFinite);
+  const Json given = take(score, "loss");
+  if (!number && !given.is_null())
     fail(ExitCode::kUnusable, "[train state] wanted a number for loss, given {}", given.dump());
-  const double loss = given.is_null() ? NAN : given.get<double>();
+  const double loss = number.value_or(NAN);
   const int64_t tokens = take_count(score, "tokens"), step = take_count(score, "step");
   check_empty(score);
   return {loss, std::exp(loss), tokens, step};

@@ -17,11 +17,12 @@
 namespace tycho {
 namespace {
 
-/// The record with one more evaluation; the first of equals is the best.
+/// The record with one more evaluation; the first of equals is the best, and NaN is worse than every number.
 EvalRecord with(const EvalRecord* before, const EvalScore& score) {
   if (before == nullptr) return {score, score};
   const double best = before->best.loss;
-  return {score, score.loss < best || std::isnan(best) ? score : before->best};
+  const bool is_better = score.loss < best || (std::isnan(best) && !std::isnan(score.loss));
+  return {score, is_better ? score : before->best};
 }
 
 EvalScore score_of(const EvalResult& result, int64_t step) {
@@ -63,6 +64,9 @@ bool Trainer::measure_icl() {
                           fmt::format("step {} measured{} in context: {}, in {:.1f} s", state_.step,
                                       evaluated_weights(), icl_summary(*results), results->seconds),
                           facts);
+  for (const std::string& warning : not_finite_items(*results))
+    context_.reporter.event("warning", fmt::format("step {}: {}", state_.step, warning),
+                            {{"step", state_.step}});
   for (const auto& [name, value] : icl_metrics(*results)) context_.reporter.metric(state_.step, name, value);
   if (config_.icl.outputs && context_.world.rank() == 0) record_outputs(*results);
   return true;
@@ -132,6 +136,9 @@ void Trainer::report_eval(const std::string& name, const EvalResult& result) {
                   evaluated_weights(), name.empty() ? "" : " on ", name, metric_text(result.loss),
                   metric_text(result.perplexity), result.tokens, result.seconds),
       facts);
+  if (const std::string warning = not_finite_loss(result, name); !name.empty() && !warning.empty())
+    context_.reporter.event("warning", fmt::format("step {}: {}", state_.step, warning),
+                            {{"step", state_.step}});
   if (is_total) record_figures("eval.", result);
   if (!name.empty()) record_figures("eval." + name + ".", result);
 }

@@ -6,7 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/base/json.h"
+#include "trainer/base/text/json_number.h"
 
 namespace tycho {
 
@@ -19,13 +19,14 @@ Curve read_curve(const std::string& metrics_path, const std::string& name) {
     const Json record = Json::parse(text.begin() + begin, text.begin() + end, nullptr, false);
     begin = end + 1;
     const auto is_number = [&](const char* key) { return record.contains(key) && record[key].is_number(); };
-    if (!record.is_object() || !is_number("step") || !is_number(name.c_str())) continue;
+    const std::optional<double> value = record.is_object() ? number_in(record, name) : std::nullopt;
+    if (!value || !is_number("step")) continue;
     const auto step = record["step"].get<double>();
     if (is_number("attempt") && record["attempt"].get<double>() > attempt) {
       attempt = record["attempt"].get<double>();
       by_step.erase(by_step.lower_bound(step), by_step.end());
     }
-    by_step[step] = record[name].get<double>();
+    by_step[step] = *value;
   }
   if (by_step.empty()) {
     fail(ExitCode::kUnusable, "[plot] wanted records with \"{}\" in {}, found none; does the run log it?",

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "trainer/base/text/json_number.h"
+
 namespace tycho {
 
 ShownMetrics::ShownMetrics(const std::vector<std::string>& names) {
@@ -31,10 +33,11 @@ void ShownMetrics::record(const std::string& name, double value) {
 }
 
 void ShownMetrics::event(const std::string& kind, const Json& facts) {
-  if (kind != "eval" || !facts.contains("loss")) return;
-  const double loss = facts.at("loss").get<double>();
-  if (facts.value("total", false)) record("eval.loss", loss);
-  if (facts.contains("name")) record("eval." + facts.at("name").get<std::string>() + ".loss", loss);
+  if (kind != "eval") return;
+  const std::optional<double> loss = number_in(facts, "loss");
+  if (!loss) return;
+  if (facts.value("total", false)) record("eval.loss", *loss);
+  if (facts.contains("name")) record("eval." + facts.at("name").get<std::string>() + ".loss", *loss);
 }
 
 bool ShownMetrics::take_news() { return std::exchange(news_, false); }

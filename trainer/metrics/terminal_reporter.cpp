@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trainer/base/environment.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/live_view.h"
 #include "trainer/metrics/reporter.h"
@@ -114,7 +115,7 @@ class TerminalReporter : public Reporter {
   }
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
-    if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = facts.at("loss").get<double>();
+    if (kind == "eval" && facts.at("total").get<bool>()) state_.eval_loss = number_in(facts, "loss");
     if (kind == "resume") state_.run.first_step = facts.at("step");
     if (kind == "histogram") return;  // one for each parameter, and a name alone
     shown_.event(kind, facts);

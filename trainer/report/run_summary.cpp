@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -14,7 +15,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/base/json.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/metrics/line_file.h"
 
 namespace tycho {
@@ -34,9 +35,19 @@ void for_each_record(const std::string& path, const std::function<void(const Jso
   }
 }
 
-std::optional<double> number_in(const Json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+/// Whole numbers of a record; 0 for what is none.
+int64_t count_in(const Json& record, const char* key) {
+  const double value = number_in(record, key).value_or(0);
+  return std::abs(value) <= 0x1p62 ? static_cast<int64_t>(value) : 0;
+}
+
+/// The mean of the last tenth, without what is not finite; NaN when none of it is.
+double late_mean(const std::vector<double>& values) {
+  const size_t count = std::max<size_t>(1, values.size() / 10);
+  double mean = 0, num = 0;
+  for (size_t i = values.size() - count; i < values.size(); ++i)
+    if (std::isfinite(values[i])) ++num, mean += values[i] / num - mean / num;
+  return num > 0 ? mean : NAN;
 }
 
 std::string text_in(const Json& record, const char* key) {
@@ -100,9 +111,8 @@ class FolderReader {
            folder);
     for_each_record(folder + "/metrics.jsonl", [&](const Json& record) { take_metrics(record); });
     // Of a process beside the run, which evaluates each step once.
-    for_each_record(folder + "/evals.jsonl", [&](const Json& record) {
-      take_curves(record, static_cast<int64_t>(number_in(record, "step").value_or(0)), 0);
-    });
+    for_each_record(folder + "/evals.jsonl",
+                    [&](const Json& record) { take_curves(record, count_in(record, "step"), 0); });
     choose_start();
     for (const auto& [attempt, span] : spans_) run_.runtime_s += span.second - span.first;
     find_nodes();
@@ -111,12 +121,7 @@ class FolderReader {
 
   RunSummary summary() {
     for (const auto& [metric, series] : series_) run_.curves[metric] = series.curve();
-    if (const std::vector<double>& y = run_.curve("loss").y; !y.empty()) {
-      const size_t num = std::max<size_t>(1, y.size() / 10);
-      double total = 0;
-      for (size_t i = y.size() - num; i < y.size(); ++i) total += y[i];
-      run_.loss = total / static_cast<double>(num);
-    }
+    if (const std::vector<double>& y = run_.curve("loss").y; !y.empty()) run_.loss = late_mean(y);
     if (const Curve& evals = run_.curve("eval.loss"); !evals.y.empty()) run_.eval_loss = evals.y.back();
     if (!accuracies_.empty()) {
       double total = 0;
@@ -125,7 +130,7 @@ class FolderReader {
     }
     run_.tokens_per_s = SteadySteps::steady(steady_.tokens_per_s);
     run_.mfu = SteadySteps::steady(steady_.mfu);
-    if (const double seconds = SteadySteps::sum(steady_.step_s); seconds > 0)
+    if (const double seconds = SteadySteps::sum(steady_.step_s); seconds > 0 && std::isfinite(seconds))
       run_.data_wait_share = SteadySteps::sum(steady_.data_wait_s) / seconds;
     return std::move(run_);
   }
@@ -145,7 +150,7 @@ class FolderReader {
     const auto facts = record.find("facts");
     if (kind == "run_start") {
       if (run_.num_attempts == 0 && facts != record.end() && facts->is_object())
-        run_.first_step = static_cast<int64_t>(number_in(*facts, "first_step").value_or(0));
+        run_.first_step = count_in(*facts, "first_step");
       run_.num_attempts += 1;
       starts_.push_back({facts != record.end() && facts->is_object() ? *facts : Json::object(), "", false});
     }
@@ -155,10 +160,10 @@ class FolderReader {
     const double first_step = number_in(start.facts, "first_step").value_or(0);
     start.has_trained |= kind != "run_start" && number_in(record, "step").value_or(0) > first_step;
     if (kind == "checkpoint" && facts != record.end() && facts->is_object())
-      run_.checkpoint_bytes = static_cast<int64_t>(number_in(*facts, "bytes").value_or(0));
+      run_.checkpoint_bytes = count_in(*facts, "bytes");
     if (kind == "resume" && run_.num_attempts == 1 && facts != record.end() && facts->is_object())
       take_parent(text_in(*facts, "path"));
-    attempts_[static_cast<int64_t>(number_in(record, "attempt").value_or(0))] = starts_.size() - 1;
+    attempts_[count_in(record, "attempt")] = starts_.size() - 1;
   }
 
   /// The newest that did a step speaks for the run; the newest of all where none did.
@@ -166,9 +171,7 @@ class FolderReader {
     const auto trained =
         std::find_if(starts_.rbegin(), starts_.rend(), [](const Start& start) { return start.has_trained; });
     const Start& start = trained == starts_.rend() ? starts_.back() : *trained;
-    const auto count = [&](const char* key) {
-      return static_cast<int64_t>(number_in(start.facts, key).value_or(0));
-    };
+    const auto count = [&](const char* key) { return count_in(start.facts, key); };
     run_.name = text_in(start.facts, "run_name");
     run_.device = text_in(start.facts, "device");
     run_.precision = text_in(start.facts, "precision");
@@ -180,8 +183,8 @@ class FolderReader {
 
   void take_metrics(const Json& record) {
     see(record);
-    const auto step = static_cast<int64_t>(number_in(record, "step").value_or(0));
-    const auto attempt = static_cast<int64_t>(number_in(record, "attempt").value_or(0));
+    const auto step = count_in(record, "step");
+    const auto attempt = count_in(record, "attempt");
     take_curves(record, step, attempt);
     for (const auto& [key, value] : record.items()) {
       std::string lower = key;
@@ -195,12 +198,11 @@ class FolderReader {
     if (const auto start = attempts_.find(attempt); start != attempts_.end())
       starts_[start->second].has_trained = true;
     run_.step = step;
-    run_.tokens = static_cast<int64_t>(number_in(record, "tokens").value_or(0));
+    run_.tokens = count_in(record, "tokens");
     // Steps have the same number of tokens, as far as the first record can tell.
     if (!parents_tokens_) parents_tokens_ = run_.tokens / std::max<int64_t>(1, step) * run_.first_step;
     run_.own_tokens = run_.tokens - *parents_tokens_;
-    run_.memory_bytes =
-        std::max(run_.memory_bytes, static_cast<int64_t>(number_in(record, "memory_bytes").value_or(0)));
+    run_.memory_bytes = std::max(run_.memory_bytes, count_in(record, "memory_bytes"));
     if (attempt != steady_.attempt) steady_ = {attempt, {}, {}, {}, {}};
     if (const auto speed = number_in(record, "tokens_per_s")) steady_.tokens_per_s.push_back(*speed);
     if (const auto mfu = number_in(record, "mfu")) steady_.mfu.push_back(*mfu);
@@ -209,8 +211,10 @@ class FolderReader {
   }
 
   void take_curves(const Json& record, int64_t step, int64_t attempt) {
-    for (const auto& [name, value] : record.items())
-      if (value.is_number() && is_wanted(name)) series_[name].add(step, attempt, value.get<double>());
+    for (const auto& [name, given] : record.items()) {
+      const std::optional<double> value = number_in(record, name);
+      if (value && is_wanted(name)) series_[name].add(step, attempt, *value);
+    }
   }
 
   bool is_wanted(const std::string& name) {
@@ -247,7 +251,7 @@ class FolderReader {
   /// Widens the time of its attempt.
   void see(const Json& record) {
     const auto time = number_in(record, "time");
-    const auto attempt = static_cast<int64_t>(number_in(record, "attempt").value_or(0));
+    const auto attempt = count_in(record, "attempt");
     if (!time || attempt == 0) return;
     const auto [span, is_new] = spans_.try_emplace(attempt, *time, *time);
     span->second.second = std::max(span->second.second, *time);

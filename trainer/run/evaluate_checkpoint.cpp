@@ -1,8 +1,6 @@
 // Reads the checkpoint's own settings for data, so that the loss is comparable with training.
 #include "trainer/run/evaluate_checkpoint.h"
 
-#include <cmath>
-
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
 #include "trainer/data/chat/chat_template.h"
@@ -83,11 +81,6 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   for (auto& [name, evaluator] : evaluators) {
     const std::optional<EvalResult> result = evaluator.evaluate(stop);
     if (!result) return std::nullopt;
-    if (!std::isfinite(result->loss))
-      fail(ExitCode::kNumerics,
-           "[eval] the loss of {} on {} is {}: its weights are damaged or training diverged; use an older "
-           "checkpoint",
-           path, sets.at(name).place(), result->loss);
     results[name] = *result;
   }
   return results;

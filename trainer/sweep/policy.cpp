@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMaxRetries = 2;
 constexpr int kFirstSignal = 128;
+constexpr const char* kDiverged = "diverged";
 
 constexpr int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
 
@@ -32,6 +33,12 @@ TrialEnd out_of_memory(const Trial& trial, const Departure& departure, TrialEnd 
   end.state = TrialState::kPaused;
   end.micro_batch = departure.micro_batch / 2;
   end.note = fmt::format("out of memory; continues with micro_batch={}sp", end.micro_batch);
+  return end;
+}
+
+TrialEnd diverged(TrialEnd end, const std::string& why) {
+  end.state = TrialState::kStopped;
+  end.note = kDiverged + why;
   return end;
 }
 
@@ -59,6 +66,7 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
                .losses = departure.steps_gained > 0 ? 0 : trial.losses,
                .micro_batch = trial.halved ? trial.micro_batch : 0};
   const int exit_code = departure.exit_code;
+  if (exit_code == 0 && !departure.not_finite.empty()) return diverged(end, ": " + departure.not_finite);
   if (exit_code == 0) {
     end.state = departure.at_last_rung ? TrialState::kFinished : TrialState::kRungDone;
     if (trial.halved) end.note = fmt::format("micro_batch={}sp after out of memory", trial.micro_batch);
@@ -68,9 +76,7 @@ TrialEnd judge(const Trial& trial, const Departure& departure) {
   const std::string message = first_line(departure.message);
   if (exit_code == code(ExitCode::kNumerics)) {
     if (is_out_of_memory(departure.message)) return out_of_memory(trial, departure, end);
-    end.state = TrialState::kStopped;
-    end.note = "diverged";
-    return end;
+    return diverged(end, "");
   }
   if (exit_code == code(ExitCode::kUnusable) || exit_code == code(ExitCode::kStorage))
     return retry_elsewhere(end, message);

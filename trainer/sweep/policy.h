@@ -15,6 +15,7 @@ struct Departure {
   bool leaving = false;     // this worker stops, or the sweep is paused
   int64_t micro_batch = 0;  // sequences that it computed with at once
   bool at_last_rung = true;
+  std::string not_finite;    // "eval.loss is nan": what trials are compared by; "" for a number, or none
   int64_t steps_gained = 0;  // since it was taken
 };
 

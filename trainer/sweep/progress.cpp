@@ -9,6 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/sweep/search.h"
 
 namespace tycho {
@@ -55,13 +56,14 @@ void RunProgress::take_metrics(const Json& record) {
   if (record.contains("tokens")) tokens_ = whole(record, "tokens");  // numbers of callbacks come without
   newest_["step"] = step_, newest_["tokens"] = tokens_;
   const int64_t attempt = whole(record, "attempt");
-  for (const auto& [key, value] : record.items()) {
-    if (!value.is_number()) continue;
+  for (const auto& [key, given] : record.items()) {
+    const std::optional<double> value = number_in(record, key);
+    if (!value) continue;
     auto& points = series_[key];
     if (attempt > attempts_[key]) points.erase(points.lower_bound(step_), points.end());
     attempts_[key] = attempt;
-    points[step_] = {step_, tokens_, value.get<double>()};
-    newest_["train"][key] = value;
+    points[step_] = {step_, tokens_, *value};
+    newest_["train"][key] = given.is_null() ? Json(*value) : given;
   }
 }
 
@@ -79,10 +81,11 @@ void RunProgress::take_event(const Json& record) {
 void RunProgress::take_figures(const Json& facts, int64_t step, const std::string& set) {
   const std::string prefix = std::string(kEval) + (set.empty() ? "" : set + ".");
   Json& newest = set.empty() ? newest_["eval"] : newest_["eval"][set];
-  for (const auto& [key, value] : facts.items()) {
-    if (!value.is_number()) continue;
-    series_[prefix + key][step] = {step, tokens_, value.get<double>()};
-    newest[key] = value;
+  for (const auto& [key, given] : facts.items()) {
+    const std::optional<double> value = number_in(facts, key);
+    if (!value) continue;
+    series_[prefix + key][step] = {step, tokens_, *value};
+    newest[key] = given.is_null() ? Json(*value) : given;
   }
 }
 
@@ -108,9 +111,10 @@ std::optional<double> comparable_value(const RunProgress& progress, const std::s
   if (points.empty()) return {};
   if (metric.starts_with(kEval)) return points.back().value;
   const size_t count = std::max<size_t>(1, points.size() / 10);
-  double sum = 0;
-  for (size_t i = points.size() - count; i < points.size(); ++i) sum += points[i].value;
-  return sum / static_cast<double>(count);
+  double sum = 0, num = 0;  // of what is finite: a step that guard.action = "skip" left out says nothing
+  for (size_t i = points.size() - count; i < points.size(); ++i)
+    if (std::isfinite(points[i].value)) sum += points[i].value, ++num;
+  return num > 0 ? sum / num : points.back().value;
 }
 
 RungResult rung_result(const RunProgress& progress, const std::string& metric) {

@@ -1,5 +1,6 @@
 // The Lua objects that callbacks receive: ctx, its cmd, its dist.
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -226,8 +227,9 @@ int reduce(Call& call, Together together, bool mean) {
 }
 
 double add(double a, double b) { return a + b; }
-double larger(double a, double b) { return std::max(a, b); }
-double smaller(double a, double b) { return std::min(a, b); }
+// NaN on any rank is the result, whatever the order of ranks.
+double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }
+double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::min(a, b); }
 
 int gather(Call& call) {
   const Numbers mine = first_argument(call);

@@ -2,6 +2,7 @@
 #include "bindings/run/session_objects.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/secrets.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/gpu_use.h"
 #include "trainer/metrics/machine_use.h"
@@ -44,7 +45,7 @@ int message(Call& call, const char* kind) {
 }
 
 int metric(Call& call) {
-  for (const char* taken : {"step", "attempt", "time"})
+  for (const char* taken : {"step", "attempt", "time", kNotFinite})
     if (call.text(1) == taken)
       throw ScriptError("E_ARGUMENT",
                         fmt::format("log:metric: every record already has {}; choose another name", taken));
@@ -138,8 +139,8 @@ const Class& log_class() {
       .methods = {
           {"metric",
            "",
-           "Records a number of this step.",
-           {kName, {"value", Kind::kNumber, "", false}},
+           "Records a number of this step; NaN and math.huge are numbers, too.",
+           {kName, {"value", Kind::kAnyNumber, "", false}},
            metric},
           {"info", "", "A message.", kMessage, [](Call& c) { return message(c, "info"); }},
           {"warn", "", "A warning.", kMessage, [](Call& c) { return message(c, "warning"); }},

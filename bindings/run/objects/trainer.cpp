@@ -74,13 +74,21 @@ int run(Call& call) {
   return push_steps(call, last ? std::vector<StepMetrics>{*last} : std::vector<StepMetrics>{}, 0);
 }
 
+/// Lua has NaN and inf itself.
+Json figures_of(const EvalResult& result) {
+  return {{"loss", result.loss},
+          {"perplexity", result.perplexity},
+          {"tokens", result.tokens},
+          {"seconds", result.seconds}};
+}
+
 int evaluate(Call& call) {
   const std::string set = call.text(1, "");
   const auto results = session(call).evaluate(set);
   if (!results) return call.push_nil();
-  Json figures = eval_json(total_of(*results));
+  Json figures = figures_of(total_of(*results));
   if (set.empty())
-    for (const auto& [name, result] : *results) figures[name] = eval_json(result);
+    for (const auto& [name, result] : *results) figures[name] = figures_of(result);
   return call.push(figures);
 }
 

@@ -1,12 +1,15 @@
 // Callbacks in Lua on real runs: every ready one, and what they record.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 
 #include "tests/bindings/run/lua_run_fixture.h"
+#include "tests/trainer/aten.h"
+#include "tests/trainer/run/overflowing_model.h"
 
 namespace tycho {
 namespace {
@@ -143,6 +146,51 @@ TEST_F(LuaRunTest, ALossSpikeTakesTheActionOfTheRecipe) {
   ASSERT_EQ(run(), 0);
   EXPECT_NE(events("run_end").back().at("text").get<std::string>().find("is a spike above"),
             std::string::npos);
+}
+
+/// The largest token of write_data's samples, which few of them have.
+int64_t largest_token(int64_t num_samples, int64_t seq_len) {
+  at::manual_seed(1);
+  int64_t largest = 0;
+  for (int64_t i = 0; i < num_samples; ++i)
+    largest = std::max(largest, at::randint(1, 4, {seq_len}, at::kLong).sum().item<int64_t>() + i);
+  return largest;
+}
+
+TEST_F(LuaRunTest, ReadyCallbacksGoOnOverAStepThatTheGuardSkips) {
+  const std::string model =
+      "r.model = t.model.mpt { width = 32, layers = 2, heads = 4, vocab_size = 512, max_seq_len = 64, tied = "
+      "false,\n"
+      "  weights = ";
+  load(model + "\"\" }");
+  ASSERT_EQ(run("1ba"), 0);
+  export_overflowing(find_checkpoint(run_dir()), dir_ / "overflowing", largest_token(64, 16));
+  std::filesystem::remove_all(run_dir());
+  std::string lines = model + "\"" + (dir_ / "overflowing") + "\" }\nr.max_duration = \"16ba\"\n" +
+                      "r.guard.action = \"skip\"\n";
+  for (const char* kind : {"loss_ema", "loss_spike", "kill_loss_spike", "grad_norm", "param_norm",
+                           "optimizer_monitor", "activations"})
+    lines += fmt::format("r.callbacks.{0} = t.cb.{0} {{ every = \"1ba\" }}\n", kind);
+  load(lines);
+  ASSERT_EQ(run(), 0);
+  std::set<std::string> said, null;
+  int skipped = 0;
+  for (const Json& warning : events("warning")) {
+    const std::string text = warning.at("text");
+    skipped += text.find(" skipped: loss nan") != std::string::npos;
+    const size_t at = text.find(" leaves out losses that are not finite");
+    if (at == std::string::npos) continue;
+    EXPECT_TRUE(said.insert(text.substr(0, at)).second) << text;
+  }
+  EXPECT_TRUE(skipped >= 1 && skipped <= 8) << skipped;
+  EXPECT_EQ(said, (std::set<std::string>{"kill_loss_spike", "loss_ema", "loss_spike"}));
+  for (const Json& line : this->lines("metrics.jsonl"))
+    if (line.contains("not_finite"))
+      for (const auto& [name, text] : line.at("not_finite").items()) null.insert(name);
+  for (const char* name : {"loss", "grad_norm", "grad_norm/layer0", "l2_norm/grad/global"})
+    EXPECT_TRUE(null.contains(name)) << name;
+  EXPECT_FALSE(null.contains("loss_ema"));
+  EXPECT_EQ(std::ssize(curve("loss_ema")), 16 - skipped);
 }
 
 TEST_F(LuaRunTest, WhatIsRecordedInsideAStepBelongsToThatStep) {

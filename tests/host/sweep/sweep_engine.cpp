@@ -4,6 +4,7 @@
 //   optimizer.lr > 1: diverges at step 5          micro_batch above 4sp with beta 0.5: out of memory
 //   TYCHO_FULL_AT_STOP: storage is full when it is asked to stop
 //   weight_decay 9: storage is full               weight_decay 8: the data cannot be read, on the first try
+//   weight_decay 7: the evaluation is NaN
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/checkpoint/run_lock.h"
 #include "trainer/config/config_io.h"
 #include "trainer/engine/engine.h"
@@ -88,7 +90,9 @@ int run(const RunRequest& request, bool, const StopFlag& stop) {
       reporter->event(
           "eval", "evaluated",
           {{"loss", std::abs(std::log10(optimizer.lr / 1e-2))}, {"name", name}, {"total", false}});
-    reporter->event("eval", "evaluated", {{"loss", loss_at(step) + 0.01}, {"total", true}});
+    Json facts = {{"total", true}};
+    set_number(facts, "loss", optimizer.weight_decay == 7 ? NAN : loss_at(step) + 0.01);
+    reporter->event("eval", "evaluated", facts);
   }
   reporter->run_end("done", {});
   return stop == 0 ? 0 : 128 + stop;

@@ -128,6 +128,21 @@ TEST_F(SweepTest, EveryWayToFailGetsItsOwnEnd) {
   EXPECT_CONTAINS(run("sweep drop s 4").output, "1 trial dropped");
 }
 
+// The trial itself ends well: training was healthy.
+TEST_F(SweepTest, ATrialWhoseLastEvaluationIsNaNHasDiverged) {
+  write(sweep("s.space[\"optimizer.weight_decay\"] = t.space.choice { 0, 7 }\ns.search = t.search.grid()\n"
+              "s.pins[\"eval_data.c4\"] = \"mds{local_dir=d}\"\ns.metric.name = \"eval.loss\"\n"),
+        "s.lua");
+  const Outcome swept = run("sweep s.lua");
+  ASSERT_EQ(swept.code, 0) << swept.output;
+  const Json trials = table().at("trials");
+  EXPECT_EQ(trials[0].at("state"), "finished");
+  EXPECT_EQ(trials[1].at("state"), "stopped");
+  EXPECT_EQ(trials[1].at("note"), "diverged: eval.loss is nan");
+  EXPECT_TRUE(trials[1].at("value").is_null());
+  EXPECT_CONTAINS(run("sweep best s").output, "optimizer.weight_decay=0");
+}
+
 TEST_F(SweepTest, RulesStopTrialsEarly) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3, 0.5 }\ns.search = t.search.grid()\n"
               "s.stop.bad = function(m) return m.step > 3 and m.train.loss > 6 end\n"),

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "trainer/base/error.h"
 
 namespace tycho {
@@ -28,7 +30,8 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_EQ(refusal("set_lrr", {0.1}), "[cmd] no command set_lrr; did you mean \"set_lr\"?");
   EXPECT_EQ(refusal("scale_lr", Json::array()),
             "[cmd.scale_lr] factor is missing: scale_lr(0.5, { for_next = \"200ba\" })");
-  EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": wanted a number");
+  EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": wanted a number >= 0");
+  EXPECT_EQ(refusal("set_lr", {NAN}), "[cmd.set_lr] lr = nan: wanted a number >= 0");
   EXPECT_EQ(refusal("save", {"a/b"}), "[cmd.save] tag = \"a/b\": wanted a name without \"/\"");
   EXPECT_EQ(refusal("save", {"before-lunch"}), "");
   EXPECT_EQ(refusal("set_betas", Json::array({Json::array({0.9, 1.0})})),

@@ -226,13 +226,15 @@ TEST_F(RunnerTest, WhatOtherRanksRecordIsReportedWithTheirNumber) {
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{"", theirs = mine}; };
   CallbackRunner other = make({}, /*rank=*/1);
   other.record_metric(7, "disk", 0.5);
+  other.record_metric(7, "ppl", INFINITY);
   other.record_event("warning", "full", {{"step", 7}});
   boundary(other, 7);
   reporter_.noted.clear();
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{mine, theirs}; };
   CallbackRunner zero = make({});
   boundary(zero, 7);
-  EXPECT_EQ(reporter_.noted, (std::vector<std::string>{"7 disk.rank_1 0.5", "warning: rank 1: full"}));
+  EXPECT_EQ(reporter_.noted,
+            (std::vector<std::string>{"7 disk.rank_1 0.5", "7 ppl.rank_1 inf", "warning: rank 1: full"}));
   EXPECT_EQ(reporter_.last_facts.at("rank"), 1);
   gather_ = [&](const std::string& mine) { return std::vector<std::string>{"", theirs = mine}; };
   boundary(other, 8);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/trainer/icl/icl_golden.h"
 
 namespace tycho {
@@ -71,6 +73,26 @@ TEST(IclResult, TheFirstOfEquallyLikelyChoicesIsTaken) {
   // Half sure and right, nine tenths sure and right: |1 - 0.55| and |1 - 0.95|.
   EXPECT_DOUBLE_EQ(result.metrics.at("InContextLearningMCExpectedCalibrationError"), (0.45 + 0.05) / 2);
   EXPECT_EQ(result.items, 2);
+}
+
+TEST(IclResult, AnItemThatIsNotFiniteIsWrongAndCounted) {
+  const ContinuationScore undefined{.logprob = NAN}, known{-2, false, 0.1, 0.1};
+  IclResults results;
+  // NaN for the right choice, for the other one, and for both of which the first is right.
+  results.tasks = {
+      result_of_scores(questions(IclType::kMultipleChoice, {0, 1, 0}, 2),
+                       {undefined, known, undefined, known, undefined, undefined}),
+      result_of_scores(questions(IclType::kLanguageModeling, {0, 0}, 1), {{-1, true, 1, 1}, undefined})};
+  EXPECT_DOUBLE_EQ(results.tasks[0].metrics.at("InContextLearningMultipleChoiceAccuracy"), 1.0 / 3);
+  EXPECT_EQ(results.tasks[1].metrics.at("InContextLearningLMAccuracy"), 0.5);
+  for (const IclTaskResult& task : results.tasks)
+    for (const auto& [name, value] : task.metrics) EXPECT_TRUE(std::isfinite(value)) << name;
+  EXPECT_EQ(results.tasks[0].not_finite, 3);
+  const std::vector<std::string> warnings = not_finite_items(results);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[1].starts_with("1 of 2 items of x/0-shot have a log-likelihood that is not finite"))
+      << warnings[1];
+  EXPECT_EQ(icl_json(results).at("items_not_finite").at("x/0-shot"), 1);
 }
 
 TEST(IclResult, ALongAnswerIsNotWorseForItsLength) {

@@ -49,6 +49,22 @@ TEST(CsvSink, HasARowForEachRecordAndAColumnForEachNumber) {
   EXPECT_EQ(column(dir / "metrics.csv", "tokens"), (Values{"1:524288", "2:1048576"}));
 }
 
+// pandas and every spreadsheet read these words as numbers.
+TEST(CsvSink, WritesWhatIsNotFiniteAsWords) {
+  TempDir dir;
+  LogConfig log;
+  log.sinks = csv();
+  {
+    const auto reporter = make_run_reporter(dir.path(), log, nullptr);
+    reporter->run_start(some_run());
+    reporter->metric(1, "x", -NAN);
+    reporter->metric(2, "x", INFINITY);
+    reporter->metric(3, "x", -INFINITY);
+    reporter->run_end("done", {});
+  }
+  EXPECT_EQ(column(dir / "metrics.csv", "x"), (Values{"1:nan", "2:inf", "3:-inf"}));
+}
+
 TEST(CsvSink, GetsAColumnWhenANumberIsNew) {
   TempDir dir;
   LogConfig log;

@@ -41,6 +41,27 @@ TEST(RecordedNumbers, AreThoseThatWereWritten) {
   }
 }
 
+TEST(RecordedNumbers, ThatAreNotFiniteAreNullWithTheirTextBesideThem) {
+  TempDir dir;
+  LogConfig log;
+  log.sinks = kJsonlAlone;
+  StepMetrics told = some_step(3);
+  told.loss = -NAN, told.grad_norm = INFINITY;
+  {
+    const auto reporter = make_run_reporter(dir.path(), log, nullptr);
+    reporter->run_start(some_run());
+    reporter->step(told, true);
+    reporter->metric(4, "low", -INFINITY);
+  }
+  const std::vector<std::string> lines = lines_of(text_of(dir / "metrics.jsonl"));
+  EXPECT_EQ(Json::parse(lines.at(0)).at("not_finite"), (Json{{"loss", "nan"}, {"grad_norm", "inf"}}));
+  EXPECT_NE(lines.at(1).find(R"("low":null,"not_finite":{"low":"-inf"}})"), std::string::npos) << lines.at(1);
+  const auto read = recorded_numbers(dir.path(), 0, 9, some_run(), MetricNames::kTycho);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].numbers.size(), named_numbers(told, some_run(), MetricNames::kTycho).size());
+  EXPECT_EQ(read[1].numbers, (NamedNumbers{{"low", -INFINITY}}));
+}
+
 TEST(RecordedNumbers, AreOfTheStepsAskedForAndOfTheNewestAttempt) {
   TempDir dir;
   run_attempt(dir.path(), kJsonlAlone, {0, 4, ""});

@@ -105,6 +105,21 @@ TEST(TrainState, RemembersALossThatIsNaN) {
   EXPECT_TRUE(std::isnan(back.eval.sets.at("c4").last.perplexity));
 }
 
+// What COMMIT keeps of it is canonical JSON, which refuses numbers that are not finite.
+TEST(TrainState, CanBeSavedWhateverWasEvaluated) {
+  TrainState state;
+  state.eval.total = {{NAN, NAN, 3, 4}, {INFINITY, INFINITY, 3, 2}};
+  state.eval.sets["c4"] = {{-INFINITY, 0, 3, 4}, {2.5, std::exp(2.5), 3, 2}};
+  const TrainState back = TrainState::from_json(parse_json(canonical_json(state.to_json()), "test"));
+  EXPECT_TRUE(std::isnan(back.eval.total->last.loss));
+  EXPECT_EQ(back.eval.total->best.loss, INFINITY);
+  EXPECT_EQ(back.eval.sets.at("c4").last.loss, -INFINITY);
+  EXPECT_EQ(back.eval.sets.at("c4").best.loss, 2.5);
+  Json before = state.to_json();  // an earlier Tycho wrote null alone
+  before["eval"]["total"]["best"].erase("not_finite");
+  EXPECT_TRUE(std::isnan(TrainState::from_json(before).eval.total->best.loss));
+}
+
 TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
   EXPECT_EQ(message_of(R"({"step": 1, "samples": 2, "data": {"epoch": 0, "sample": 0}})"),
             "[train state] tokens is missing: the checkpoint is damaged or of another version");

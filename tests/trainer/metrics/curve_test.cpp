@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/trainer/metrics/fixtures.h"
 #include "trainer/base/error.h"
 
@@ -29,6 +31,15 @@ TEST(CurveTest, SkipsWhatDoesNotParseOrIsNotANumber) {
              "{\"step\":1,\"loss\":9}\n{\"step\n\n[1]\n{\"step\":2,\"loss\":null}\n{\"step\":3,\"loss\":7}");
   const Curve curve = read_curve(dir / "metrics.jsonl", "loss");
   EXPECT_EQ(curve.x, (std::vector<double>{1, 3}));
+}
+
+TEST(CurveTest, KeepsWhatIsNotFinite) {
+  TempDir dir;
+  write_text(dir / "metrics.jsonl",
+             "{\"step\":1,\"ppl\":9}\n{\"step\":2,\"ppl\":null,\"not_finite\":{\"ppl\":\"inf\"}}\n");
+  const Curve curve = read_curve(dir / "metrics.jsonl", "ppl");
+  EXPECT_EQ(curve.x, (std::vector<double>{1, 2}));
+  EXPECT_EQ(curve.y, (std::vector<double>{9, INFINITY}));
 }
 
 void expect_unusable(const std::string& path, const std::string& name, const std::string& words) {

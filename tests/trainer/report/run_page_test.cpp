@@ -85,6 +85,25 @@ TEST(RunPage, LossesThatAreNotFiniteAreLeftOut) {
   EXPECT_EQ(count_in(page, "inf"), 0);
 }
 
+TEST(RunPage, OfTheLargestNumbersIsAPage) {
+  RunFolders runs;
+  runs.add_start("big", 1000, 1, 1);
+  for (const double loss : {1e308, -1e308, 1.7e308, 2.0})
+    runs.add("big", "metrics.jsonl",
+             {{"time", 1e308},
+              {"attempt", 1},
+              {"step", 1e308},
+              {"tokens", 1e308},
+              {"loss", loss},
+              {"eval.loss", -loss},
+              {"tokens_per_s", 1.7e308},
+              {"step_s", 1e308},
+              {"data_wait_s", 1e308}});
+  const std::string page = run_page({summarize_run(runs / "big")});
+  EXPECT_EQ(count_in(page, "nan"), 0);
+  EXPECT_LT(page.size(), 200'000u);
+}
+
 TEST(RunPage, TextsAreEscaped) {
   RunSummary run;
   run.name = "<script>alert(1)</script>";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "tests/trainer/run/overflowing_model.h"
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/data/convert/convert.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -127,6 +128,29 @@ TEST_F(EvaluateCheckpointTest, DataOfAnotherTokenizerIsRefused) {
               std::string::npos)
         << error.what();
   }
+}
+
+// Another set of the same checkpoint has a number.
+TEST_F(EvaluateCheckpointTest, ALossThatIsNotFiniteIsAnAnswer) {
+  MptConfig mpt;
+  mpt.width = 32, mpt.layers = 2, mpt.heads = 4, mpt.vocab_size = 64, mpt.max_seq_len = 16, mpt.tied = false;
+  config_.model.value = mpt;
+  write_data(40, 16, 63);
+  write_data(40, 16, 64, "val");
+  write_data(7, 16, 63, "code");
+  ASSERT_EQ(run("1ba"), 0);
+  export_overflowing(find_checkpoint(run_dir()), dir_ / "overflowing", 63);
+  std::get<MptConfig>(config_.model.value).weights = dir_ / "overflowing";
+  config_.run_dir = dir_ / "again";
+  config_.eval_data["code"] = split("code"), config_.eval_data["val"] = split("val");
+  ASSERT_EQ(run("2ba"), 0);
+  const EvalResults sets = evaluate_sets(std::nullopt);
+  EXPECT_TRUE(std::isfinite(sets.at("code").loss));
+  EXPECT_TRUE(std::isnan(sets.at("val").loss));
+  EXPECT_EQ(eval_json(sets.at("val")).at("loss"), nullptr);
+  const std::vector<std::string> warnings = not_finite_losses(sets, "again");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("the loss of again on val is nan: ")) << warnings[0];
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/trainer/run/overflowing_model.h"
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
 
@@ -40,6 +41,19 @@ class EvaluateRunTest : public RunTest {
     std::vector<int64_t> found;
     for (const Json& event : evaluations()) found.push_back(event.at("step"));
     return found;
+  }
+  /// Trains a model from now on that overflows at token 63, which training never has and `val` has.
+  void overflow_at_63() {
+    MptConfig mpt;
+    mpt.width = 32, mpt.layers = 2, mpt.heads = 4, mpt.vocab_size = 64, mpt.max_seq_len = 16,
+    mpt.tied = false;
+    config_.model.value = mpt;
+    write_data(40, 16, 63);
+    write_data(40, 16, 64, "val");
+    ASSERT_EQ(run("1ba"), 0);
+    export_overflowing(find_checkpoint(run_dir()), dir_ / "overflowing", 63);
+    std::filesystem::remove_all(run_dir());
+    std::get<MptConfig>(config_.model.value).weights = dir_ / "overflowing";
   }
 };
 
@@ -166,6 +180,58 @@ TEST_F(EvaluateRunTest, ThePlacesWhereARunPausesDoNotChangeWhatItRemembers) {
   ASSERT_EQ(run("10ba"), 0);
   ASSERT_EQ(run(), 0);
   EXPECT_EQ(newest_state().at("eval"), whole);
+}
+
+TEST_F(EvaluateRunTest, ALossThatIsNotFiniteIsNullWithAWarningAndTrainingGoesOnSavesAndResumes) {
+  overflow_at_63();
+  evaluate_every("4ba", /*first=*/true);
+  write_data(7, 16, 63, "code");
+  add_set("code");
+  ASSERT_EQ(run("8ba"), 0);
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(losses().size(), 12u);
+  for (const auto& [step, loss] : losses()) EXPECT_TRUE(std::isfinite(loss)) << step;
+  for (const Json& event : evaluations()) {
+    const Json& facts = event.at("facts");
+    if (facts.value("name", "") == "code") {
+      EXPECT_TRUE(facts.at("loss").is_number());
+      continue;
+    }
+    EXPECT_TRUE(facts.at("loss").is_null() && facts.at("perplexity").is_null()) << event;
+    EXPECT_EQ(facts.at("not_finite"), (Json{{"loss", "nan"}, {"perplexity", "nan"}}));
+    EXPECT_NE(event.at("text").get<std::string>().find(": loss nan, perplexity nan, "), std::string::npos);
+  }
+  int warnings = 0;
+  for (const Json& event : lines("events.jsonl"))
+    warnings += event.at("text").get<std::string>().find(": the loss of val is nan: ") != std::string::npos;
+  EXPECT_EQ(warnings, 4);  // at steps 0, 4, 8, 12; once each
+  int points = 0;
+  for (const Json& line : lines("metrics.jsonl"))
+    if (line.contains("eval.val.loss")) {
+      EXPECT_TRUE(line.at("eval.val.loss").is_null());
+      EXPECT_EQ(line.at("not_finite"), (Json{{"eval.val.loss", "nan"}}));
+      ++points;
+    }
+  EXPECT_EQ(points, 4);
+  const Json saved = newest_state().at("eval").at("sets");
+  EXPECT_TRUE(saved.at("val").at("last").at("loss").is_null());
+  EXPECT_TRUE(saved.at("code").at("best").at("loss").is_number());
+}
+
+TEST_F(EvaluateRunTest, NaNIsWorseThanEveryNumber) {
+  overflow_at_63();
+  evaluate_every("1ba", /*first=*/false);
+  const auto best = [&] { return newest_state().at("eval").at("sets").at("val").at("best"); };
+  ASSERT_EQ(run("2ba"), 0);
+  EXPECT_TRUE(best().at("loss").is_null());
+  EXPECT_EQ(best().at("step"), 1);  // the first of equals
+  write_data(7, 16, 63, "val");
+  ASSERT_EQ(run("4ba"), 0);
+  EXPECT_TRUE(best().at("loss").is_number());
+  const Json number = best();
+  write_data(40, 16, 64, "val");
+  ASSERT_EQ(run("6ba"), 0);
+  EXPECT_EQ(best(), number);
 }
 
 TEST_F(EvaluateRunTest, OtherSetsHaveAnotherTotal) {

@@ -25,6 +25,15 @@ TEST(Policy, EachExitCodeHasItsEnd) {
   for (const int code : {129, 130, 138, 140, 143, 152}) EXPECT_EQ(state(code), TrialState::kPaused) << code;
 }
 
+TEST(Policy, ATrialWhoseMetricIsNotFiniteHasDiverged) {
+  const TrialEnd end = judge({}, {.exit_code = 0, .not_finite = "eval.loss is nan"});
+  EXPECT_EQ(end.state, TrialState::kStopped);
+  EXPECT_EQ(end.note, "diverged: eval.loss is nan");
+  EXPECT_EQ(judge({}, {.exit_code = 0, .at_last_rung = false, .not_finite = "eval.loss is inf"}).state,
+            TrialState::kStopped);
+  EXPECT_EQ(judge({}, {.exit_code = 143, .not_finite = "eval.loss is nan"}).state, TrialState::kPaused);
+}
+
 TEST(Policy, MemoryGetsHalfTheMicroBatchOnce) {
   Trial trial;
   const Departure departure{.exit_code = 14, .message = "out of memory", .micro_batch = 8};

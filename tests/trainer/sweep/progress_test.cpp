@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "tests/trainer/base/temp_dir.h"
@@ -77,6 +78,29 @@ TEST_F(ProgressTest, AnIncompleteLineWaitsAndGarbageIsSkipped) {
   std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << ": 4}\nnot json\n[]\n{\"step\": \"x\"}\n";
   EXPECT_TRUE(progress_.update());
   EXPECT_EQ(comparable_value(progress_, "loss"), 4);
+}
+
+TEST_F(ProgressTest, AnEvaluationThatIsNaNIsTheLastValueAndOneSkippedStepIsLeftOut) {
+  std::ofstream(dir_ / "metrics.jsonl")
+      << R"({"step":1,"tokens":10,"loss":3})"
+      << "\n"
+      << R"({"step":2,"tokens":20,"loss":null,"mfu":null,"not_finite":{"loss":"nan"}})"
+      << "\n";
+  eval(1, 2.5);
+  std::ofstream(dir_ / "events.jsonl", std::ios::app)
+      << R"({"step":2,"kind":"eval","text":"","facts":{"loss":null,"not_finite":{"loss":"inf"},"total":true}})"
+      << "\n";
+  progress_.update();
+  EXPECT_EQ(comparable_value(progress_, "eval.loss"), INFINITY);
+  EXPECT_TRUE(std::isnan(comparable_value(progress_, "loss").value()));  // the last tenth is that step alone
+  EXPECT_TRUE(std::isnan(progress_.newest().at("train").at("loss").get<double>())) << "a rule sees it";
+  EXPECT_FALSE(comparable_value(progress_, "mfu"));
+  for (int step = 3; step <= 40; ++step) metrics(step, step);
+  std::ofstream(dir_ / "metrics.jsonl", std::ios::app)
+      << R"({"step":41,"tokens":410,"loss":null,"not_finite":{"loss":"nan"}})"
+      << "\n";
+  progress_.update();
+  EXPECT_EQ(comparable_value(progress_, "loss"), 39) << "the mean of 38, 39 and 40";
 }
 
 TEST_F(ProgressTest, PatienceEndsAfterValuesWithoutImprovement) {

@@ -1,0 +1,145 @@
+// Numbers that are not finite in the recipe's code: what is recorded, what is left out, what ends a run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bindings/run/lua_callbacks.h"
+#include "tests/bindings/run/lua_callbacks_fixture.h"
+#include "trainer/base/file_ops.h"
+
+namespace tycho {
+namespace {
+
+TEST_F(LuaCallbacksTest, EvaluationsThatAreNotFiniteAreWorseThanEveryNumber) {
+  EvalRecords records;
+  eval_ = &records;
+  int64_t step = 0;
+  const auto after = [&](double loss) {
+    const EvalScore score{loss, std::exp(loss), 100, ++step};
+    if (!records.total) records.total = {score, score};
+    records.total->last = score;
+    if (!(loss >= records.total->best.loss)) records.total->best = score;
+    commands_.clear();
+    EXPECT_EQ(call(Event::kEvalEnd), "");
+    return commands_.empty() ? "" : command_text(commands_[0]);
+  };
+  load(
+      "r.eval_data = { a = t.data.mds { local_dir = 'd' } }\nr.callbacks.a = t.cb.early_stop { patience = 2 "
+      "}");
+  for (const double loss : std::vector<double>{NAN, 5, 4, INFINITY}) EXPECT_EQ(after(loss), "") << loss;
+  EXPECT_EQ(after(NAN), "stop(\"none of the last 2 evaluations was better than 4\")");
+  load(
+      "r.eval_data = { a = t.data.mds { local_dir = 'd' } }\nr.callbacks.a = t.cb.early_stop { patience = 2 "
+      "}");
+  EXPECT_EQ(after(NAN), "");
+  EXPECT_EQ(after(NAN), "stop(\"none of the last 2 evaluations was a finite number\")");
+  records = {};
+  load("r.eval_data = { a = t.data.mds { local_dir = 'd' } }\nr.callbacks.a = t.cb.checkpoint_best {}");
+  EXPECT_EQ(after(NAN), "");
+  records.total->best.loss = INFINITY;  // a number is better
+  EXPECT_EQ(after(7), "save(\"best\")");
+  load(
+      "r.eval_data = { a = t.data.mds { local_dir = 'd' } }\nr.callbacks.a = t.cb.threshold_stop { below = 9 "
+      "}");
+  EXPECT_EQ(after(NAN), "");
+}
+
+TEST_F(LuaCallbacksTest, NumbersThatAreNotFiniteAreRecorded) {
+  load(
+      "r.callbacks.a = t.observe { batch_end = function(ctx) ctx.log:metric('ppl', math.huge)\n"
+      "ctx.log:metric('low', -math.huge) ctx.log:metric('nan', 0 / 0) ctx.log:warn('bad', { x = 0 / 0 }) end "
+      "}");
+  EXPECT_EQ(call(), "");
+  ASSERT_EQ(session_.metrics.size(), 3u);
+  EXPECT_EQ(session_.metrics[0], (std::pair<std::string, double>("ppl", INFINITY)));
+  EXPECT_EQ(session_.metrics[1].second, -INFINITY);
+  EXPECT_TRUE(std::isnan(session_.metrics[2].second));
+  EXPECT_TRUE(session_.events_.at(0).starts_with("warning: bad  x=nan")) << session_.events_.at(0);
+  load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.log:metric('ppl', 'much') end }");
+  EXPECT_NE(call().find("log:metric: value expects a number, given \"much\""), std::string::npos);
+  load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.log:metric('not_finite', 1) end }");
+  EXPECT_NE(call().find("every record already has not_finite"), std::string::npos);
+}
+
+// guard.action = "skip" goes on after a step whose loss is not finite.
+TEST_F(LuaCallbacksTest, ReadyOnesWithAMemoryLeaveOutALossThatIsNotFiniteAndSaySoOnce) {
+  for (const char* kind : {"loss_ema", "loss_spike", "kill_loss_spike"}) {
+    SCOPED_TRACE(kind);
+    std::vector<Json> states;
+    for (const bool broken : {false, true}) {
+      load(fmt::format("r.callbacks.a = t.cb.{} {{}}", kind));
+      session_.events_.clear();
+      for (int64_t step = 1; step <= 6; ++step) {
+        const std::vector<double> losses = {3, NAN, 2.5, INFINITY, NAN, 2};
+        metrics_.step = step, metrics_.loss = losses[static_cast<size_t>(step - 1)];
+        if (!broken && !std::isfinite(metrics_.loss)) continue;
+        EXPECT_EQ(call(), "") << step;
+      }
+      EXPECT_EQ(session_.events_.size(), broken ? 1u : 0u);
+      states.push_back(callbacks_[0].code->state());
+      states.back().erase("told");
+    }
+    EXPECT_EQ(states[0], states[1]);
+    EXPECT_TRUE(session_.events_.at(0).starts_with(
+        fmt::format("warning: {} leaves out losses that are not finite  loss=nan", kind)))
+        << session_.events_.at(0);
+  }
+}
+
+/// The text of the last block of Lua in docs/callbacks.md that begins so.
+std::string lua_of_docs(const std::string& beginning) {
+  const std::string page = read_file(TYCHO_SOURCE_DIR "/docs/callbacks.md");
+  const size_t begin = page.find(beginning);
+  EXPECT_NE(begin, std::string::npos) << beginning;
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST_F(LuaCallbacksTest, WhatTheDocsTeachSurvivesALossThatIsNotFinite) {
+  load(lua_of_docs("r.callbacks.spike = t.control"));
+  for (const double loss : std::vector<double>{3, NAN, 2.5, INFINITY, 2}) {
+    ++metrics_.step, metrics_.loss = loss;
+    EXPECT_EQ(call(), "") << loss;
+  }
+  EXPECT_TRUE(callbacks_[0].code->state().at("mean").is_number());
+  load(lua_of_docs("r.scheduler = t.sched.dynamic(\"plateau\""));
+  const auto schedule = source_->schedule();
+  int64_t step = 0;
+  for (const double loss : std::vector<double>{3, NAN, 2, INFINITY})
+    EXPECT_EQ(schedule->factor(step++, 10, loss), 1);
+  EXPECT_EQ(schedule->factor(step++, 10, 3.5), 0.9);
+  EXPECT_EQ(schedule->state().at("best"), 2);
+}
+
+TEST_F(LuaCallbacksTest, AScheduleThatFailsOrGivesNoShareSaysItsNameAndLineAndKeepsItsState) {
+  const auto raised = [&](const std::string& body) {
+    load("r.scheduler = t.sched.dynamic(\"mine\", function(s, state)\n  state.n = (state.n or 0) + 1\n  " +
+         body + "\nend)");
+    const auto schedule = source_->schedule();
+    try {
+      schedule->factor(59, 1000, 2.5);
+      ADD_FAILURE() << body;
+    } catch (const Error& error) {
+      EXPECT_TRUE(schedule->state().empty()) << schedule->state();
+      std::string text = error.what();
+      const size_t at = text.find("x.lua:");  // behind the folder
+      const size_t folder = text.find(dir_.path());
+      if (folder != std::string::npos && folder < at) text.erase(folder, at - folder);
+      return text;
+    }
+    return std::string();
+  };
+  const std::string wanted = " at step 59; wanted a number >= 0, a share of the peak";
+  EXPECT_EQ(raised("return 0 / 0"), "the schedule mine failed: x.lua:7: it returned nan" + wanted);
+  EXPECT_EQ(raised("return -0.5"), "the schedule mine failed: x.lua:7: it returned -0.5" + wanted);
+  EXPECT_EQ(raised("return math.huge"), "the schedule mine failed: x.lua:7: it returned inf" + wanted);
+  EXPECT_EQ(raised(""), "the schedule mine failed: x.lua:7: it returned nil" + wanted);
+  EXPECT_EQ(raised("return 'half'"), "the schedule mine failed: x.lua:7: it returned \"half\"" + wanted);
+  EXPECT_EQ(raised("error 'oh'"), "the schedule mine failed: x.lua:9: oh");
+  EXPECT_EQ(raised("return s.gone.x"),
+            "the schedule mine failed: x.lua:9: attempt to index field 'gone' (a nil value)");
+  EXPECT_EQ(raised("state.f = print return 1"),
+            "the schedule mine failed: x.lua:7: state must be plain data; this call left a function at f");
+}
+
+}  // namespace
+}  // namespace tycho
