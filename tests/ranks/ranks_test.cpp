@@ -192,6 +192,23 @@ TEST_F(RanksTest, ACallbackThatFailsOnOneRankStopsAllAndIsNamed) {
   EXPECT_EQ(events("run", "checkpoint").back().at("step"), 5);
 }
 
+TEST_F(RanksTest, AScheduleThatFailsOnAllRanksOrOnOneStopsAllWithACheckpoint) {
+  for (const char* where : {"true", "odd"}) {
+    SCOPED_TRACE(where);
+    write(recipe(
+        std::string(
+            "local odd = false\n"
+            "r.callbacks.mark = t.everywhere { batch_end = function(ctx) odd = ctx.dist.rank == 1 end }\n"
+            "r.scheduler = t.sched.dynamic(\"mine\", function(s)\n  if s.step == 7 and ") +
+        where + " then error(\"here\") end\n  return 1\nend)\n"));
+    const Outcome outcome = run(2, where);
+    EXPECT_EQ(outcome.code, 10);
+    EXPECT_CONTAINS(outcome.output, "before step 8: the schedule mine failed: ");
+    EXPECT_CONTAINS(outcome.output, ": here. The run stopped with a checkpoint");
+    EXPECT_EQ(events(where, "checkpoint").back().at("step"), 7);
+  }
+}
+
 TEST_F(RanksTest, ACallbackInWhichOthersWaitReportsItsError) {
   write(
       recipe("r.callbacks.odd = t.everywhere { batch_end = function(ctx)\n"

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/text/json_number.h"
 #include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
 namespace {
+
+constexpr const char* kInterruptedMark = "\x1b";  // in the place of a message
 
 RunnerContext context_of(const TrainConfig& config, const RunInfo& run, const RunClock& clock,
                          Communicator& world, int local_rank, Reporter& reporter, Dist* dist) {
@@ -31,6 +34,7 @@ Hooks::Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& cloc
     : config_(config),
       run_(run),
       clock_(clock),
+      world_(world),
       source_(source),
       dist_(make_dist(world)),
       runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
@@ -103,11 +107,25 @@ void Hooks::require_all_ranks(const std::string& what) {
   if (running) dist_->gather({}, what);
 }
 
-double Hooks::factor(int64_t steps_done, const std::optional<StepMetrics>& last) {
-  if (!schedule_) return 1;
+bool Hooks::ask_schedule(int64_t steps_done, const std::optional<StepMetrics>& last) {
+  if (!schedule_) return true;
   const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
   const double now = static_cast<double>(steps_done) + clock_lead(config_.max_duration.unit, config_, clock_);
-  return factor_ = schedule_->factor(static_cast<int64_t>(now), total_steps(config_, run_.num_samples), loss);
+  std::string failure;
+  try {
+    factor_ = schedule_->factor(static_cast<int64_t>(now), total_steps(config_, run_.num_samples), loss);
+  } catch (const Error& error) {
+    failure = error.code() == ExitCode::kInterrupted ? kInterruptedMark : error.what();
+  }
+  // A rank that goes on alone would wait for the others in the middle of the step.
+  const std::vector<std::string> failures = gather_texts(world_, failure);
+  bool is_interrupted = false;
+  for (size_t rank = 0; rank < failures.size(); ++rank) {
+    is_interrupted = is_interrupted || failures[rank] == kInterruptedMark;
+    if (failures[rank].empty() || failures[rank] == kInterruptedMark) continue;
+    fail(ExitCode::kRecipe, "[schedule] rank {}, before step {}: {}", rank, steps_done + 1, failures[rank]);
+  }
+  return !is_interrupted;
 }
 
 void Hooks::save_state(TrainState& state, const std::optional<StepMetrics>& last) const {
@@ -116,14 +134,14 @@ void Hooks::save_state(TrainState& state, const std::optional<StepMetrics>& last
   if (!schedule_) return;
   state.schedule = {{"state", schedule_->state()}};
   const std::optional<double> loss = last ? std::optional<double>(last->loss) : resumed_loss_;
-  if (loss) state.schedule["loss"] = *loss;
+  if (loss) set_number(state.schedule, "loss", *loss);
 }
 
 void Hooks::load_state(const TrainState& state) {
   runner_.set_state(state.callbacks, state.controls.enabled);
   if (!schedule_ || state.schedule.is_null()) return;
   schedule_->set_state(state.schedule.at("state"));
-  if (state.schedule.contains("loss")) resumed_loss_ = state.schedule.at("loss").get<double>();
+  resumed_loss_ = number_in(state.schedule, "loss");
 }
 
 }  // namespace tycho

@@ -57,10 +57,11 @@ class Hooks {
     runner_.record_event(kind, text, facts);
   }
 
-  /// What a dynamic schedule multiplies the peak by in the step that follows `steps_done`; 1 for another
-  /// schedule. It sees the clock of max_duration, in steps of the present size.
-  double factor(int64_t steps_done, const std::optional<StepMetrics>& last);
-  /// What it gave last.
+  /// Asks a dynamic schedule, if there is one, for the step that follows `steps_done`; collective then. It
+  /// sees the clock of max_duration, in steps of the present size. False when Ctrl-C ended it on some rank.
+  /// Throws Error (kRecipe) on all ranks when it fails on one.
+  bool ask_schedule(int64_t steps_done, const std::optional<StepMetrics>& last);
+  /// What a dynamic schedule multiplies the peak by, as it said last; 1 for another schedule.
   double last_factor() const { return factor_; }
 
   /// Into and out of what checkpoints keep.
@@ -81,6 +82,7 @@ class Hooks {
   const TrainConfig& config_;
   const RunInfo& run_;
   const RunClock& clock_;
+  Communicator& world_;
   CallbackSource* source_;
   std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
   std::unique_ptr<Dist> dist_;

@@ -51,17 +51,21 @@ int Trainer::fit() {
     if (state_.eval_open || state_.icl_open) settle_step();
     advance(info_.total_steps);
     profiler_.end();
+    if (finished()) warn_of_loss(loss_watch_.end());
     announce_signal();
     announce(Event::kFitEnd, {{"reason", finished() ? "done" : stop_reason_}});
     boundary();
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kRecipe) throw;
+    // Where one rank alone has failed, the others are in the middle of a step and cannot save.
+    const bool all_can_save = failed_together_ || context_.world.size() == 1;
+    if (error.code() != ExitCode::kRecipe || !all_can_save) throw;
     const bool together = std::exchange(failed_together_, false);
     save_now();
     failed_together_ = together;
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
   save_last();
+  boundary();  // what callbacks of the last checkpoints did
   hooks_.report_costs(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return finished() ? 0 : signal_;
 }
@@ -73,10 +77,10 @@ void Trainer::go_on() {
 
 void Trainer::advance(int64_t until_step) {
   while (state_.step < until_step && going_on()) {
-    step();
-    if (due(config_.eval.every) || finished()) state_.eval_open = true;
-    if (icl_ != nullptr && (due(config_.icl.every) || finished())) state_.icl_open = true;
-    between_steps(due(config_.ckpt.every) && !finished());
+    const bool stepped = step();
+    if (stepped && (due(config_.eval.every) || finished())) state_.eval_open = true;
+    if (stepped && icl_ != nullptr && (due(config_.icl.every) || finished())) state_.icl_open = true;
+    between_steps(stepped && due(config_.ckpt.every) && !finished());
   }
 }
 
@@ -109,7 +113,8 @@ void Trainer::settle_step() {
   boundary();
 }
 
-void Trainer::step() {
+bool Trainer::step() {
+  if (!ask_schedule()) return false;
   process_progress().set_step(state_.step);
   const InPhase phase("in a step");
   comm_before_ = process_progress().comm_time();
@@ -133,7 +138,6 @@ void Trainer::step() {
   const double loss = numbers_2.const_data_ptr<double>()[0] * weight;
   const double grad_norm = numbers_2.const_data_ptr<double>()[1];
   announce(Event::kGradsReady, Json::object(), grad_norm);
-  hooks_.factor(state_.step, last_step_);
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) {
     const Range range("optimizer");
@@ -156,6 +160,21 @@ void Trainer::step() {
   record_loss_by_position();
   announce(Event::kBatchEnd);
   if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
+  return true;
+}
+
+// Before anything of the step is done: what fails leaves the run between two steps, where it can be saved.
+bool Trainer::ask_schedule() {
+  failed_together_ = true;  // should it fail
+  const bool asked = hooks_.ask_schedule(state_.step, last_step_);
+  failed_together_ = false;
+  return asked;
+}
+
+void Trainer::warn_of_loss(const std::string& warning) {
+  if (!warning.empty())
+    context_.reporter.event("warning", fmt::format("step {}: {}", state_.step, warning),
+                            {{"step", state_.step}});
 }
 
 GradNorm Trainer::clipped() {
@@ -258,7 +277,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, clock_, context_.callbacks, context_.world, context_.local_rank,
-             context_.reporter) {
+             context_.reporter),
+      loss_watch_(model_.layout().vocab_size) {
   if (!stage_.is_shared()) return;
   const int64_t micro_batches = micro_batches_per_step(config, context_.mesh.shape().size(kDataAxes));
   pipeline_.emplace(model_, stage_, pipeline_shape(config.parallel, micro_batches));
@@ -305,6 +325,7 @@ void Trainer::record(const Batch& batch, double loss, double lr, double grad_nor
   last_step_ = metrics;
   context_.reporter.step(metrics, due(now_.log.every) || finished());
   context_.saver.trained(metrics.step, step_s);
+  warn_of_loss(loss_watch_.step(loss, grad_norm, lr));
 }
 
 void Trainer::record_metric(const std::string& name, double value) {

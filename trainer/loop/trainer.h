@@ -27,6 +27,7 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/loop/hooks.h"
 #include "trainer/loop/loss_by_position.h"
+#include "trainer/loop/loss_watch.h"
 #include "trainer/loop/run_length.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
@@ -88,8 +89,8 @@ class Trainer {
   int fit();
   /// Trains until so many steps are done, the run's end or a stop; evaluates and saves when it is due.
   void advance(int64_t until_step);
-  /// One optimizer step.
-  void step();
+  /// One optimizer step. False when Ctrl-C ended a dynamic schedule before it: no step was made.
+  bool step();
   /// The boundary between two steps: does what was commanded, evaluates when that is due, and saves when
   /// `save_due`.
   void between_steps(bool save_due);
@@ -216,6 +217,11 @@ class Trainer {
   /// Collective, where losses were looked at in this step.
   void record_loss_by_position();
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
+  /// Collective: asks a dynamic schedule for the coming step. False when Ctrl-C ended it. Throws Error
+  /// (kRecipe) on all ranks when it fails on one.
+  bool ask_schedule();
+  /// Reports what the watch says, if anything.
+  void warn_of_loss(const std::string& warning);
   void save();
   void save_last();
   /// Whether a whole multiple of `every` is passed by this step, or by one `ahead` of it.
@@ -251,6 +257,7 @@ class Trainer {
   Profiler profiler_;
   Hooks hooks_;
   TrainState state_;
+  LossWatch loss_watch_;
   std::vector<HeldCommand> held_commands_;  // since resume() or load()
   std::optional<StepMetrics> last_step_;
   std::optional<LossByPosition> loss_by_position_;  // of a step whose losses are looked at

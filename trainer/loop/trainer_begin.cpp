@@ -94,6 +94,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   keep_sets(state_.eval, config_.eval_data);
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
+  loss_watch_ = LossWatch(model_.layout().vocab_size);
   context_.saver.set_resumed_from(loaded);
   context_.saver.forget_saved();
   open_data();
@@ -152,6 +153,7 @@ void Trainer::enter_stage() {
   state_.stage = stage;
   state_.data = {};
   state_.controls.mix.clear();  // of other streams
+  loss_watch_.restart();
   data_.reset();
   data_ = loader_at(state_.data);
 }

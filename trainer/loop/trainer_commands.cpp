@@ -126,6 +126,7 @@ void Trainer::apply(const Command& command) {
   take_effect(std::move(next));
   if (remixed) {
     state_.data = remixed->cursor();
+    loss_watch_.restart();
     data_ = std::move(remixed);
   }
 }

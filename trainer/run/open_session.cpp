@@ -47,8 +47,7 @@ class OpenRun final : public TrainingSession {
     guarded([&] {
       obey();
       for (int64_t i = 0; i < n && run_.trainer->going_on(); ++i) {
-        run_.trainer->step();
-        done.push_back(*run_.trainer->last_step());
+        if (run_.trainer->step()) done.push_back(*run_.trainer->last_step());
         run_.trainer->between_steps(/*save_due=*/false);
       }
     });

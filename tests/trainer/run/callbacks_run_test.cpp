@@ -1,73 +1,13 @@
 // Whole runs with callbacks: what commands change, and that a resumed run changes the same.
 #include <gtest/gtest.h>
 
-#include "tests/trainer/callbacks/fake_callback.h"
-#include "tests/trainer/run/run_fixture.h"
+#include "tests/trainer/run/callbacks_run_fixture.h"
 #include "trainer/base/field_types.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
-
-/// Callbacks made anew for every run, as a recipe makes them.
-class FakeSource final : public CallbackSource {
- public:
-  std::function<std::vector<Callback>()> make = [] { return std::vector<Callback>(); };
-  std::function<double(int64_t)> factor;  // of a dynamic schedule
-  std::vector<Callback> callbacks() override { return make(); }
-  std::unique_ptr<ScheduleCode> schedule() override {
-    struct Code final : ScheduleCode {
-      std::function<double(int64_t)> factor_;
-      double sum = 0;
-      explicit Code(std::function<double(int64_t)> f) : factor_(std::move(f)) {}
-      double factor(int64_t step, int64_t, std::optional<double> loss) override {
-        sum += loss.value_or(0);
-        return factor_(step) / (1 + sum);
-      }
-      Json state() const override { return {{"sum", sum}}; }
-      void set_state(const Json& state) override { sum = state.at("sum"); }
-    };
-    return factor ? std::make_unique<Code>(factor) : nullptr;
-  }
-  void set_session(TrainingSession*) override {}
-  std::string evaluate(const std::string&, bool, const EventInfo&, CallbackPort&) override { return ""; }
-};
-
-class CallbacksRunTest : public RunTest {
- protected:
-  CallbacksRunTest() {
-    write_data(64, config_.seq_len, 64);
-    callbacks_ = &source_;
-  }
-  /// A controller that, at some steps, gives commands.
-  void control(std::function<void(const EventInfo&, CallbackPort&, Json&)> body,
-               std::set<Event> events = {Event::kBatchEnd}, CallbackOptions options = {}) {
-    source_.make = [=] {
-      std::vector<Callback> callbacks;
-      callbacks.push_back(fake_callback("x", events, body, options, Json::object()));
-      return callbacks;
-    };
-  }
-  std::map<int64_t, double> values(const std::string& name) const {
-    std::map<int64_t, double> found;
-    for (const Json& line : lines("metrics.jsonl"))
-      if (line.contains(name)) found[line.at("step")] = line.at(name);
-    return found;
-  }
-  std::vector<std::string> texts(const std::string& kind) const {
-    std::vector<std::string> found;
-    for (const Json& line : lines("events.jsonl"))
-      if (line.at("kind") == kind) found.push_back(line.at("text"));
-    return found;
-  }
-  FakeSource source_;
-};
-
-void order(CallbackPort& port, const std::string& name, const Json& values = Json::array(),
-           const Json& named = nullptr) {
-  port.commands.push_back(make_command(name, values, named, ""));
-}
 
 TEST_F(CallbacksRunTest, EventsComeInTheOrderThatIsDrawn) {
   write_data(12, config_.seq_len, 64);  // three steps an epoch
@@ -337,21 +277,16 @@ TEST_F(CallbacksRunTest, AnOptimizerMadeAnewKeepsItsState) {
   EXPECT_TRUE(newest_tensors() == plain);
 }
 
-TEST_F(CallbacksRunTest, ADynamicScheduleRemembersAcrossAResume) {
-  DynamicScheduleConfig dynamic;
-  config_.scheduler.value = dynamic;
-  source_.factor = [](int64_t step) { return 1.0 / static_cast<double>(step + 1); };
-  EXPECT_EQ(run(), 0);
-  const auto undisturbed = losses();
-  config_.run_dir = dir_ / "other";
-  control([this](const EventInfo& info, CallbackPort&, Json&) {
-    if (info.metrics.step == 5) stop_ = 15;
-  });
-  EXPECT_EQ(run(), 143);
-  stop_ = 0;
-  source_.make = [] { return std::vector<Callback>(); };
-  EXPECT_EQ(run(), 0);
-  EXPECT_EQ(losses(), undisturbed);
+// The last chance to say so.
+TEST_F(CallbacksRunTest, ACallbackThatFailsAtTheLastCheckpointIsReported) {
+  control([](const EventInfo&, CallbackPort&, Json&) { throw Error("x.lua:9: oh", ExitCode::kRecipe); },
+          {Event::kCkptSaved});
+  config_.ckpt.every = {1000, DurationUnit::kBatch};
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kRecipe);
+  EXPECT_NE(std::string(error.what()).find("ckpt_saved of \"x\": x.lua:9: oh"), std::string::npos)
+      << error.what();
+  EXPECT_EQ(find_checkpoint(run_dir()).step, 12);
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// Notices training that computes without learning: losses that stay above their start, gradients that vanish.
+// Torch-free.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace tycho {
+
+/// Watches the steps of one process on one data set. Each of its two warnings comes once.
+///
+/// The loss: every one of kLossSteps steps in a row is above the highest of the first kStartSteps. Were
+/// nothing learnt and nothing lost, so that any order of losses were as likely, kLateSteps such losses alone
+/// would have the chance 1 / binomial(30, 10), three in a hundred million. Where training diverges at once,
+/// that height is at most twice the first loss (at least 1), and at most what a guess among all tokens costs,
+/// or the first loss. While the learning rate rises, as in a warm-up, a healthy loss may rise for a while,
+/// and only losses above twice the height count.
+///
+/// The gradient: its norm is below kVanished of the first step's for kGradSteps steps in a row, although
+/// there is a loss to lower. Where a model is right, both vanish together: the gradient of a cross-entropy L
+/// with respect to the logits is at least 1 - exp(-L), so the limit shrinks with that.
+///
+/// Steps whose numbers are not finite are the guard's, and count for neither.
+class LossWatch {
+ public:
+  static constexpr int64_t kStartSteps = 10, kLossSteps = 100, kLateSteps = 20, kGradSteps = 10;
+  static constexpr double kVanished = 1e-6;
+
+  explicit LossWatch(int64_t vocab_size);
+  /// Takes a step; returns the warning that it completes, or "".
+  std::string step(double loss, double grad_norm, double lr);
+  /// Returns the warning of a run that ends before kLossSteps: the same for kLateSteps; or "".
+  std::string end();
+  /// Forgets the start: other data have other losses.
+  void restart();
+
+ private:
+  std::string loss_warning(int64_t steps);
+  std::string gradient_warning(double loss, double grad_norm);
+
+  double guess_;  // the loss of a guess
+  int64_t num_started_ = 0, above_ = 0, vanished_ = 0;
+  double highest_ = 0, most_ = 0, first_norm_ = 0, last_loss_ = 0, last_lr_ = 0;
+  bool told_of_loss_ = false, told_of_gradient_ = false;
+};
+
+}  // namespace tycho
