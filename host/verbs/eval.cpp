@@ -36,6 +36,10 @@ const VerbSpec kEvalSpec = {
      {"loglikelihood",
       "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
       "{\"logprob\", \"is_greedy\"} lines."},
+     {"without-added-tokens",
+      "With --loglikelihood: put nothing before and after texts, not even what the tokenizer adds to them; "
+      "as "
+      "the harness does with add_bos_token=False, and did until 0.4.8."},
      kEmaOption,
      {"follow",
       "Evaluate every checkpoint of a run, and wait for more until the run ends; the numbers go to "
@@ -158,6 +162,7 @@ int answer_harness(const Arguments& arguments) {
     fail(ExitCode::kUsage, "[eval] --loglikelihood reads requests from standard input: add < requests.jsonl");
   const std::string text((std::istreambuf_iterator<char>(std::cin)), {});
   request.requests = read_harness_requests(text, "standard input");
+  if (arguments.has("without-added-tokens")) request.encoding = HarnessEncoding::kPlain;
   const StopFlag& stop = stop_on_signals();
   const auto scores = open_engine(request.threads).loglikelihoods(request, stop);
   if (!scores) return 128 + stop;
@@ -182,6 +187,9 @@ int answer_harness(const Arguments& arguments) {
 int run_eval(const Arguments& arguments) {
   if (arguments.has("icl") && arguments.has("loglikelihood"))
     fail(ExitCode::kUsage, "[eval] --icl and --loglikelihood ask different things: give one of them");
+  if (arguments.has("without-added-tokens") && !arguments.has("loglikelihood"))
+    fail(ExitCode::kUsage,
+         "[eval] --without-added-tokens says how requests are encoded: expected --loglikelihood beside it");
   if (arguments.has("icl")) return measure_tasks(arguments);
   if (arguments.has("loglikelihood")) return answer_harness(arguments);
   const EvalRequest request = request_of(arguments);

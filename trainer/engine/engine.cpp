@@ -119,7 +119,7 @@ std::optional<std::vector<ContinuationScore>> answer_harness(const Loglikelihood
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  return loglikelihoods(open_checkpoint(request), request.requests, device, stop);
+  return loglikelihoods(open_checkpoint(request), request.requests, request.encoding, device, stop);
 }
 
 int measure_comm(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,

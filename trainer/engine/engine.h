@@ -98,13 +98,14 @@ struct IclAnswer {
 struct LoglikelihoodRequest {
   std::string path;  // run folder or checkpoint
   std::vector<HarnessRequest> requests;
+  HarnessEncoding encoding = HarnessEncoding::kWithAdded;
   bool ema = false;  // the moving average of the weights, instead of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
 /// Changes with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 11;
+inline constexpr int kApiVersion = 12;
 
 struct EngineApi {
   int version = kApiVersion;

@@ -1,4 +1,5 @@
-// Follows TemplateLM._encode_pair and HFLM._loglikelihood_tokens of lm-evaluation-harness 0.4.
+// Follows TemplateLM._encode_pair, HFLM.tok_encode and HFLM._loglikelihood_tokens of lm-evaluation-harness
+// 0.4.13.
 #include "trainer/icl/harness_requests.h"
 
 #include <algorithm>
@@ -41,10 +42,15 @@ std::vector<int32_t> tokens_of(const HarnessText& text, const Tokenizer* tokeniz
   return tokenizer->encode(std::get<std::string>(text));
 }
 
+/// The token that an empty context becomes, "" for none.
+std::string prefix_token(const Tokenizer& tokenizer) {
+  const std::string bos = find_bos_token(tokenizer);
+  return bos.empty() ? find_eos_token(tokenizer) : bos;
+}
+
 std::vector<int32_t> instead_of_nothing(const Tokenizer* tokenizer, const std::string& place) {
   if (tokenizer != nullptr)
-    for (const std::string& token : {find_bos_token(*tokenizer), find_eos_token(*tokenizer)})
-      if (!token.empty()) return {tokenizer->find(token)};
+    if (const std::string token = prefix_token(*tokenizer); !token.empty()) return {tokenizer->find(token)};
   fail(ExitCode::kUsage,
        "[eval] {} has an empty context, and the model's tokenizer has no token that begins or ends texts: "
        "write one token of context",
@@ -55,15 +61,35 @@ struct EncodedPair {
   std::vector<int32_t> context, continuation;
 };
 
-EncodedPair encode_pair(const HarnessRequest& request, const Tokenizer* tokenizer) {
+/// A text that begins with the prefix token keeps it, and gets no second one.
+std::vector<int32_t> encode_text(const Tokenizer& tokenizer, const std::string& text,
+                                 HarnessEncoding encoding) {
+  std::vector<int32_t> ids = tokenizer.encode(text);
+  const std::string prefix = prefix_token(tokenizer);
+  if (encoding == HarnessEncoding::kPlain || (!prefix.empty() && text.starts_with(prefix))) return ids;
+  const std::vector<int32_t> begin = tokenizer.text_begin(), end = tokenizer.text_end();
+  ids.insert(ids.begin(), begin.begin(), begin.end());
+  ids.insert(ids.end(), end.begin(), end.end());
+  return ids;
+}
+
+/// A continuation of nothing that begins with the prefix token has it as its context.
+EncodedPair without_context(const Tokenizer& tokenizer, const std::string& continuation) {
+  std::vector<int32_t> ids = tokenizer.encode(continuation);
+  const std::string prefix = prefix_token(tokenizer);
+  if (prefix.empty() || ids.empty() || ids[0] != tokenizer.find(prefix)) return {{}, std::move(ids)};
+  return {{ids[0]}, {ids.begin() + 1, ids.end()}};
+}
+
+EncodedPair encode_pair(const HarnessRequest& request, const Tokenizer* tokenizer, HarnessEncoding encoding) {
   const auto* context = std::get_if<std::string>(&request.context);
   const auto* continuation = std::get_if<std::string>(&request.continuation);
   if (context == nullptr || continuation == nullptr || tokenizer == nullptr)
     return {tokens_of(request.context, tokenizer, request.place),
             tokens_of(request.continuation, tokenizer, request.place)};
-  if (context->empty()) return {{}, tokenizer->encode(*continuation)};
-  std::vector<int32_t> before = tokenizer->encode(python_rstrip(*context));
-  const std::vector<int32_t> whole = tokenizer->encode(*context + *continuation);
+  if (context->empty()) return without_context(*tokenizer, *continuation);
+  std::vector<int32_t> before = encode_text(*tokenizer, std::string(python_rstrip(*context)), encoding);
+  const std::vector<int32_t> whole = encode_text(*tokenizer, *context + *continuation, encoding);
   const size_t cut = std::min(before.size(), whole.size());
   return {std::move(before), {whole.begin() + static_cast<std::ptrdiff_t>(cut), whole.end()}};
 }
@@ -90,8 +116,8 @@ std::vector<HarnessRequest> read_harness_requests(std::string_view text, const s
 }
 
 Continuation encode_request(const HarnessRequest& request, const Tokenizer* tokenizer, int64_t vocab_size,
-                            int64_t longest) {
-  auto [context, asked] = encode_pair(request, tokenizer);
+                            int64_t longest, HarnessEncoding encoding) {
+  auto [context, asked] = encode_pair(request, tokenizer, encoding);
   if (context.empty()) context = instead_of_nothing(tokenizer, request.place);
   if (asked.empty() || std::cmp_greater(asked.size(), longest))
     fail(ExitCode::kUsage,

@@ -24,12 +24,16 @@ struct HarnessRequest {
 /// line.
 std::vector<HarnessRequest> read_harness_requests(std::string_view text, const std::string& name);
 
-/// As HFLM encodes it: white space at the end of the context belongs to the continuation, both are encoded
-/// together, nothing is put before them, and an empty context is the token that begins texts, or else the one
-/// that ends them. Of a context that is too long for `longest` input tokens, the end is kept. `tokenizer` may
-/// be null for tokens. Throws Error (kUsage) for a continuation without tokens or with too many of them, and
-/// for tokens that a vocabulary of `vocab_size` lacks.
+/// Which tokens a text has: with those that the tokenizer puts around every text, as HFLM of 0.4.13 does, or
+/// its own only, as 0.4.8 does, and 0.4.13 for add_bos_token=False.
+enum class HarnessEncoding { kWithAdded, kPlain };
+
+/// Encodes a request as HFLM does: white space at the end of the context belongs to the continuation, both
+/// are encoded together, and an empty context is the token that begins texts, or else the one that ends them.
+/// A text that begins with that token gets no further ones. Of a context that is too long for `longest` input
+/// tokens, the end is kept. `tokenizer` may be null for tokens. Throws Error (kUsage) for a continuation
+/// without tokens or with too many of them, and for tokens that a vocabulary of `vocab_size` lacks.
 Continuation encode_request(const HarnessRequest& request, const Tokenizer* tokenizer, int64_t vocab_size,
-                            int64_t longest);
+                            int64_t longest, HarnessEncoding encoding = HarnessEncoding::kWithAdded);
 
 }  // namespace tycho

@@ -7,6 +7,7 @@ namespace tycho {
 
 std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
                                                              const std::vector<HarnessRequest>& requests,
+                                                             HarnessEncoding encoding,
                                                              const at::Device& device,
                                                              const std::atomic<int>& stop) {
   TrainedModel trained(checkpoint, device);
@@ -14,7 +15,7 @@ std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointRea
   std::vector<Continuation> continuations;
   for (const HarnessRequest& request : requests)
     continuations.push_back(
-        encode_request(request, trained.tokenizer().get(), trained.vocab_size(), longest));
+        encode_request(request, trained.tokenizer().get(), trained.vocab_size(), longest, encoding));
   return score(trained.asked(), continuations, stop);
 }
 

@@ -16,6 +16,7 @@ namespace tycho {
 /// and score.
 std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
                                                              const std::vector<HarnessRequest>& requests,
+                                                             HarnessEncoding encoding,
                                                              const at::Device& device,
                                                              const std::atomic<int>& stop);
 

@@ -23,7 +23,8 @@ class LoglikelihoodTest : public testing::Test {
   std::vector<ContinuationScore> answers(const std::string& requests) {
     const c10::InferenceMode no_autograd;
     return loglikelihoods(CheckpointReader(find_checkpoint(dir_ / "model")),
-                          read_harness_requests(requests, "requests.jsonl"), at::kCPU, stop_)
+                          read_harness_requests(requests, "requests.jsonl"), HarnessEncoding::kWithAdded,
+                          at::kCPU, stop_)
         .value();
   }
   std::string error_of(const std::string& requests) {
@@ -55,6 +56,28 @@ TEST_F(LoglikelihoodTest, AgreesWithTheHarnesssOwnModel) {
   }
   EXPECT_EQ(line, scores.size());
   EXPECT_GE(line, 10u);
+}
+
+TEST_F(LoglikelihoodTest, TextsHaveTheTokensOfTheHarness) {
+  const Json cases = parse_json(read_file(kGoldens + "/harness_encodings.json"), "golden");
+  for (const Json& one : cases) {
+    const std::string style = one.at("style");
+    const auto tokenizer =
+        tokenizer_from_text(read_file(kGoldens + "/../tokenizer_styles/" + style + ".json"), style,
+                            {{kTokenizerConfigFile, one.at("config").dump()}});
+    const auto encoding = one.at("plain").get<bool>() ? HarnessEncoding::kPlain : HarnessEncoding::kWithAdded;
+    for (const Json& request : one.at("requests")) {
+      const Continuation made = encode_request(
+          {request.at("context").get<std::string>(), request.at("continuation").get<std::string>(), "golden"},
+          tokenizer.get(), tokenizer->size(), 1000, encoding);
+      auto ids = request.at("context_ids").get<std::vector<int32_t>>();
+      const auto asked = request.at("continuation_ids").get<std::vector<int32_t>>();
+      ids.insert(ids.end(), asked.begin(), asked.end());
+      EXPECT_EQ(made.tokens, ids) << style << request;
+      EXPECT_EQ(made.num_asked, std::ssize(asked)) << style << request;
+    }
+  }
+  EXPECT_EQ(cases.size(), 8u);
 }
 
 TEST_F(LoglikelihoodTest, TokensAreTakenAsTheyAre) {
