@@ -26,6 +26,7 @@
 #include "trainer/config/schedule.h"
 #include "trainer/convert/hf_config.h"
 #include "trainer/convert/hf_folder.h"
+#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/icl/task_items.h"
 #include "trainer/plan/plan.h"
@@ -250,13 +251,13 @@ int hf_model(lua_State* L) {
   });
 }
 
-/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, else of its tokenizer.model,
-/// when Tycho can use it for a model of that vocabulary | nil
+/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, tokenizer.model or
+/// vocab.json, when Tycho can use it for a model of that vocabulary | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
     const std::string folder = string_argument(L, 1);
     const auto vocab_size = static_cast<int64_t>(luaL_checknumber(L, 2));
-    for (const char* name : {kTokenizerFile, kSentencePieceFile}) {
+    for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
       const std::string path = folder + "/" + name;
       try {
         if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)

@@ -8,18 +8,28 @@ namespace tycho {
 
 bool is_tokenizer_file(const std::string& name) {
   const std::string file = std::filesystem::path(name).filename().string();
-  return file == "tokenizer.json" || file == "tokenizer.model";
+  return file == "tokenizer.json" || file == "tokenizer.model" || file == "vocab.json";
 }
+
+namespace {
+
+/// The file of a folder that has one; of others the usual one.
+std::string file_in(const std::string& folder) {
+  std::error_code error;
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json"})
+    if (std::filesystem::exists(folder + "/" + name, error)) return name;
+  return "tokenizer.json";
+}
+
+}  // namespace
 
 bool is_local_tokenizer(const std::string& name) { return is_local_folder(name) || is_tokenizer_file(name); }
 
 void emit_tokenizer(Mapper& mapper, const DocEntry& entry) {
   const std::string path = mapper.text_of(&entry.node);
-  const char* rest = is_tokenizer_file(path) ? ""
-                     : path.ends_with('/')   ? "tokenizer.json"
-                                             : "/tokenizer.json";
+  if (is_tokenizer_file(path)) return mapper.emit(entry, "tokenizer", mapper.expression(entry));
   mapper.emit(entry, "tokenizer",
-              *rest == '\0' ? mapper.expression(entry) : mapper.expression_with(entry, rest));
+              mapper.expression_with(entry, (path.ends_with('/') ? "" : "/") + file_in(path)));
 }
 
 Json foundry_tokenizer_config(Mapper& mapper) {

@@ -8,6 +8,8 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/data/tokenizer/beside/vocab_files.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace fs = std::filesystem;
 
@@ -98,6 +100,20 @@ void read_weights(HfFolder& folder) {
   check_against_index(folder, index);
 }
 
+/// A folder with vocab.json and merges.txt alone has the tokenizer.json that they make. Nothing for classes
+/// of other kinds.
+void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std::string& folder) {
+  if (files.contains(kTokenizerFile) || files.contains(kSentencePieceFile)) return;
+  const auto vocab = files.find(kVocabFile), merges = files.find(kMergesFile);
+  if (vocab == files.end() || merges == files.end()) return;
+  try {
+    files[kTokenizerFile] = tokenizer_json_of_vocab(vocab->second, merges->second,
+                                                    files_beside_tokenizer(files), folder + "/" + kVocabFile);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable) throw;
+  }
+}
+
 }  // namespace
 
 const std::vector<std::string>& kept_hf_files() {
@@ -126,6 +142,7 @@ std::map<std::string, std::string> read_kept_hf_files(const std::string& path) {
   files[kKeptHfConfig] = read_bounded(path + "/config.json", kMaxJsonBytes);
   for (const std::string& name : kept_hf_files())
     if (is_file(path + "/" + name)) files[name] = read_bounded(path + "/" + name, kMaxKeptBytes);
+  add_tokenizer_of_vocab(files, path);
   return files;
 }
 

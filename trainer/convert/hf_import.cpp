@@ -8,6 +8,8 @@
 #include "trainer/base/error.h"
 #include "trainer/base/folder_draft.h"
 #include "trainer/config/config_io.h"
+#include "trainer/convert/hf_tokenizer.h"
+#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/loop/train_state.h"
 
@@ -44,17 +46,35 @@ std::vector<TensorBytes> tensors_of(const HfMatch& match) {
   return tensors;
 }
 
-/// Whether Tycho can use the folder's tokenizer. One of another kind is kept all the same, with a note.
+/// Says why vocab.json and merges.txt have made no tokenizer.json.
+void note_unread_vocab(const HfFolder& folder, std::vector<std::string>& notes) {
+  const auto vocab = folder.files.find(kVocabFile), merges = folder.files.find(kMergesFile);
+  if (vocab == folder.files.end() || merges == folder.files.end()) return;
+  try {
+    tokenizer_json_of_vocab(vocab->second, merges->second, files_beside_tokenizer(folder.files),
+                            folder.path + "/" + kVocabFile);
+  } catch (const Error& error) {
+    notes.push_back(fmt::format("{} is kept, but Tycho cannot use it: {}", kVocabFile, error.what()));
+  }
+}
+
+/// Whether Tycho can use the folder's tokenizer. One of another kind, or with more tokens than the model, is
+/// kept all the same, with a note.
 /// Throws Error (kUnusable) for one that is damaged.
-bool check_kept_tokenizer(const HfFolder& folder, std::vector<std::string>& notes) {
+bool check_kept_tokenizer(const HfFolder& folder, int64_t vocab_size, std::vector<std::string>& notes) {
   auto found = folder.files.find(kTokenizerFile);
   if (found == folder.files.end()) found = folder.files.find(kSentencePieceFile);
-  if (found == folder.files.end()) return false;
+  if (found == folder.files.end()) {
+    note_unread_vocab(folder, notes);
+    return false;
+  }
   const std::string place = folder.path + "/" + found->first;
   if (found->first == kTokenizerFile && !SortedJson::accept(found->second))
     fail(ExitCode::kUnusable, "[convert] {} is not valid JSON: download the folder again", place);
   try {
-    tokenizer_from_text(found->second, place);
+    const auto tokenizer = tokenizer_from_text(found->second, place, files_beside_tokenizer(folder.files));
+    if (tokenizer->size() > vocab_size)
+      notes.push_back(too_many_tokens(found->first, tokenizer->size(), vocab_size));
     return true;
   } catch (const Error& error) {
     notes.push_back(fmt::format("{} is kept, but Tycho cannot use it: {}", found->first, error.what()));
@@ -93,7 +113,7 @@ ImportReport import_hf(FileOps& files, const std::string& from, const std::strin
   const std::unique_ptr<HfSource> source = open_hf_source(from);
   ImportReport report;
   report.notes = source->config.notes;
-  report.has_tokenizer = check_kept_tokenizer(source->folder, report.notes);
+  report.has_tokenizer = check_kept_tokenizer(source->folder, source->layout.vocab_size, report.notes);
   const Json recipe = config_to_json(recipe_of(source->config.model, to));
   read_trained_config(recipe, TrainedUse::kModel, from);  // there is no data yet
   CheckpointMeta meta{.train_state = TrainState{}.to_json(),

@@ -53,6 +53,9 @@ HfTable<LlamaConfig> make_llama_table() {
                 only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is not Llama's architecture"),
                 must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"),
                 must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
+  table.push_back(must_be<LlamaConfig>("is_llama_config", {true}, "this is not Llama's architecture"));
+  table.push_back(must_be<LlamaConfig>("rope_interleaved", {false, nullptr},
+                                       "pairs of neighbours are not rotated together"));
   add_irrelevant(table, {"pretraining_tp", "max_sequence_length"});
   return table;
 }

@@ -5,6 +5,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 
@@ -16,5 +17,13 @@ struct HfTokenizerFiles {
 /// The files that the checkpoint kept, and for a tokenizer.json alone those that transformers wants beside
 /// it. `kept_config` is the config.json of the import, or {}.
 HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json& kept_config);
+
+/// Puts a recipe's tokenizer, and what lies beside it, among the files that a checkpoint keeps. What the
+/// weights' folder says about another tokenizer goes: its files, its template, and its token ids.
+void keep_tokenizer(const std::string& tokenizer, const TokenizerFilesBeside& beside,
+                    std::map<std::string, std::string>& files);
+
+/// Says that a tokenizer has ids that a model of `vocab_size` tokens lacks.
+std::string too_many_tokens(const std::string& place, int64_t num_tokens, int64_t vocab_size);
 
 }  // namespace tycho

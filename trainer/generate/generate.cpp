@@ -16,14 +16,12 @@ namespace {
 
 std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
-  const std::string kept = kept_tokenizer(checkpoint);
-  if (kept.empty())
+  std::unique_ptr<Tokenizer> kept = open_kept_tokenizer(checkpoint);
+  if (kept == nullptr)
     fail(ExitCode::kUnusable,
          "[generate] {} was trained without a tokenizer: name one with --tokenizer PATH/tokenizer.json",
          checkpoint.info().path);
-  const bool has_config = checkpoint.has_file(kTokenizerConfigFile);
-  return tokenizer_from_text(checkpoint.read_text_file(kept), checkpoint.info().path + "/" + kept,
-                             has_config ? checkpoint.read_text_file(kTokenizerConfigFile) : "");
+  return kept;
 }
 
 TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters) {

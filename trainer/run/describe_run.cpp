@@ -2,6 +2,7 @@
 #include "trainer/run/describe_run.h"
 
 #include "trainer/config/config_io.h"
+#include "trainer/convert/hf_tokenizer.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -53,10 +54,7 @@ CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest&
   if (const std::string& weights = initial_weights_path(config.model); !weights.empty())
     meta.files = files_beside_weights(weights);
   if (!tokenizer.empty()) {
-    meta.files.erase(kTokenizerFile);  // of the weights, should the recipe's be a tokenizer.model
-    meta.files[tokenizer_file_name(tokenizer)] = tokenizer;
-    if (const std::string beside = tokenizer_config_beside(config.tokenizer); !beside.empty())
-      meta.files[kTokenizerConfigFile] = beside;
+    keep_tokenizer(tokenizer, read_files_beside_tokenizer(config.tokenizer), meta.files);
   }
   // The session holds them open.
   if (const std::string text = used_template(open_chats(config, never_stopped)); !text.empty())

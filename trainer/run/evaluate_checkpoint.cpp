@@ -41,7 +41,7 @@ std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData
   const std::string kept = kept_tokenizer(checkpoint);
   if (kept.empty()) return "";
   const std::string place = checkpoint.info().path + "/" + kept;
-  const auto tokenizer = tokenizer_from_text(checkpoint.read_text_file(kept), place);
+  const auto tokenizer = open_kept_tokenizer(checkpoint);
   for (const auto& [name, data] : sets) {
     if (!data.is<MdsConfig>()) continue;
     fetch_indexes(data);

@@ -2,6 +2,7 @@
 #include "trainer/run/run_data.h"
 
 #include "trainer/base/error.h"
+#include "trainer/convert/hf_tokenizer.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/data_order.h"
@@ -9,6 +10,7 @@
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/restore/initial_weights.h"
 
 namespace tycho {
 namespace {
@@ -99,10 +101,38 @@ void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, 
     for (const std::string& warning : data->warnings()) reporter.event("warning", warning, Json::object());
 }
 
+void report_tokenizer_of_weights(const TrainConfig& config, Reporter& reporter) {
+  const std::string& weights = initial_weights_path(config.model);
+  if (!config.tokenizer.empty() || weights.empty()) return;
+  const auto files = files_beside_weights(weights);
+  for (const char* name : {kTokenizerFile, kSentencePieceFile}) {
+    const auto found = files.find(name);
+    if (found == files.end()) continue;
+    try {
+      const auto tokenizer = tokenizer_from_text(found->second, name, files_beside_tokenizer(files));
+      if (tokenizer->size() > config.model.vocab_size())
+        reporter.event("warning",
+                       too_many_tokens(fmt::format("the {} of {}", name, weights), tokenizer->size(),
+                                       config.model.vocab_size()),
+                       Json::object());
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kUnusable) throw;  // of another kind: an import says so
+    }
+    return;
+  }
+}
+
 std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout) {
   if (config.tokenizer.empty()) return "";
-  std::string text = read_file(config.tokenizer);
-  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_from_text(text, config.tokenizer);
+  std::string text = read_tokenizer_file(config.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(config.tokenizer);
+  if (tokenizer->size() > layout.vocab_size && !initial_weights_path(config.model).empty())
+    fail(ExitCode::kUnusable,
+         "[tokenizer] expected at most the {} tokens of the model, got {} in {}: model.weights has no rows "
+         "for the "
+         "rest. Use the tokenizer that these weights were trained with, or weights whose embedding was "
+         "resized",
+         layout.vocab_size, tokenizer->size(), config.tokenizer);
   if (tokenizer->size() > layout.vocab_size)
     fail(ExitCode::kUnusable,
          "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,

@@ -37,6 +37,10 @@ void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& rep
 /// Their warnings.
 void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter);
 
+/// Adds a warning when the weights come with a tokenizer that has more tokens than the model, and the recipe
+/// names none.
+void report_tokenizer_of_weights(const TrainConfig& config, Reporter& reporter);
+
 /// The template that wrote their conversations, of the first that have any; "" for none.
 std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats);
 

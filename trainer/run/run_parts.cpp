@@ -215,6 +215,7 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
     report_chats(run.config, run.chats, candidates, *run.reporter);
     report_orders(run.config, run.facts.run.num_samples, *run.reporter);
     report_texts(run.texts, *run.reporter);
+    report_tokenizer_of_weights(run.config, *run.reporter);
     with_own_errors([&] { make_trainer(run, request, candidates, session); });
   } catch (const std::exception& error) {
     const Error own = as_error(error);

@@ -5,23 +5,11 @@
 #include "trainer/restore/initial_weights.h"
 
 namespace tycho {
-namespace {
-
-std::unique_ptr<Tokenizer> own_tokenizer(const CheckpointReader& checkpoint) {
-  const std::string kept = kept_tokenizer(checkpoint);
-  if (kept.empty()) return nullptr;
-  return tokenizer_from_text(
-      checkpoint.read_text_file(kept), checkpoint.info().path + "/" + kept,
-      checkpoint.has_file(kTokenizerConfigFile) ? checkpoint.read_text_file(kTokenizerConfigFile) : "");
-}
-
-}  // namespace
-
 TrainedModel::TrainedModel(const CheckpointReader& checkpoint, const at::Device& device)
     : config_(read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
                                   checkpoint.info().path)),
       device_(device),
-      tokenizer_(own_tokenizer(checkpoint)),
+      tokenizer_(open_kept_tokenizer(checkpoint)),
       units_(model_layout(config_.model).units, compute_dtype(config_.precision), device, UnitUse::kInfer),
       world_(make_world_of_one()) {
   load_trained(checkpoint, config_.model, units_.owned());

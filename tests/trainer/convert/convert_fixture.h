@@ -19,6 +19,11 @@ inline std::string golden_model(const std::string& name) {
   return std::string(TYCHO_GOLDEN_DIR) + "/hf/" + name;
 }
 
+/// The text of a tokenizer of tokenizer_styles.py.
+inline std::string style_file(const std::string& name) {
+  return read_file(std::string(TYCHO_GOLDEN_DIR) + "/tokenizer_styles/" + name);
+}
+
 inline std::string copy_model(const std::string& name, const std::string& to) {
   std::filesystem::copy(golden_model(name), to);
   return to;

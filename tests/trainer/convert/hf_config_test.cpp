@@ -60,6 +60,17 @@ TEST(HfConfig, ReadsLlama31) {
   EXPECT_FALSE(model.tied);
 }
 
+TEST(HfConfig, ReadsTheKeysOfSmolLm2) {
+  Json json = llama3();
+  const Json plain = fields_of(read_hf_config(json, "").model);
+  json.update({{"is_llama_config", true},
+               {"rope_interleaved", false},
+               {"transformers.js_config", {{"kv_cache_dtype", {{"fp16", "float16"}}}}}});
+  EXPECT_EQ(fields_of(read_hf_config(json, "").model), plain);
+  json["rope_interleaved"] = true;
+  expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, ""); }), "rope_interleaved");
+}
+
 TEST(HfConfig, TakesTransformersDefaultsForWhatIsAbsent) {
   const auto llama = read<LlamaConfig>({{"model_type", "llama"}});
   EXPECT_EQ(llama.width, 4096);

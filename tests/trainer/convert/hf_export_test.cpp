@@ -7,7 +7,9 @@
 
 #include "tests/trainer/base/faulty_files.h"
 #include "tests/trainer/convert/convert_fixture.h"
+#include "trainer/convert/hf_folder.h"
 #include "trainer/convert/hf_import.h"
+#include "trainer/convert/hf_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
@@ -161,6 +163,87 @@ TEST(HfExport, DescribesATokenizerOfOurOwn) {
   EXPECT_EQ(config["tokenizer_class"], "PreTrainedTokenizerFast");
   EXPECT_EQ(read_json_file(dir / "out/special_tokens_map.json")["bos_token"], "<|endoftext|>");
   EXPECT_EQ(read_json_file(dir / "out/config.json")["eos_token_id"], 0);  // the import's own
+}
+
+/// A checkpoint of a run from scratch of a family, with files of a tokenizer beside it.
+CheckpointReader trained(const TempDir& dir, const char* family, std::map<std::string, std::string> files) {
+  CheckpointInfo info = import_hf(real_files(), golden_model(family), dir / "source").checkpoint;
+  const CheckpointReader source(info);
+  CheckpointMeta meta{.train_state = info.manifest.at("train_state"),
+                      .recipe = info.manifest.at("recipe"),
+                      .recipe_hash = info.manifest.at("recipe_hash"),
+                      .files = std::move(files)};
+  std::vector<TensorBytes> tensors;
+  for (const std::string& name : source.names()) {
+    const auto described = source.describe(name);
+    tensors.push_back({name, described.dtype, described.shape, nullptr, described.num_bytes,
+                       [&source, name](int64_t begin, void* to, int64_t n) {
+                         std::memcpy(to, bytes_of(source, name).data() + begin, static_cast<size_t>(n));
+                       }});
+  }
+  CheckpointStore store(real_files(), dir / "run/checkpoints", /*keep=*/0, /*epoch=*/1);
+  return CheckpointReader(store.save(meta, tensors));
+}
+
+/// config.json and generation_config.json of an export.
+std::pair<Json, Json> exported_configs(const CheckpointReader& reader, const std::string& to) {
+  export_hf(real_files(), reader, to, {});
+  return {read_json_file(to + "/config.json"), read_json_file(to + "/generation_config.json")};
+}
+
+TEST(HfExport, TokenIdsOfARunFromScratchAreThoseOfItsTokenizer) {
+  const std::string text = style_file("smollm.json");
+  const std::string named = R"({"eos_token": "<|begin|>", "pad_token": "<pad>"})";
+  for (const char* family : {"llama", "gpt2", "mpt"})
+    for (const std::string& config : {std::string(), std::string("{}"), named}) {
+      const TempDir dir;
+      std::map<std::string, std::string> files = {{kTokenizerFile, text}};
+      if (!config.empty()) files[kTokenizerConfigFile] = config;
+      const auto [model, generation] = exported_configs(trained(dir, family, files), dir / "out");
+      const int eos = config == named ? 1 : 0;
+      EXPECT_EQ(model["eos_token_id"], eos) << family << config;
+      EXPECT_EQ(generation["eos_token_id"], eos) << family << config;
+      EXPECT_EQ(model["bos_token_id"], 0) << family << config;
+      EXPECT_EQ(generation.value("pad_token_id", Json()), config == named ? Json(401) : Json()) << config;
+    }
+}
+
+TEST(HfExport, TokenIdsComeFromATokenizerModelToo) {
+  const TempDir dir;
+  const auto reader = trained(dir, "llama", {{kSentencePieceFile, style_file("no_bytes.model")}});
+  const auto [model, generation] = exported_configs(reader, dir / "out");
+  EXPECT_EQ(model["bos_token_id"], 1);
+  EXPECT_EQ(generation["eos_token_id"], 2);
+  EXPECT_EQ(generation["pad_token_id"], 3);
+  const Json config = read_json_file(dir / "out/tokenizer_config.json");
+  EXPECT_EQ(config["tokenizer_class"], "LlamaTokenizer");
+  EXPECT_EQ(config["add_bos_token"], false);  // nothing is put before texts in training, either
+}
+
+TEST(HfExport, WithoutATokenizerNoTokenEndsTexts) {
+  const TempDir dir;
+  const auto [model, generation] = exported_configs(trained(dir, "llama", {}), dir / "out");
+  EXPECT_TRUE(model.contains("eos_token_id") &&
+              model["eos_token_id"].is_null());  // else transformers takes 2
+  EXPECT_FALSE(generation.contains("eos_token_id"));
+}
+
+TEST(HfExport, ARecipesOwnTokenizerReplacesThatOfTheWeights) {
+  std::map<std::string, std::string> files = {
+      {kTokenizerFile, "other"},
+      {kTokenizerConfigFile, R"({"eos_token": "x"})"},
+      {kAddedTokensFile, "{}"},
+      {"generation_config.json", R"({"eos_token_id": 7})"},
+      {kKeptHfConfig, R"({"model_type": "llama", "eos_token_id": 7, "bos_token_id": 8})"}};
+  auto same = files;
+  keep_tokenizer("other", {}, same);
+  EXPECT_EQ(same, files);
+  keep_tokenizer("{}", {{kSpecialTokensMapFile, R"({"eos_token": "y"})"}}, files);
+  EXPECT_EQ(files.at(kTokenizerFile), "{}");
+  EXPECT_EQ(parse_json(files.at(kKeptHfConfig), "kept"), (Json{{"model_type", "llama"}}));
+  EXPECT_TRUE(files.contains(kSpecialTokensMapFile));
+  for (const char* gone : {kTokenizerConfigFile, kAddedTokensFile, "generation_config.json"})
+    EXPECT_FALSE(files.contains(gone)) << gone;
 }
 
 TEST(HfExport, OverwritesNothing) {

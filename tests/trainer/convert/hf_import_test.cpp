@@ -3,6 +3,7 @@
 
 #include "tests/trainer/convert/convert_fixture.h"
 #include "trainer/config/config_io.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/loop/train_state.h"
 
 namespace tycho {
@@ -76,6 +77,45 @@ TEST(HfImport, RecordsARecipeAndAFreshState) {
   const CheckpointReader reader(report.checkpoint);
   EXPECT_EQ(reader.read_text_file("tokenizer_config.json"), "{}");
   EXPECT_EQ(reader.read_text_file(kKeptHfConfig), read_file(dir / "in/config.json"));
+}
+
+TEST(HfImport, NotesATokenizerWithMoreTokensThanTheModel) {
+  const TempDir dir;
+  copy_model("llama", dir / "in");
+  write_text_file(dir / "in/tokenizer.json", style_file("gpt2.json"));
+  const ImportReport report = import_hf(real_files(), dir / "in", dir / "out");
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(
+      report.notes[0],
+      "tokenizer.json has 405 tokens, the model 101: the model has nothing for ids from 101 on, and a recipe "
+      "for it cannot name this tokenizer");
+}
+
+TEST(HfImport, CountsTheTokensThatFilesBesideTheTokenizerAdd) {
+  const TempDir dir;
+  copy_model("llama", dir / "in");
+  write_text_file(dir / "in/tokenizer.json", style_file("gpt2.json"));
+  write_text_file(dir / "in/added_tokens.json", R"({"<a>": 405, "<b>": 406})");
+  const ImportReport report = import_hf(real_files(), dir / "in", dir / "out");
+  ASSERT_EQ(report.notes.size(), 1u);
+  expect_contains(report.notes[0], "tokenizer.json has 407 tokens");
+}
+
+TEST(HfImport, MakesATokenizerOfVocabularyAndMerges) {
+  const TempDir dir;
+  copy_model("llama", dir / "in");
+  const auto model = SortedJson::parse(style_file("gpt2.json"))["model"];
+  write_text_file(dir / "in/vocab.json", model["vocab"].dump());
+  write_text_file(dir / "in/merges.txt", "#version: 0.2\n");
+  const ImportReport report = import_hf(real_files(), dir / "in", dir / "out");
+  EXPECT_TRUE(report.has_tokenizer);
+  const auto tokenizer = open_kept_tokenizer(CheckpointReader(report.checkpoint));
+  EXPECT_EQ(tokenizer->encode("th").size(), 2u);
+  EXPECT_EQ(tokenizer->size(), 400);
+  write_text_file(dir / "in/tokenizer_config.json", R"({"tokenizer_class": "RobertaTokenizer"})");
+  const ImportReport other = import_hf(real_files(), dir / "in", dir / "other");
+  EXPECT_FALSE(other.has_tokenizer);
+  expect_contains(other.notes.back(), "vocab.json is kept, but Tycho cannot use it");
 }
 
 TEST(HfImport, KnowsOtherPrefixesAndBuffers) {

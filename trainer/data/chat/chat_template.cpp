@@ -40,10 +40,10 @@ std::string template_beside(const std::string& tokenizer_path) {
   const std::string file = fs::path(tokenizer_path).replace_filename(kChatTemplateFile);
   std::error_code error;
   if (fs::exists(file, error)) return read_file(file);
-  const std::string config = tokenizer_config_beside(tokenizer_path);
+  const TokenizerFilesBeside beside = read_files_beside_tokenizer(tokenizer_path);
   std::string text;
-  if (!config.empty()) {
-    const Json json = parse_json(config, kTokenizerConfigFile);
+  if (const auto config = beside.find(kTokenizerConfigFile); config != beside.end()) {
+    const Json json = parse_json(config->second, kTokenizerConfigFile);
     if (json.is_object()) text = template_of(json);
   }
   if (text.empty())

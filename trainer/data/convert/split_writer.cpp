@@ -83,12 +83,12 @@ void check_free(const SplitRules& rules) {
 }
 
 void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer) {
-  const std::string text = read_file(tokenizer);
+  const std::string text = read_tokenizer_file(tokenizer);
   const std::string path = out_dir + "/" + tokenizer_file_name(text);
-  const std::string config = tokenizer_config_beside(tokenizer);
   std::error_code error;
   if (!fs::exists(path, error)) {
-    if (!config.empty()) write_file_atomically(files, out_dir + "/" + kTokenizerConfigFile, config);
+    for (const auto& [name, beside] : read_files_beside_tokenizer(tokenizer))
+      write_file_atomically(files, out_dir + "/" + name, beside);
     return write_file_atomically(files, path, text);
   }
   if (read_file(path) != text) {

@@ -17,7 +17,8 @@ struct AddedToken {
   bool single_word = false;             // not where a letter, digit or underscore is next to it
   bool normalized = false;              // searched in the normalised text, after those that are not
   bool special = false;
-  bool verbatim = false;  // with `normalized`: searched as it is, not normalised itself
+  bool verbatim = false;    // with `normalized`: searched as it is, not normalised itself
+  bool stays_text = false;  // found in texts, and left to the model (split_special_tokens)
 };
 
 /// Cuts some added tokens out of texts. Immutable.
@@ -56,6 +57,7 @@ void AddedTokenMatcher::split(std::string_view text, OnText on_text, OnToken on_
     const Match match = find(text, from);
     if (match.token == nullptr) break;
     from = match.end;
+    if (match.token->stays_text) continue;
     if (match.token->single_word && !stands_alone(text, match.begin, match.end)) continue;
     size_t begin = match.begin, end = match.end;
     // White space that a match before took along stays with it.

@@ -27,6 +27,7 @@ struct TokenizerParts {
   BpeModel::Parts model;
   std::vector<NormalizerStep> normalizers;  // one after the other
   std::vector<PreTokenizerStep> pre_tokenizers;
+  bool only_byte_level = false;  // the pre_tokenizer is a ByteLevel, in no Sequence
   std::vector<int32_t> text_begin, text_end;
   TokenizerInfo info;
   std::string hash;

@@ -1,7 +1,6 @@
-// As in transformers 4.51; golden data sets cover every class that matters here.
+// Templates and the processors of older models; golden data sets cover every kind that matters here.
 #include "trainer/data/tokenizer/post_processor.h"
 
-#include <array>
 #include <utility>
 
 namespace tycho {
@@ -9,8 +8,6 @@ namespace {
 
 using Value = TokenizerReader::Value;
 using Reader = TokenizerReader;
-
-constexpr size_t kMaxConfigBytes = 16u << 20;
 
 int32_t known_token(const Reader& reader, const std::string& token, const char* who,
                     const TokenizerParts& parts) {
@@ -53,27 +50,6 @@ void read_template(const Reader& reader, const Value& processor, TokenizerParts&
   }
 }
 
-/// A class of transformers that makes the post_processor itself, with what it takes for granted.
-struct OwnTemplate {
-  const char* name;
-  bool adds_bos;
-  const char *bos, *eos;
-};
-constexpr std::array kOwnTemplates = {
-    OwnTemplate{"LlamaTokenizer", true, "<s>", "</s>"},
-    OwnTemplate{"CodeLlamaTokenizer", true, "<s>", "</s>"},
-    OwnTemplate{"GemmaTokenizer", true, "<bos>", "<eos>"},
-    OwnTemplate{"CohereTokenizer", true, "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
-    OwnTemplate{"GPTNeoXTokenizer", false, "<|endoftext|>", "<|endoftext|>"}};
-
-/// The text of a special token of a tokenizer_config.json: "<s>", or an object that has it as "content".
-std::string token_text(const Reader& reader, const Value& config, const char* key, const char* otherwise) {
-  const auto it = config.find(key);
-  if (it == config.end() || it->is_null()) return otherwise;
-  if (it->is_string()) return it->get<std::string>();
-  return reader.text(*it, "content", key);
-}
-
 }  // namespace
 
 void read_post_processor(const TokenizerReader& reader, const Value& processor, TokenizerParts& parts) {
@@ -100,36 +76,6 @@ void read_post_processor(const TokenizerReader& reader, const Value& processor, 
     }
   } else if (kind != "ByteLevel" && !processor.is_null()) {
     reader.unsupported(fmt::format("post_processor {}", kind));
-  }
-}
-
-void read_tokenizer_config(std::string_view text, const std::string& place, TokenizerParts& parts) {
-  const Reader reader(place);
-  if (text.size() > kMaxConfigBytes) reader.malformed("more than {} MiB", kMaxConfigBytes >> 20);
-  try {
-    const Value config = Value::parse(text);
-    if (!config.is_object()) reader.malformed("not an object");
-    std::string name = token_text(reader, config, "tokenizer_class", "");
-    if (name.ends_with("Fast")) name.resize(name.size() - 4);
-    for (const auto& [key, text] : {std::pair("bos_token", &parts.info.bos),
-                                    {"eos_token", &parts.info.eos},
-                                    {"pad_token", &parts.info.pad}}) {
-      const std::string token = token_text(reader, config, key, "");
-      if (parts.ids.contains(token)) *text = token;
-    }
-    for (const OwnTemplate& own : kOwnTemplates) {
-      if (name != own.name) continue;
-      parts.text_begin.clear();
-      parts.text_end.clear();
-      if (reader.flag(config, "add_bos_token", own.adds_bos))
-        parts.text_begin = {
-            known_token(reader, token_text(reader, config, "bos_token", own.bos), "add_bos_token", parts)};
-      if (reader.flag(config, "add_eos_token", false))
-        parts.text_end = {
-            known_token(reader, token_text(reader, config, "eos_token", own.eos), "add_eos_token", parts)};
-    }
-  } catch (const Value::parse_error& error) {
-    reader.malformed("not valid JSON at byte {} of {}", error.byte, text.size());
   }
 }
 

@@ -1,12 +1,17 @@
 // Tells the kinds of files apart.
 #include "trainer/data/tokenizer/tokenizer.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/data/tokenizer/beside/tokenizer_use.h"
+#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
-#include "trainer/data/tokenizer/post_processor.h"
 #include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer_json.h"
 
@@ -15,36 +20,81 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TokenizerParts parse(std::string_view bytes, const std::string& place) {
-  return is_sentencepiece(bytes) ? parse_sentencepiece(bytes, place) : parse_tokenizer_json(bytes, place);
+/// Whether the first line is a token in base64 and its rank.
+bool is_tiktoken(std::string_view bytes) {
+  const std::string_view line = bytes.substr(0, bytes.find('\n'));
+  const size_t space = line.find(' ');
+  if (space == 0 || space == line.npos || space % 4 != 0 || space + 1 == line.size()) return false;
+  const auto is_base64 = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '/' || c == '=';
+  };
+  return std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(space), is_base64) &&
+         line.find_first_not_of("0123456789\r", space + 1) == line.npos;
 }
+
+constexpr std::array kFilesBeside = {kTokenizerConfigFile, kSpecialTokensMapFile, kAddedTokensFile};
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+std::string read_tokenizer_file(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error))
     fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
   if (const auto size = fs::file_size(path, error); !error && size > kMaxTokenizerBytes)
     fail(ExitCode::kUnusable, "[tokenizer] {} has {} bytes: wanted a tokenizer of at most {} MiB", path, size,
          kMaxTokenizerBytes >> 20);
-  return tokenizer_from_text(read_file(path), path, tokenizer_config_beside(path));
+  if (path.ends_with(kMergesFile))
+    fail(ExitCode::kUnusable, "[tokenizer] expected a vocab.json, got {}: name the vocab.json beside it",
+         path);
+  if (!is_vocab_file(path)) return read_file(path);
+  const std::string merges = path.substr(0, path.size() - std::strlen(kVocabFile)) + kMergesFile;
+  if (!fs::exists(merges, error))
+    fail(ExitCode::kUnusable, "[tokenizer] {} has the tokens only: expected its merges in {}", path, merges);
+  return tokenizer_json_of_vocab(read_file(path), read_file(merges), read_files_beside_tokenizer(path), path);
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+  return tokenizer_from_text(read_tokenizer_file(path), path, read_files_beside_tokenizer(path));
 }
 
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place,
-                                               std::string_view config) {
-  TokenizerParts parts = parse(text, place);
-  if (!config.empty())
-    read_tokenizer_config(config, fs::path(place).replace_filename(kTokenizerConfigFile), parts);
+                                               const TokenizerFilesBeside& beside) {
+  if (is_tiktoken(text))
+    fail(
+        ExitCode::kUnusable,
+        "[tokenizer] {} is a file of tiktoken, as in Meta's own folders of Llama 3: it has neither the "
+        "pattern "
+        "that cuts texts nor the special tokens. Take the tokenizer.json of the same model in Hugging Face's "
+        "form",
+        place);
+  const TokenizerUse use = read_tokenizer_use(beside, place);
+  TokenizerParts parts =
+      is_sentencepiece(text) ? parse_sentencepiece(text, place) : parse_tokenizer_json(text, place, use);
+  if (is_sentencepiece(text)) {
+    check_tokens_of_use(use, parts);
+    apply_prefix_space(use, parts);
+  }
+  apply_names(use, parts);
   return std::make_unique<BpeTokenizer>(std::move(parts));
 }
 
-std::string tokenizer_config_beside(const std::string& path) {
-  const std::string config = fs::path(path).replace_filename(kTokenizerConfigFile);
+TokenizerFilesBeside read_files_beside_tokenizer(const std::string& path) {
+  TokenizerFilesBeside beside;
   const std::string name = fs::path(path).filename();
-  std::error_code error;
-  const bool belongs = name == kTokenizerFile || name == kSentencePieceFile;
-  return belongs && fs::exists(config, error) ? read_file(config) : "";
+  if (name != kTokenizerFile && name != kSentencePieceFile && name != kVocabFile) return beside;
+  for (const char* other : kFilesBeside) {
+    const std::string file = fs::path(path).replace_filename(other);
+    std::error_code error;
+    if (fs::exists(file, error)) beside[other] = read_file(file);
+  }
+  return beside;
+}
+
+TokenizerFilesBeside files_beside_tokenizer(const std::map<std::string, std::string>& files) {
+  TokenizerFilesBeside beside;
+  for (const char* name : kFilesBeside)
+    if (const auto found = files.find(name); found != files.end()) beside.insert(*found);
+  return beside;
 }
 
 const char* tokenizer_file_name(std::string_view bytes) {

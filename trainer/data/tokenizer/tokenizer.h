@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,8 +59,13 @@ class Tokenizer {
   virtual const TokenizerInfo& info() const = 0;
 };
 
-/// Its name beside it: how Hugging Face's classes use the tokenizer.
+/// Names of the files beside it: how Hugging Face's classes use the tokenizer.
 inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
+inline constexpr char kSpecialTokensMapFile[] = "special_tokens_map.json";
+inline constexpr char kAddedTokensFile[] = "added_tokens.json";
+
+/// Texts of the files that are there, by name.
+using TokenizerFilesBeside = std::map<std::string, std::string>;
 
 /// Larger files are refused.
 inline constexpr size_t kMaxTokenizerBytes = size_t{256} << 20;
@@ -67,15 +73,20 @@ inline constexpr size_t kMaxTokenizerBytes = size_t{256} << 20;
 /// Its name beside it, or alone: the same tokenizer as SentencePiece keeps it.
 inline constexpr char kSentencePieceFile[] = "tokenizer.model";
 
-/// Reads a tokenizer.json or tokenizer.model, and the tokenizer_config.json beside it, if there is one.
-/// Throws Error (kUnusable) that names what is not supported.
+/// Reads a tokenizer as it is kept with data and checkpoints: the file's bytes, or, for a vocab.json with the
+/// merges.txt beside it, the tokenizer.json that they make. Throws Error (kUnusable).
+std::string read_tokenizer_file(const std::string& path);
+/// Reads a tokenizer.json, tokenizer.model or vocab.json, and what transformers reads beside it. Throws Error
+/// (kUnusable) that names what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
-/// The same from the file's bytes. `place` names it in messages.
-/// `config`: the text of the tokenizer_config.json that belongs to it, or "".
+/// Makes the same from the file's bytes. `place` names it in messages, `beside` holds the files that belong
+/// to it.
 std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std::string& place,
-                                               std::string_view config = {});
-/// The text of the tokenizer_config.json that load_tokenizer reads beside a file; "" when there is none.
-std::string tokenizer_config_beside(const std::string& path);
+                                               const TokenizerFilesBeside& beside = {});
+/// Reads what load_tokenizer reads beside a file.
+TokenizerFilesBeside read_files_beside_tokenizer(const std::string& path);
+/// Picks those that belong to a tokenizer from files by name.
+TokenizerFilesBeside files_beside_tokenizer(const std::map<std::string, std::string>& files);
 /// By what a file holds: kTokenizerFile or kSentencePieceFile, the name under which to keep it.
 const char* tokenizer_file_name(std::string_view bytes);
 
@@ -85,6 +96,17 @@ std::string kept_tokenizer(const Checkpoint& checkpoint) {
   for (const char* name : {kTokenizerFile, kSentencePieceFile})
     if (checkpoint.has_file(name)) return name;
   return "";
+}
+
+/// Opens the tokenizer that a checkpoint keeps; null where it keeps none.
+template <class Checkpoint>
+std::unique_ptr<Tokenizer> open_kept_tokenizer(const Checkpoint& checkpoint) {
+  const std::string kept = kept_tokenizer(checkpoint);
+  if (kept.empty()) return nullptr;
+  TokenizerFilesBeside beside;
+  for (const char* name : {kTokenizerConfigFile, kSpecialTokensMapFile, kAddedTokensFile})
+    if (checkpoint.has_file(name)) beside[name] = checkpoint.read_text_file(name);
+  return tokenizer_from_text(checkpoint.read_text_file(kept), checkpoint.info().path + "/" + kept, beside);
 }
 
 struct BpeTrainOptions {

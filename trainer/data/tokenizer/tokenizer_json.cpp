@@ -6,6 +6,7 @@
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/base/text/utf8.h"
+#include "trainer/data/tokenizer/beside/tokenizer_use.h"
 #include "trainer/data/tokenizer/byte_level.h"
 #include "trainer/data/tokenizer/normalizer_json.h"
 #include "trainer/data/tokenizer/post_processor.h"
@@ -250,9 +251,30 @@ const Value& member_or_null(const Value& root, const char* key) {
   return found == root.end() ? null : *found;
 }
 
+/// Everything that files beside a tokenizer can change about the ids of a text.
+std::string changeable_rules(const TokenizerParts& parts) {
+  std::string text;
+  for (const PreTokenizerStep& step : parts.pre_tokenizers)
+    text += step.kind == PreTokenizerStep::Kind::kPrefixSpace ? "prefix space;" : "";
+  for (const AddedToken& token : parts.added)
+    text += fmt::format("{} {} {}{}{}{}{}\n", token.id, token.content, token.lstrip, token.rstrip,
+                        token.single_word, token.normalized, token.stays_text);
+  return text;
+}
+
+/// The file as it is, changed by what lies beside it. A tokenizer that gives other ids has another hash.
+void use_as(const TokenizerUse& use, size_t vocab_size, TokenizerParts& parts) {
+  const std::string before = changeable_rules(parts);
+  apply_prefix_space(use, parts);
+  add_tokens_of_use(use, vocab_size, parts);
+  if (const std::string after = changeable_rules(parts); after != before)
+    parts.hash = hash_hex(parts.hash + "\n" + after);
+}
+
 }  // namespace
 
-TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place) {
+TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place,
+                                    const TokenizerUse& use) {
   const Reader reader(place);
   if (text.size() > kMaxTokenizerBytes) reader.malformed("more than {} MiB", kMaxTokenizerBytes >> 20);
   check_shape(reader, text);
@@ -264,11 +286,15 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& pl
     if (!root.is_object()) reader.malformed("not an object");
     const Value& model = reader.member(root, "model", "the file");
     parts.normalizers = read_normalizers(reader, member_or_null(root, "normalizer"));
-    parts.pre_tokenizers = read_pre_tokenizers(reader, member_or_null(root, "pre_tokenizer"));
+    const Value& pre_tokenizer = member_or_null(root, "pre_tokenizer");
+    parts.pre_tokenizers = read_pre_tokenizers(reader, pre_tokenizer);
+    parts.only_byte_level = kind_of(pre_tokenizer) == "ByteLevel";
     parts.info.normalizers = normalizer_names(parts.normalizers);
     parts.info.pre_tokenizers = pre_tokenizer_names(parts.pre_tokenizers);
     read_model(reader, model, parts);
+    const size_t vocab_size = parts.ids.size();
     read_added_tokens(reader, root.contains("added_tokens") ? root["added_tokens"] : Value::array(), parts);
+    use_as(use, vocab_size, parts);
     spell_out(reader,
               TokenDecoder(reader, member_or_null(root, "decoder"), has_byte_level(parts.pre_tokenizers)),
               parts);

@@ -5,13 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/data/tokenizer/beside/tokenizer_use.h"
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
 
 namespace tycho {
 
 /// Reads the text of a tokenizer.json within limits. `place` names it in messages. Throws Error (kUnusable)
-/// for what is malformed and for what is not supported, naming the field.
-TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place);
+/// for what is malformed and for what is not supported, naming the field. `use` changes what it changes in
+/// transformers: tokens that are found in texts, and the space before them.
+TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& place,
+                                    const TokenizerUse& use = {});
 
 /// A vocabulary to write: tokens in the spelling of the file, by id; merges as pairs of ids, first merge
 /// first.

@@ -326,12 +326,12 @@ TEST_F(TokenizerFileTest, TakesTheIdsThatATemplateLists) {
 }
 
 TEST_F(TokenizerFileTest, KnowsTheNamesInTokenizerConfig) {
-  write_text(
-      dir_ / "tokenizer_config.json",
-      R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": "<none of these>", "pad_token": null})");
+  write_text(dir_ / "tokenizer_config.json",
+             R"({"eos_token": {"content": "<|endoftext|>"}, "bos_token": "<new>", "pad_token": null})");
   const auto tokenizer = load([](SortedJson&) {});
   EXPECT_EQ(tokenizer->info().eos, "<|endoftext|>");
-  EXPECT_EQ(tokenizer->info().bos, "");
+  EXPECT_EQ(tokenizer->info().bos, "<new>");  // added, as transformers does
+  EXPECT_EQ(tokenizer->find("<new>"), tokenizer->size() - 1);
   EXPECT_EQ(tokenizer->info().pad, "");
 }
 
