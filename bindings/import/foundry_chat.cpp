@@ -181,7 +181,7 @@ const Rows kChatDataset = {
     left_out("auto_packing_replication", kItsLoader),
     left_out("seq_parallel_replication", kItsLoader),
     left_out("allow_unsafe_types", "pickles are not read"),
-    left_out("token_encoding_type", "bytes are read as int64"),
+    foundry_token_encoding(),
 };
 
 /// Rows are filled up on the tokenizer's side there, which is the right one unless it says otherwise.

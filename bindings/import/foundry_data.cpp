@@ -286,7 +286,7 @@ const Rows kDataset = {
     left_out("validate_hash", kChecked),
     order_key("batching_method", unless_mixed),
     left_out("allow_unsafe_types", "pickles are not read"),
-    left_out("token_encoding_type", "taken from index.json"),
+    foundry_token_encoding(),
     by("eos_token_id", map_separator),
     by("bos_token_id", map_separator),
     by("streams", map_streams),
@@ -318,6 +318,19 @@ Rows loader_of(const Rows& dataset) {
 }
 
 }  // namespace
+
+Row foundry_token_encoding() {
+  return by("token_encoding_type", [](Mapper& mapper, const DocEntry& entry) {
+    const std::string beside = entry.path.substr(0, entry.path.rfind('.'));
+    if (!mapper.is_null(mapper.root().at(beside + ".hf_name"))) return mapper.remark(entry, "rows are texts");
+    const std::string given = mapper.text_of(&entry.node);
+    if (given == "int64" || mapper.is_null(&entry.node))
+      return mapper.remark(entry, "bytes are read as int64");
+    mapper.problem(entry, "expected int64, got " + given +
+                              ": a column of \"bytes\" is read as int64. Write the data with columns of "
+                              "ndarray:int32, which need no token_encoding_type, and leave the key out");
+  });
+}
 
 bool is_remote_place(const std::string& place) { return place.find("://") != std::string::npos; }
 

@@ -90,6 +90,8 @@ void refuse_foundry_peft(Mapper& mapper, const DocEntry& model);
 /// LLM Foundry's train_loader, and its eval_loader or eval_loaders; `target` is train_data or a set of
 /// eval_data.
 Rows foundry_loader_rows();
+/// token_encoding_type of `dataset`: which numbers the bytes of a column are.
+Row foundry_token_encoding();
 /// The keys of `dataset` of a finetuning loader.
 const Rows& foundry_chat_rows();
 /// What such a loader takes from the tokenizer, and from defaults that are others here.

@@ -67,6 +67,25 @@ TEST(FoundryData, MapsTheOrderOfSamples) {
   EXPECT_CONTAINS(text("local: x, replication: 2"), "get the same samples. Set one of these");
 }
 
+/// LLM Foundry reads bytes as what token_encoding_type says, Tycho as int64.
+TEST(FoundryData, RefusesBytesOfOtherNumbers) {
+  const auto loader = [](const std::string& name, const std::string& type) {
+    return imported("max_duration: 1ba\ntrain_loader: {name: " + name +
+                    ", dataset: {local: x, split: train, token_encoding_type: " + type + "}}\n");
+  };
+  for (const char* name : {"text", "finetuning"}) {
+    for (const char* type : {"int32", "uint16", "int8"})
+      EXPECT_CONTAINS(loader(name, type), std::string("expected int64, got ") + type +
+                                              ": a column of \"bytes\" is read as int64. Write the data with "
+                                              "columns of ndarray:int32");
+    EXPECT_CONTAINS(loader(name, "int64"), "-- token_encoding_type: int64  (bytes are read as int64)");
+  }
+  EXPECT_CONTAINS(
+      imported("max_duration: 1ba\ntrain_loader: {name: finetuning, dataset: {hf_name: ./d, split: "
+               "train, token_encoding_type: int32}}\n"),
+      "-- token_encoding_type: int32  (rows are texts)");
+}
+
 TEST(FoundryData, MapsWhatFetchesData) {
   const auto text = [](const std::string& dataset) {
     return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
