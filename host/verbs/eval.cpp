@@ -37,9 +37,8 @@ const VerbSpec kEvalSpec = {
       "Answer requests of lm-evaluation-harness instead: read {\"context\", \"continuation\"} lines, write "
       "{\"logprob\", \"is_greedy\"} lines."},
      {"without-added-tokens",
-      "With --loglikelihood: put nothing before and after texts, not even what the tokenizer adds to them; "
-      "as "
-      "the harness does with add_bos_token=False, and did until 0.4.8."},
+      "With --loglikelihood: put nothing before and after texts, not even what the tokenizer adds to them, "
+      "as the harness does with add_bos_token=False, and did until 0.4.8."},
      kEmaOption,
      {"follow",
       "Evaluate every checkpoint of a run, and wait for more until the run ends; the numbers go to "

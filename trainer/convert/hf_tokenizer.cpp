@@ -118,8 +118,7 @@ void keep_tokenizer(const std::string& tokenizer, const TokenizerFilesBeside& be
 std::string too_many_tokens(const std::string& place, int64_t num_tokens, int64_t vocab_size) {
   return fmt::format(
       "{} has {} tokens, the model {}: the model has nothing for ids from {} on, and a recipe for it cannot "
-      "name "
-      "this tokenizer",
+      "name this tokenizer",
       place, num_tokens, vocab_size, vocab_size);
 }
 

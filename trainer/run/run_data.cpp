@@ -9,6 +9,7 @@
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/remote/cached_index.h"
+#include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/restore/initial_weights.h"
 
@@ -129,14 +130,14 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
   if (tokenizer->size() > layout.vocab_size && !initial_weights_path(config.model).empty())
     fail(ExitCode::kUnusable,
          "[tokenizer] expected at most the {} tokens of the model, got {} in {}: model.weights has no rows "
-         "for the "
-         "rest. Use the tokenizer that these weights were trained with, or weights whose embedding was "
-         "resized",
-         layout.vocab_size, tokenizer->size(), config.tokenizer);
+         "for the rest. Use the tokenizer that these weights were trained with, or weights whose embedding "
+         "was resized{}",
+         layout.vocab_size, tokenizer->size(), config.tokenizer, note_added_beside(*tokenizer));
   if (tokenizer->size() > layout.vocab_size)
     fail(ExitCode::kUnusable,
-         "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}", config.tokenizer,
-         tokenizer->size(), layout.vocab_size, tokenizer->size());
+         "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}{}",
+         config.tokenizer, tokenizer->size(), layout.vocab_size, tokenizer->size(),
+         note_added_beside(*tokenizer));
   for (const DataConfig& data : all_data(config)) {
     if (!data.is<MdsConfig>()) continue;
     fetch_indexes(data);

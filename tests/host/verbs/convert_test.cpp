@@ -97,6 +97,26 @@ TEST_F(ConvertTest, ARecipeMayTakeTheArchitectureAlone) {
   EXPECT_EQ(shown.output.find("model.weights"), std::string::npos) << shown.output;
 }
 
+/// The config.json beside it has ids of another tokenizer.
+TEST_F(ConvertTest, AnArchitectureAloneIsExportedWithTheIdsOfTheRunsTokenizer) {
+  std::filesystem::copy(kLlama, folder_ / "hf");
+  const auto write_ids = here(
+      "seq 2000 > words.txt && tycho tokenizer train words.txt --vocab-size 257 --out hf/tokenizer.json && "
+      "tycho data convert words.txt --out data --tokenizer hf/tokenizer.json --concat-tokens 16");
+  ASSERT_EQ(write_ids.code, 0) << write_ids.output;
+  write("{}", "hf/tokenizer_config.json");
+  write(
+      whole("r.model = t.model.hf { path = \"hf\", vocab_size = 257, pretrained = false }\nr.seq_len = 16\n"
+            "r.max_duration = \"1ba\"\nr.global_batch = \"4sp\"\n"));
+  const Outcome ran = here("tycho run x.lua run_dir=run device=cpu && tycho convert run out");
+  ASSERT_EQ(ran.code, 0) << ran.output;
+  for (const char* file : {"config.json", "generation_config.json"}) {
+    const Outcome shown = here(std::string("cat out/") + file);
+    EXPECT_CONTAINS(shown.output, "\"eos_token_id\": 0");
+    EXPECT_CONTAINS(shown.output, "\"bos_token_id\": 0");
+  }
+}
+
 TEST_F(ConvertTest, ARecipeLearnsWhatIsWrongWithAFolder) {
   write(whole("r.model = t.model.hf { path = \"nowhere\" }\n"));
   const Outcome absent = here("tycho check x.lua");

@@ -17,6 +17,7 @@
 #include "trainer/data/chat/parquet_chat.h"
 #include "trainer/data/documents.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
@@ -29,8 +30,9 @@ std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::stri
   if (tokenizer->size() > shape.vocab_size)
     fail(ExitCode::kUnusable,
          "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
-         "model's tokenizer",
-         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size());
+         "model's tokenizer{}",
+         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
+         note_added_beside(*tokenizer));
   return tokenizer;
 }
 

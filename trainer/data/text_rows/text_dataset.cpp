@@ -25,9 +25,9 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
   if (tokenizer->size() > shape.vocab_size)
     fail(ExitCode::kUnusable,
          "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
-         "model's "
-         "tokenizer",
-         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size());
+         "model's tokenizer{}",
+         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
+         note_added_beside(*tokenizer));
   return tokenizer;
 }
 

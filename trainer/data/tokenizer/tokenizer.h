@@ -25,6 +25,8 @@ struct TokenizerInfo {
   std::vector<std::string> normalizers, pre_tokenizers;  // in words, in order
   /// As tokenizer_config.json or the model file names them; "" where it does not.
   std::string bos, eos, pad, unknown;
+  /// Tokens that only files beside the tokenizer name: they follow all others, as in transformers.
+  std::vector<std::string> added_beside;
 };
 
 /// Immutable after loading; every method may be called from several threads at once.

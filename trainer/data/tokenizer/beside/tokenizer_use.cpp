@@ -155,6 +155,7 @@ std::string name_of_class(const Reader& reader, const Value& config) {
 int32_t add_token(AddedToken token, int32_t& next_id, std::map<std::string, size_t>& places,
                   TokenizerParts& parts) {
   const auto known = parts.ids.find(token.content);
+  if (known == parts.ids.end()) parts.info.added_beside.push_back(token.content);
   token.id = known != parts.ids.end() ? known->second : next_id++;
   parts.ids.emplace(token.content, token.id);
   const auto [place, is_new] = places.emplace(token.content, parts.added.size());
@@ -234,8 +235,7 @@ void add_tokens_of_use(const TokenizerUse& use, size_t vocab_size, TokenizerPart
     if (const int32_t given = add_token(token, next_id, places, parts); given != id)
       reader.malformed(
           "the files beside the tokenizer expect token \"{}\" at id {}, got {} from the tokenizer.json, "
-          "which "
-          "counts: save the tokenizer again with transformers' save_pretrained, or correct the id",
+          "which counts: save the tokenizer again with transformers' save_pretrained, or correct the id",
           token.content, id, given);
   }
   for (const AddedToken& token : use.special) {
@@ -257,8 +257,7 @@ void check_tokens_of_use(const TokenizerUse& use, const TokenizerParts& parts) {
         !token.content.empty() && (found == parts.ids.end() || (token.id >= 0 && found->second != token.id)))
       reader.malformed(
           "expected only tokens that the tokenizer.model has, got \"{}\"{}, which transformers adds to it: "
-          "name "
-          "the tokenizer.json of the folder, or write one with transformers' save_pretrained",
+          "name the tokenizer.json of the folder, or write one with transformers' save_pretrained",
           token.content, found == parts.ids.end() ? "" : fmt::format(" with the id {}", token.id));
   };
   for (const auto& [id, token] : use.added) check(token);
@@ -271,8 +270,8 @@ void apply_prefix_space(const TokenizerUse& use, TokenizerParts& parts) {
     if (use.prefix_space_is_named && *use.add_prefix_space != puts_space_first(parts))
       Reader(use.place).malformed(
           "expected add_prefix_space as the tokenizer has it, {}, got {}: transformers builds another "
-          "tokenizer "
-          "for this; leave add_prefix_space out, or write a tokenizer.json that has it with save_pretrained",
+          "tokenizer for this; leave add_prefix_space out, or write a tokenizer.json that has it with "
+          "save_pretrained",
           !*use.add_prefix_space, *use.add_prefix_space);
     return;
   }

@@ -111,6 +111,15 @@ TEST_F(TokenizerUseTest, OtherIdsAreAnotherHash) {
   EXPECT_NE(hash, load("gpt2.json", {{"add_prefix_space", true}})->hash());
 }
 
+TEST_F(TokenizerUseTest, TokensThatOnlyFilesBesideNameAreListed) {
+  const auto tokenizer =
+      load("smollm.json", {{"pad_token", "<pad>"}, {"additional_special_tokens", {"<mark>"}}});
+  EXPECT_EQ(tokenizer->info().added_beside, std::vector<std::string>{"<mark>"});  // it has a <pad>
+  EXPECT_NE(note_added_beside(*tokenizer).find(". 1 of them, such as \"<mark>\", is only in"),
+            std::string::npos);
+  EXPECT_EQ(note_added_beside(*load("smollm.json", Json::object())), "");
+}
+
 TEST_F(TokenizerUseTest, DamagedFilesNameTheFile) {
   write_text(dir_ / "tokenizer.json", read_file(style("smollm.json")));
   const auto damaged = [&](const char* file, const std::string& text, const char* what) {
