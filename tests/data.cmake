@@ -10,7 +10,7 @@ tycho_test(data_test LIBS data SOURCES
   trainer/data/order/sample_order_test.cpp trainer/data/order/shuffle_test.cpp trainer/data/order/spread_buckets_test.cpp
   trainer/data/convert/token_packer_test.cpp trainer/data/skipped_rows_test.cpp trainer/data/text/split_regex_test.cpp
   trainer/data/text_rows/text_dataset_test.cpp trainer/data/token_files/token_file_test.cpp trainer/data/token_files/token_files_reader_test.cpp trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp
-  trainer/data/tokenizer/tokenizer_styles_test.cpp trainer/data/tokenizer/tokenizer_test.cpp trainer/data/tokenizer/beside/tokenizer_use_test.cpp trainer/data/convert/convert_chat_test.cpp trainer/data/loader/order_marks_test.cpp)
+  trainer/data/tokenizer/tokenizer_styles_test.cpp trainer/data/tokenizer/tokenizer_test.cpp trainer/data/tokenizer/tokenizer_use_test.cpp trainer/data/convert/convert_chat_test.cpp trainer/data/loader/order_marks_test.cpp)
 # Data sets of mosaicml-streaming's formats, against those that it wrote.
 tycho_test(mds_test LIBS data SOURCES
   trainer/data/compression/compression_test.cpp trainer/data/compression/decompress_test.cpp trainer/data/compression/lz4_block_test.cpp trainer/data/mds/compressed_shard_test.cpp trainer/data/mds/line_format_test.cpp

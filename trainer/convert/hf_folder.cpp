@@ -8,8 +8,8 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/vocab_files.h"
 
 namespace fs = std::filesystem;
 

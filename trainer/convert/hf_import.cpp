@@ -9,8 +9,8 @@
 #include "trainer/base/folder_draft.h"
 #include "trainer/config/config_io.h"
 #include "trainer/convert/hf_tokenizer.h"
-#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/loop/train_state.h"
 
 namespace fs = std::filesystem;

@@ -9,11 +9,11 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
-#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
 #include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer_json.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
+#include "trainer/data/tokenizer/vocab_files.h"
 
 namespace tycho {
 namespace {

@@ -6,13 +6,13 @@
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/base/text/utf8.h"
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
 #include "trainer/data/tokenizer/byte_level.h"
 #include "trainer/data/tokenizer/normalizer_json.h"
 #include "trainer/data/tokenizer/post_processor.h"
 #include "trainer/data/tokenizer/pre_tokenizer_json.h"
 #include "trainer/data/tokenizer/token_decoder.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
 
 namespace tycho {
 namespace {

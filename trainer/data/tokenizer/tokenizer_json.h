@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
 
 namespace tycho {
 

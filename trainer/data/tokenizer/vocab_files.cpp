@@ -1,11 +1,11 @@
 // As GPT2Converter and Qwen2Converter of transformers 4.57 write tokenizers.
-#include "trainer/data/tokenizer/beside/vocab_files.h"
+#include "trainer/data/tokenizer/vocab_files.h"
 
 #include <algorithm>
 
 #include "trainer/base/text/utf8.h"
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
 
 namespace tycho {
 namespace {

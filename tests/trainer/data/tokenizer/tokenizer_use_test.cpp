@@ -1,12 +1,12 @@
 // Files beside a tokenizer: the ids that transformers gives, and what is refused by name.
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
 
 #include <filesystem>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
-#include "trainer/data/tokenizer/beside/vocab_files.h"
 #include "trainer/data/tokenizer/special_tokens.h"
+#include "trainer/data/tokenizer/vocab_files.h"
 
 namespace tycho {
 namespace {

@@ -1,7 +1,7 @@
 // As transformers 4.57 loads a folder with tokenizer.json;
 // tests/golden/tokenizer_folders/make_tokenizer_folder_goldens.py holds it to that, and says where
 // transformers 5 differs.
-#include "trainer/data/tokenizer/beside/tokenizer_use.h"
+#include "trainer/data/tokenizer/tokenizer_use.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Normal forms by utf8proc, stretch by stretch between what is no UTF-8 or has none.
-#include "trainer/data/tokenizer/normal_form.h"
+#include "trainer/data/text/normal_form.h"
 
 #include <utf8proc.h>
 
