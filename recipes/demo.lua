@@ -17,7 +17,7 @@ r.scheduler = t.sched.cosine { t_warmup = "0.07dur", alpha_f = 0.1 }
 r.clip.norm = 1.0
 
 r.tokenizer  = data .. "/tokenizer.json"
-r.train_data = t.data.mds { local_dir = data }
+r.train_data = t.data.mds { local_dir = data, recut = true }   -- any seq_len
 r.ckpt.every = "0.25dur"
 r.log.plot   = true
 

@@ -30,6 +30,7 @@
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/icl/task_items.h"
 #include "trainer/plan/plan.h"
+#include "trainer/plan/unread_files.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
 
@@ -196,8 +197,8 @@ int check_tree(lua_State* L) {
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
     if (problems.empty() && with_files)
-      for (const auto& warnings :
-           {missing_files(config), missing_task_files(config.icl), large_orders(config)})
+      for (const auto& warnings : {missing_files(config), missing_task_files(config.icl),
+                                   large_orders(config), unread_files(config)})
         for (const ConfigProblem& one : warnings)
           list.push_back({{"path", one.path}, {"message", one.message}, {"warning", true}});
     push_json(L, list);
@@ -209,8 +210,9 @@ int check_tree(lua_State* L) {
 /// that does not exist
 int facts(lua_State* L) {
   return protect(L, [&] {
-    const TrainConfig config = read_config_or_fail(read_json(L, 1));
+    TrainConfig config = read_config_or_fail(read_json(L, 1));
     const Plan plan = make_plan(config);
+    config.step_tokens = plan.step_tokens;
     const auto known = [](int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
     push_json(
         L, {{"steps", known(plan.steps)},

@@ -6,13 +6,28 @@ namespace {
 
 const char* const kItsLoader = "Tycho has its own loader";
 
-/// The dataset of the loader that an entry is part of.
-const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string& key) {
-  const std::string dataset = entry.path.substr(0, entry.path.find(".dataset.") + sizeof(".dataset"));
-  return mapper.root().at(dataset + key);
+/// Path of a key of the dataset that an entry is part of.
+std::string dataset_key(const DocEntry& entry, const std::string& key) {
+  return entry.path.substr(0, entry.path.find(".dataset.") + sizeof(".dataset")) + key;
 }
 
-/// A folder's file for the split, as `datasets` finds it; "json" has the file in hf_kwargs.
+const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string& key) {
+  return mapper.root().at(dataset_key(entry, key));
+}
+
+/// The split of a folder's files, by their names as `datasets` finds them.
+void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* split = sibling(mapper, entry, "split");
+  mapper.emit(entry, "path", mapper.expression(entry));
+  if (mapper.is_null(split)) return mapper.emit(entry, "split", "\"train\"");
+  const std::string name = mapper.text_of(split);
+  if (name.find_first_of("[+") != std::string::npos)
+    return mapper.problem(entry, "wanted the name of a split, got \"" + name +
+                                     "\": parts and sums of splits are not read; write the rows to a file");
+  mapper.emit(entry, "split", mapper.expression({dataset_key(entry, "split"), *split}));
+}
+
+/// A folder with files for each split; "json" has the file in hf_kwargs.
 void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name == "json") {
@@ -20,27 +35,24 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
         sibling(mapper, entry, "hf_kwargs.data_dir") == nullptr)
       return mapper.problem(entry,
                             "needs hf_kwargs.data_files, one .jsonl or a folder of them, or "
-                            "hf_kwargs.data_dir, a folder with SPLIT.jsonl");
+                            "hf_kwargs.data_dir, a folder with files of the split");
     return mapper.remark(entry, "rows are JSONL");
   }
   if (!is_local_folder(name))
     return mapper.problem(
         entry,
         "data sets from the hub are not downloaded: save its rows as JSONL with \"messages\", or with "
-        "\"prompt\" and \"response\", and write hf_name: ./FOLDER for a folder with SPLIT.jsonl");
-  const DocNode* split = sibling(mapper, entry, "split");
-  if (mapper.is_null(split)) return mapper.problem(entry, "needs split, the name of the file in that folder");
-  mapper.emit(entry, "path", mapper.expression_with(entry, "/" + mapper.text_of(split) + ".jsonl"));
+        "\"prompt\" and \"response\", and write hf_name: ./FOLDER for a folder with train.jsonl");
+  if (mapper.is_null(sibling(mapper, entry, "split")))
+    return mapper.problem(entry, "needs split, which says what files of that folder to read");
+  map_split_of_folder(mapper, entry);
 }
 
 /// A folder with a file for each split.
 void map_data_dir(Mapper& mapper, const DocEntry& entry) {
   if (sibling(mapper, entry, "hf_kwargs.data_files") != nullptr)
     return mapper.problem(entry, "is more than data_files: write the path of the file there alone");
-  const DocNode* split = sibling(mapper, entry, "split");
-  const std::string name = mapper.is_null(split) ? "train" : mapper.text_of(split);
-  const bool ends_in_slash = mapper.text_of(&entry.node).ends_with('/');
-  mapper.emit(entry, "path", mapper.expression_with(entry, (ends_in_slash ? "" : "/") + name + ".jsonl"));
+  map_split_of_folder(mapper, entry);
 }
 
 /// A file, a list of one, or such of each split.
@@ -161,7 +173,7 @@ void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
 const Rows kChatDataset = {
     by("hf_name", map_hf_name),
     group("hf_kwargs", {by("data_files", map_data_files), by("data_dir", map_data_dir)}),
-    left_out("split", "taken from path"),
+    left_out("split", "see path"),
     by("max_seq_len", map_chat_length),
     by("packing_ratio", map_packing_ratio),
     to("target_responses", "target_responses", words({{"last", "last"}, {"all", "all"}})),

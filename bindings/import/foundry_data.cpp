@@ -317,6 +317,27 @@ Rows loader_of(const Rows& dataset) {
   return rows;
 }
 
+/// LLM Foundry cuts samples that are longer than max_seq_len.
+std::vector<std::string> fields_of_text(Mapper& mapper, const DocEntry& entry, const std::string& target) {
+  std::vector<std::string> fields =
+      target == "train_data" ? order_defaults(mapper, entry) : separators_of_training(mapper, entry);
+  fields.emplace_back("truncate = true");
+  if (target == "train_data")
+    mapper.note(entry,
+                "samples longer than max_seq_len are cut, as in LLM Foundry (truncate = true); recut = true "
+                "trains on all of their tokens");
+  return fields;
+}
+
+/// Composer counts the tokens of a batch without padding.
+void add_token_count(Mapper& mapper, const DocEntry& entry, std::vector<std::string>& fields) {
+  fields.emplace_back("compat = \"composer\"");
+  if (mapper.text_of(mapper.root().find("max_duration")).ends_with("tok"))
+    mapper.note(entry,
+                "tokens of max_duration are counted without padding, as in LLM Foundry (compat = "
+                "\"composer\")");
+}
+
 }  // namespace
 
 Row foundry_token_encoding() {
@@ -345,12 +366,13 @@ void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const std::string
   const DocNode* name = entry.node.find("name");
   const std::string kind = mapper.text_of(name);
   if (kind == "text")
-    return mapper.component(
-        entry, target, "t.data.mds", loader_of(kDataset),
-        target == "train_data" ? order_defaults(mapper, entry) : separators_of_training(mapper, entry));
-  if (kind == "finetuning")
-    return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()),
-                            foundry_chat_fields(mapper, entry));
+    return mapper.component(entry, target, "t.data.mds", loader_of(kDataset),
+                            fields_of_text(mapper, entry, target));
+  if (kind == "finetuning") {
+    std::vector<std::string> fields = foundry_chat_fields(mapper, entry);
+    if (target == "train_data") add_token_count(mapper, entry, fields);
+    return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()), fields);
+  }
   mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
                  "wanted the loader text (MDS shards of tokens) or finetuning (JSONL)");
 }

@@ -29,6 +29,9 @@ ConvertOptions to_options(const Arguments& arguments) {
   ConvertOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
   options.rules = input_rules(arguments);
+  options.rules.split = arguments.text("split");
+  options.rules.takes_unsplit = true;
+  options.rules.takes_any = false;
   options.keep_newlines = arguments.has("keep-newlines");
   options.no_added_tokens = arguments.has("no-added-tokens");
   options.no_separator = arguments.has("no-separator");
@@ -107,7 +110,7 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
                  {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
                   "no-added-tokens", "keep-newlines", "no-wrap", "max-documents"},
                  "has no effect with --chat");
-  word(arguments, 1, "JSONL or Parquet files, or folders of them, to convert");
+  word(arguments, 1, "JSONL, CSV or Parquet files, or folders of them, to convert");
   ConvertChatOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
   options.splits = {.out_dir = arguments.text("out"),

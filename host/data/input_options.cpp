@@ -17,7 +17,7 @@ BadRows bad_rows(const Arguments& arguments) {
 }
 
 InputRules input_rules(const Arguments& arguments) {
-  InputRules rules{.field = arguments.text("field"), .bad_rows = bad_rows(arguments)};
+  InputRules rules{.field = arguments.text("field"), .bad_rows = bad_rows(arguments), .takes_any = true};
   if (!arguments.text("ext").empty()) rules.extensions = arguments.list("ext");
   const std::string& format = arguments.text("format");
   constexpr std::array<std::pair<std::string_view, TextFormat>, 5> kFormats = {
@@ -36,7 +36,13 @@ InputRules input_rules(const Arguments& arguments) {
 
 InputFiles named_inputs(const Arguments& arguments, const char* what) {
   word(arguments, 1, what);
-  return find_input_files({arguments.words.begin() + 1, arguments.words.end()}, input_rules(arguments));
+  return find_inputs({arguments.words.begin() + 1, arguments.words.end()}, input_rules(arguments));
+}
+
+InputFiles find_inputs(const std::vector<std::string>& words, const InputRules& rules) {
+  InputFiles inputs = find_input_files(words, rules);
+  for (const std::string& note : inputs.notes) fmt::print(stderr, "note: {}\n", note);
+  return inputs;
 }
 
 }  // namespace tycho

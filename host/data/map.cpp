@@ -108,7 +108,7 @@ int map_data(const Arguments& arguments) {
   inputs.words.erase(inputs.words.begin());
   InputRules rules = input_rules(arguments);
   if (rules.extensions.empty()) rules.extensions = {"jsonl", "json"};
-  const InputFiles files = find_input_files({inputs.words.begin() + 1, inputs.words.end()}, rules);
+  const InputFiles files = find_inputs({inputs.words.begin() + 1, inputs.words.end()}, rules);
   for (const InputFile& file : files.files)
     if (file.format != TextFormat::kJsonl)
       fail(ExitCode::kUsage, "[tycho data] map reads JSONL, and {} is something else", file.path);

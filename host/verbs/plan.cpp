@@ -17,6 +17,7 @@
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
+#include "trainer/plan/unread_files.h"
 
 namespace tycho {
 
@@ -105,10 +106,11 @@ Json plan_json(const Plan& plan) {
 
 /// The learning rate over the run; nothing while its length is not known, and for one that is asked at every
 /// step.
-Curve lr_curve(const TrainConfig& config, const Plan& plan) {
+Curve lr_curve(TrainConfig config, const Plan& plan) {
   constexpr int64_t kPoints = 200;
   Curve curve;
   if (plan.steps == 0 || config.scheduler.is<DynamicScheduleConfig>()) return curve;
+  config.step_tokens = plan.step_tokens;
   const Schedule schedule = make_schedule(config, plan.steps, plan.num_samples);
   const double peak = std::visit([](const auto& kind) { return kind.lr; }, config.optimizer.value);
   const int64_t points = std::min(kPoints, plan.steps);
@@ -249,6 +251,9 @@ int run_plan(const Arguments& arguments) {
   Json planned = plan_json(plan);
   planned["micro_batch"] = micro_batch_sequences(config, data_ranks(config.parallel, plan.num_ranks));
   if (drawing) planned["pipeline"] = pipeline ? pipeline_json(*pipeline) : Json();
+  if (place.rank == 0)
+    for (const ConfigProblem& one : unread_files(config))
+      fmt::print(stderr, "note: {}: {}\n", one.path, one.message);
   if (json && !probing) fmt::print("{}\n", planned.dump(2));
   if (!json && place.rank == 0) {
     fmt::print("{}{}{}", chosen.text, chosen.text.empty() ? "" : "\n", plan_text(plan, config));

@@ -74,8 +74,6 @@ int train(const Arguments& arguments) {
   };
   const std::string out = arguments.text("out");
   const InputFiles inputs = named_inputs(arguments, "text files or folders to train on");
-  for (const std::string& path : inputs.skipped)
-    fmt::print(stderr, "note: skipped {}; --ext selects other endings\n", path);
   options.field = arguments.text("field");
   SkippedRows skipped;
   if (bad_rows(arguments) == BadRows::kSkip)
@@ -270,7 +268,7 @@ std::string first_difference(const std::array<std::unique_ptr<Tokenizer>, 2>& bo
 
 Comparison compare_texts(const Arguments& arguments, const std::array<std::unique_ptr<Tokenizer>, 2>& both) {
   const InputRules rules = input_rules(arguments);
-  const InputFiles inputs = find_input_files({arguments.words.begin() + 3, arguments.words.end()}, rules);
+  const InputFiles inputs = find_inputs({arguments.words.begin() + 3, arguments.words.end()}, rules);
   DocumentReader reader(inputs.files, {.field = rules.field, .keep_newlines = true});
   Comparison result;
   SkippedRows skipped;

@@ -14,15 +14,15 @@ local kWhyNot = {
     .. 't.env("NAME", default) reads the environment',
   io = "recipes cannot read or write files; put data into a Lua file and require it",
   ffi = "native code cannot be called from recipes",
-  debug = "recipes cannot access Lua's internals",
   jit = "compilation is off while a recipe runs",
   package = "use require with a name or with a path that starts with ./",
   collectgarbage = "memory is managed for you",
   dofile = "use require", loadfile = "use require",
   setfenv = "environments are fixed", getfenv = "environments are fixed",
   newproxy = "recipes can only create plain tables",
-  _G = "globals are strict here; use local names",
 }
+local kNoDebug = "recipes cannot access Lua's internals"
+local kNoGlobals = "globals are strict here; use local names"
 
 -- Keys in one order on every rank: numbers, then strings. LuaJIT's own order differs from process to process.
 local function sorted_keys(t, what)
@@ -178,6 +178,20 @@ local function functions(env, output)
   }
 end
 
+-- What modules that also run elsewhere look at: _G without the strictness, where what is not there is nil, and
+-- debug, whose functions say that they are not available. Neither takes new fields.
+local function tables_for_modules(content, refuse)
+  local function refuse_field(name, why)
+    return function(_, key) refuse(tostring(key), ("%s.%s cannot be written in a recipe: %s"):format(name, tostring(key), why)) end
+  end
+  local function not_available(_, key)
+    if type(rawget(debug, key)) ~= "function" then return nil end
+    return function() refuse(key, ("debug.%s is not available in a recipe: %s"):format(key, kNoDebug)) end
+  end
+  return setmetatable({}, { __metatable = "strict", __index = content, __newindex = refuse_field("_G", kNoGlobals) }),
+    setmetatable({}, { __metatable = "strict", __index = not_available, __newindex = refuse_field("debug", kNoDebug) })
+end
+
 -- A fresh environment. `output` takes what print writes; `require_recipe` is the require of recipes.
 function M.environment(output, require_recipe, refuse)
   local env = {}
@@ -185,6 +199,7 @@ function M.environment(output, require_recipe, refuse)
   local views, text = libraries(refuse)
   for name, view in pairs(views) do content[name] = view end
   content.require = require_recipe
+  content._G, content.debug = tables_for_modules(content, refuse)
   -- ("x"):format(...) takes the same way as string.format.
   local strings = debug.getmetatable("")
   strings.__index, strings.__metatable = text, "string"

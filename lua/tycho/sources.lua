@@ -98,7 +98,8 @@ end
 -- The folders where files are looked for last: those of the run that a session reads again, else TYCHO_PATH's.
 function M.search_path(session) return session.search_path or native.env("TYCHO_PATH") or "" end
 
--- Where a file may be: beside the one that asks, under the working folder, in the folders of TYCHO_PATH.
+-- Where a file may be: beside the one that asks, under the working folder, in the folders of TYCHO_PATH. A
+-- package is a folder with an init.lua.
 local function candidates(session, from, name)
   local relative = name:gsub("^%./", "")
   if not relative:find("/", 1, true) then relative = relative:gsub("%.lua$", ""):gsub("%.", "/") end
@@ -134,13 +135,15 @@ function M.make_require(session)
     if type(name) ~= "string" then session:refuse("require", 'require expects a name: require "base.small"') end
     local from = site_of.caller(session.sites) or session.file
     local places = candidates(session, from, name)
-    for _, file in ipairs(places) do
-      local text, message, absent = session.read_file(file)
-      if text then return run_once(session, file, text, from) end
-      if absent == false then session:refuse("require", ("%s exists, but: %s"):format(file, message)) end
+    for _, place in ipairs(places) do
+      for _, file in ipairs { place, (place:gsub("%.lua$", "/init.lua")) } do
+        local text, message, absent = session.read_file(file)
+        if text then return run_once(session, file, text, from) end
+        if absent == false then session:refuse("require", ("%s exists, but: %s"):format(file, message)) end
+      end
     end
     session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(places, " and ")
-      .. native.near_file(places[1]))
+      .. ", also as " .. places[1]:match("([^/]*)%.lua$") .. "/init.lua" .. native.near_file(places[1]))
   end
 end
 

@@ -163,6 +163,14 @@ describe("require", function()
     expect(report 'local b = require "b"').to_contain "looked for recipes/b.lua and b.lua"
   end)
 
+  it("finds a package by the name of its folder, after a file of that name", function()
+    local package = { ["recipes/acme/init.lua"] = 'return { width = require "acme.sizes".wide }', ["acme/sizes.lua"] = "return { wide = 77 }" }
+    local text = 'r.seq_len = require "acme".width'
+    expect(tree(whole(text), {}, package).seq_len).to_equal(77)
+    package["recipes/acme.lua"] = "return { width = 5 }"
+    expect(tree(whole(text), {}, package).seq_len).to_equal(5)
+  end)
+
   it("tells a file that cannot be read from one that is not there", function()
     local session = require "tycho.session"
     local result = session.load { file = "x.lua", schema = fixture.schema, output = function() end, read_file = function(path)

@@ -52,11 +52,21 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
     for name, why in pairs { ["os.time()"] = "no clock", ["os.execute('ls')"] = "no clock", ["io.open('x')"] = "cannot read or write files",
       ["ffi.cdef('')"] = "native code", ["debug.getinfo(1)"] = "cannot access Lua's internals", ["collectgarbage()"] = "memory is managed",
       ["package.loadlib('x')"] = "use require", ["jit.on()"] = "compilation is off", ["setfenv(1, {})"] = "fixed",
-      ["_G.x"] = "strict" } do
+      ["rawset(_G, 'x', 1) _G.y = 2"] = "globals are strict", ["1 debug.x = 2"] = "debug.x cannot be written" } do
       expect(report(whole("local x = " .. name))).to_contain(why)
     end
     expect(report(whole "local f = require 'ffi'")).to_contain "no recipe file"
     expect(report(whole "local f = string.dump(print)")).to_contain "no string.dump"
+  end)
+
+  it("lets modules look at _G and debug, as they do where there are other Luas", function()
+    expect(printed [[
+local getinfo, traceback, nothing = debug.getinfo, debug and debug.traceback, debug.nothing
+local G = _G
+print(type(getinfo), type(traceback), nothing, G.jit, G.os, G.string == string, G._G == G, rawget(G, "x"))
+print(_G.tostring(1), G.unpack == unpack, G._VERSION == _VERSION)]]).to_equal(
+      "function\tfunction\tnil\tnil\tnil\ttrue\ttrue\tnil\n1\ttrue\ttrue\n")
+    expect(report(whole "local f = debug.traceback f()")).to_contain "debug.traceback is not available in a recipe"
   end)
 
   it("loads no bytecode", function()

@@ -58,6 +58,11 @@ void check_chat_rows(const TrainConfig& config, ConfigProblems& problems) {
           "row; write \"right\"",
           config.model.kind());
     check_trimmed_padding(config, path, chat, problems);
+    problems.idle(path + ".compat", chat.compat != ChatCompat::kNone, path == "train_data",
+                  "outside train_data, where no tokens are counted");
+    if (chat.compat != ChatCompat::kNone && !config.data_stages.empty())
+      problems.add(path + ".compat",
+                   "\"composer\" cannot be combined with data_stages, which it lacks; remove it");
     if (chat.packing_ratio && path.starts_with("eval_data."))
       problems.add(path + ".packing_ratio",
                    "packs batches of training, and an evaluation takes every example once; remove it: pack = "

@@ -45,7 +45,7 @@ void check_ema(const TrainConfig& config, ConfigProblems& problems) {
       config.max_duration.unit == DurationUnit::kEpoch;  // how long those are, only the data tells
   for (const Duration& length : {ema.start, ema.every, ema.half_life.value_or(ema.every)})
     in_epochs |= length.unit == DurationUnit::kEpoch;
-  if (!ema.is_used() || in_epochs) return;
+  if (!ema.is_used() || in_epochs || counts_without_padding(config)) return;
   const int64_t steps = total_steps(config, 0);
   const EmaSteps ema_in_steps = ema_steps(config, steps, 0);
   const double last_update = std::floor(static_cast<double>(steps) / ema_in_steps.every) * ema_in_steps.every;

@@ -39,6 +39,9 @@ double clock_lead(DurationUnit unit, const TrainConfig& config, const RunClock& 
   if (unit == DurationUnit::kFraction) unit = config.max_duration.unit;
   const StepSize now = step_size(config.global_batch, config.seq_len);
   const auto step = static_cast<double>(clock.step);
+  // The tokens of each step are those of steps of the present size from the start of the run: a place in the
+  // rows is one in them.
+  if (unit == DurationUnit::kToken && config.step_tokens) unit = DurationUnit::kSample;
   switch (unit) {
     case DurationUnit::kToken:
       return static_cast<double>(clock.tokens) / static_cast<double>(now.tokens) - step;
@@ -56,6 +59,13 @@ double step_at(const Duration& done, const TrainConfig& config, int64_t total_st
 
 int64_t last_step(const TrainConfig& config, int64_t num_samples, const RunClock& clock) {
   return whole_steps(step_at(config.max_duration, config, 0, num_samples, clock));
+}
+
+int64_t trained_tokens(const TrainConfig& config, int64_t steps, const RunClock& clock) {
+  if (config.step_tokens)
+    return std::llround(config.step_tokens->tokens(static_cast<double>(steps) +
+                                                   clock_lead(DurationUnit::kToken, config, clock)));
+  return clock.tokens + (steps - clock.step) * global_batch_sequences(config) * config.seq_len;
 }
 
 bool passes_on_clock(double now, double every) {

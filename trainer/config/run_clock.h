@@ -35,6 +35,9 @@ double step_at(const Duration& done, const TrainConfig& config, int64_t total_st
 /// Step at which the run ends.
 int64_t last_step(const TrainConfig& config, int64_t num_samples, const RunClock& clock);
 
+/// Tokens of the first so many steps, without padding where it does not count.
+int64_t trained_tokens(const TrainConfig& config, int64_t steps, const RunClock& clock = {});
+
 /// True when a whole multiple of `every`, in steps, or of 1 when that is less, is reached or passed by the
 /// step at which the clock of its unit is `now`.
 bool passes_on_clock(double now, double every);

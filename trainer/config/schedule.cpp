@@ -47,17 +47,38 @@ struct Lengths {
 
   double lead(DurationUnit of) const { return clock_lead(of, config, clock); }
 
+  /// Whether time goes by tokens that differ from step to step: not for the table of a function.
+  bool by_tokens(DurationUnit of) const {
+    if (of == DurationUnit::kFraction) of = config.max_duration.unit;
+    return config.step_tokens && of == DurationUnit::kToken;
+  }
+  bool course_by_tokens() const { return by_tokens(unit) && !config.scheduler.is<FnScheduleConfig>(); }
+
+  /// Tokens that count as one step where time goes by tokens.
+  double tokens_per_step() const {
+    return config.max_duration.unit == DurationUnit::kToken
+               ? config.max_duration.value / static_cast<double>(total_steps)
+               : config.step_tokens->mean();
+  }
+
   /// A place on the clock of the schedule, from the place on another unit's: both are in steps of the present
   /// size, and what lies before the clock's start is spread evenly over the steps there.
   double place(const Duration& length, double at) const {
     const double own = lead(length.unit), main = lead(unit);
-    if (own == main) return at;
+    const bool from_tokens = by_tokens(length.unit), to_tokens = course_by_tokens();
+    if (own == main && from_tokens == to_tokens) return at;
+    if (from_tokens) at = config.step_tokens->steps(at * tokens_per_step());
     const auto start = static_cast<double>(clock.step);
     const double step = at - own >= start ? at - own : at * start / (start + own);
-    return step >= start ? step + main : step * (start + main) / start;
+    const double here = step >= start ? step + main : step * (start + main) / start;
+    return to_tokens ? config.step_tokens->tokens(here) / tokens_per_step() : here;
   }
 
-  double steps(const Duration& length) const { return in_steps(length, config, total_steps, num_samples); }
+  double steps(const Duration& length) const {
+    if (length.unit == DurationUnit::kToken && by_tokens(length.unit))
+      return length.value / tokens_per_step();
+    return in_steps(length, config, total_steps, num_samples);
+  }
 
   double scaled(const Duration& length, double ratio) const {
     if (is_composer(config.scheduler)) return steps(as_composer_cuts(length, ratio));
@@ -109,6 +130,11 @@ Schedule with_lengths(const Lengths& lengths) {
   const WarmupConfig& common = warmup_of(scheduler);
   const double ratio = common.scale_schedule_ratio, warmup_ratio = common.scale_warmup ? ratio : 1.0;
   Schedule schedule{.config = scheduler, .total_steps = lengths.total_steps};
+  if (lengths.config.step_tokens) {
+    schedule.step_tokens = lengths.config.step_tokens, schedule.tokens_per_step = lengths.tokens_per_step();
+    schedule.by_tokens = lengths.course_by_tokens();
+    schedule.warmup_by_tokens = lengths.by_tokens(common.t_warmup.unit);
+  }
   schedule.warmup_length = lengths.whole(common.t_warmup, warmup_ratio);
   // Composer uses the unscaled length to decide whether warm-up is over, and the scaled one for its progress.
   schedule.warmup = is_composer(scheduler) ? lengths.whole(common.t_warmup, 1.0) : schedule.warmup_length;
@@ -212,6 +238,13 @@ double first_value(const SchedulerConfig& config) {
   return config.is<LinearConfig>() ? config.as<LinearConfig>().alpha_i : 1.0;
 }
 
+/// Time on a clock after so many steps.
+double time_at(const Schedule& schedule, double lead, bool by_tokens, int64_t steps_done) {
+  double t = static_cast<double>(steps_done) + lead;
+  if (is_composer(schedule.config)) t = std::max(0.0, t - 1.0);
+  return by_tokens ? schedule.step_tokens->tokens(t) / schedule.tokens_per_step : t;
+}
+
 }  // namespace
 
 namespace {
@@ -265,7 +298,7 @@ std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler) {
 
 std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t total_steps,
                                              int64_t num_samples) {
-  const Schedule schedule = with_lengths({config, total_steps, num_samples});
+  const Schedule schedule = with_lengths({config, total_steps, num_samples, {}, course_unit(config)});
   const auto total = static_cast<double>(total_steps);
   std::vector<ConfigProblem> problems;
   if (config.scheduler.is<InvSqrtConfig>()) {
@@ -320,14 +353,11 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
 }
 
 double schedule_factor(const Schedule& schedule, int64_t steps_done) {
-  const auto s = static_cast<double>(steps_done);
   const ScheduleCompat compat = warmup_of(schedule.config).compat;
-  const auto time = [&](double lead) {
-    return compat == ScheduleCompat::kComposer ? std::max(0.0, s + lead - 1.0) : s + lead;
-  };
-  const double t = time(schedule.lead);
+  const double warmup_time = time_at(schedule, schedule.warmup_lead, schedule.warmup_by_tokens, steps_done);
+  const double t = time_at(schedule, schedule.lead, schedule.by_tokens, steps_done);
   if (t >= schedule.warmup) return std::visit(AfterWarmup{schedule, t}, schedule.config.value);
-  const double in_warmup = time(schedule.warmup_lead) + (compat == ScheduleCompat::kNone ? 1.0 : 0.0);
+  const double in_warmup = warmup_time + (compat == ScheduleCompat::kNone ? 1.0 : 0.0);
   return first_value(schedule.config) * std::min(1.0, in_warmup / schedule.warmup_length);
 }
 

@@ -1,11 +1,13 @@
 // The learning rate over time, as a pure function of the step.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
 #include "trainer/config/run_clock.h"
+#include "trainer/config/step_tokens.h"
 #include "trainer/config/train_config.h"
 #include "trainer/optim/schedule_config.h"
 
@@ -23,6 +25,11 @@ struct Schedule {
   int64_t total_steps = 0;
   // What is added to the steps that are done, for the clocks that the schedule and its warm-up follow.
   double lead = 0, warmup_lead = 0;
+  /// Where time goes by tokens of steps that differ: those of each step, how many count as one step, and
+  /// which of the two clocks goes by them.
+  std::shared_ptr<const StepTokens> step_tokens = nullptr;
+  double tokens_per_step = 0;
+  bool by_tokens = false, warmup_by_tokens = false;
 };
 
 /// A length of a schedule that is a part of the run, with the path of its field.
@@ -54,7 +61,8 @@ Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t n
 ///   wsd 1 until t_decay before t_max, there p = (t - begin) / t_decay and m + (1 - m) times 1 - p,
 ///   1 - sqrt(p) or the half cosine.
 /// t = s + lead, and in warm-up t + 1, so that no step has rate 0. compat: nanotron has t everywhere,
-/// composer max(0, t - 1).
+/// composer max(0, t - 1). Where time goes by tokens, t becomes the tokens of so many steps, over
+/// tokens_per_step.
 double schedule_factor(const Schedule& schedule, int64_t steps_done);
 
 }  // namespace tycho

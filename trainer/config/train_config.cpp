@@ -146,9 +146,9 @@ void check_icl(const TrainConfig& config, ConfigProblems& problems) {
         "are text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\", the one of the data");
 }
 
-/// How long a run of epochs is, only the data tells.
+/// How long a run of epochs is, only the data tells, and so it is for tokens where padding does not count.
 void check_schedule(const TrainConfig& config, ConfigProblems& problems) {
-  if (config.max_duration.unit == DurationUnit::kEpoch) return;
+  if (config.max_duration.unit == DurationUnit::kEpoch || counts_without_padding(config)) return;
   problems.add_all(schedule_problems(config, total_steps(config, 0), 0));
 }
 
@@ -261,6 +261,11 @@ int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
   return (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
 }
 
+bool counts_without_padding(const TrainConfig& config) {
+  return config.train_data.is<ChatConfig>() &&
+         config.train_data.as<ChatConfig>().compat == ChatCompat::kComposer;
+}
+
 int64_t total_steps(const TrainConfig& config, int64_t num_samples) {
   return whole_steps(in_steps(config.max_duration, config, 0, num_samples));
 }
@@ -282,7 +287,9 @@ double in_steps(const Duration& duration, const TrainConfig& config, int64_t tot
   switch (duration.unit) {
     case DurationUnit::kBatch: return duration.value;
     case DurationUnit::kSample: return duration.value / static_cast<double>(sequences);
-    case DurationUnit::kToken: return duration.value / static_cast<double>(sequences * config.seq_len);
+    case DurationUnit::kToken:
+      return config.step_tokens ? config.step_tokens->steps(duration.value)
+                                : duration.value / static_cast<double>(sequences * config.seq_len);
     case DurationUnit::kFraction: return duration.value * static_cast<double>(total_steps);
     // The loader leaves out the samples at the end of an epoch that do not fill a batch.
     case DurationUnit::kEpoch: return duration.value * static_cast<double>(num_samples / sequences);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "trainer/base/precision.h"
 #include "trainer/callbacks/config.h"
 #include "trainer/checkpoint/config.h"
+#include "trainer/config/step_tokens.h"
 #include "trainer/data/config.h"
 #include "trainer/eval/config.h"
 #include "trainer/eval/sets.h"
@@ -79,6 +81,8 @@ struct TrainConfig {
   ProfileConfig profile;
   std::map<std::string, CallbackConfig> callbacks;
   Bytes lua_memory = {int64_t{256} << 20};
+  /// How many tokens each step has, once the data has been read, where padding does not count.
+  std::shared_ptr<const StepTokens> step_tokens = nullptr;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -147,6 +151,8 @@ int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
 int64_t longest_sequence(const TrainConfig& config);
 /// Passes of a rank's share of the global batch, when so many ranks read different data.
 int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks);
+/// Whether padding is left out where tokens are counted.
+bool counts_without_padding(const TrainConfig& config);
 /// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
 /// unknown.
 int64_t total_steps(const TrainConfig& config, int64_t num_samples);

@@ -1,6 +1,7 @@
 // What follows from the keys of data for finetuning.
 #include "trainer/data/chat_config.h"
 
+#include <string>
 #include <string_view>
 
 namespace tycho {
@@ -17,6 +18,13 @@ std::optional<std::chrono::year_month_day> ChatConfig::template_day() const {
       std::chrono::month(static_cast<unsigned>(std::stoi(template_date.substr(5, 2)))),
       std::chrono::day(static_cast<unsigned>(std::stoi(template_date.substr(8, 2)))));
   return day.ok() ? std::optional(day) : std::nullopt;
+}
+
+std::string ChatConfig::remote_ending() const {
+  for (const char* kind : {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet"})
+    for (const char* compression : {"", ".gz", ".zst", ".zstd"})
+      if (const std::string ending = std::string(kind) + compression; remote.ends_with(ending)) return ending;
+  return "";
 }
 
 std::string ChatConfig::rows_text() const {

@@ -25,11 +25,17 @@ constexpr EnumNames<PaddingSide, 2> enum_names(PaddingSide) {
   return {{{"right", PaddingSide::kRight}, {"left", PaddingSide::kLeft}}};
 }
 
+enum class ChatCompat { kNone, kComposer };
+constexpr EnumNames<ChatCompat, 2> enum_names(ChatCompat) {
+  return {{{"none", ChatCompat::kNone}, {"composer", ChatCompat::kComposer}}};
+}
+
 /// Conversations, and prompts with responses, as JSONL, Parquet or MDS: what LLM Foundry calls finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
   static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet or MDS.";
   std::string path;
+  std::string split = "train";
   std::string remote;
   std::string remote_hash;
   BadRows bad_rows = BadRows::kError;
@@ -46,6 +52,7 @@ struct ChatConfig {
   PaddingSide padding_side = PaddingSide::kRight;
   bool trim_padding = false;
   int64_t bucket_batches = 1;
+  ChatCompat compat = ChatCompat::kNone;
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
@@ -56,8 +63,10 @@ struct ChatConfig {
   std::string rows_text() const;
   /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
   bool packs_batches() const { return pack && packing_ratio.has_value(); }
-  /// Whether what is fetched is one file of JSONL or Parquet.
-  bool has_remote_file() const { return remote.ends_with(".jsonl") || remote.ends_with(".parquet"); }
+  /// Whether what is fetched is one file.
+  bool has_remote_file() const { return !remote_ending().empty(); }
+  /// The ending of a remote that is one file, such as ".jsonl.gz"; "" for data sets.
+  std::string remote_ending() const;
   /// Whether `chat_template` is the path of a file.
   bool has_template_file() const { return chat_template.ends_with(".jinja"); }
   /// Of template_date; nothing when there is none, or it is not a day.
@@ -66,14 +75,16 @@ struct ChatConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A .jsonl or .parquet file, a folder whose files of these are read, sorted by path, or the folder of "
-      "an "
-      "MDS data set.",
+      "A JSONL or CSV file, also .gz or .zst, a Parquet file, a folder of these, which are read sorted by "
+      "path, or the folder of an MDS data set.",
       required);
+    v("split", split,
+      "Of a folder whose file or folder names tell splits apart, as in train.jsonl and test.jsonl: which one "
+      "to read. \"\": all files.");
     v("remote", remote,
       "Where the data is, if not in path, which is then its cache on this machine: a folder or a URL that "
-      "begins with file://, https://, http://, s3:// or hf://, of an MDS data set; or the same of one .jsonl "
-      "or .parquet file, with the same ending in path.");
+      "begins with file://, https://, http://, s3:// or hf://, of an MDS data set; or the same of one "
+      "file, with its ending, such as .jsonl or .parquet, in path too.");
     v("remote_hash", remote_hash,
       "Checksum of a file at remote, such as \"sha256:9f86d0...\": another file is refused.");
     v("bad_rows", bad_rows,
@@ -116,6 +127,9 @@ struct ChatConfig {
       "With trim_padding: sequence bucketing. The rows of this many successive global batches are sorted by "
       "length before they are divided into batches, which are then shuffled. 1: off.",
       in_range(1, 1 << 20));
+    v("compat", compat,
+      "composer: tokens are counted as Composer counts them, without padding: in max_duration and other "
+      "lengths, in the schedule and in metrics. none: every row counts as seq_len tokens.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
       "the examples, before they are packed.");

@@ -139,14 +139,14 @@ void check_remote_hash(const std::string& hash, const std::string& path, ConfigP
 void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty())
-    problems.add(path + ".path", "is empty: write a .jsonl or .parquet, or a folder of them");
+    problems.add(path + ".path", "is empty: write a .jsonl, .csv or .parquet, or a folder of them");
   check_remote(data.remote, path, problems);
-  const std::string ending = data.remote.ends_with(".parquet") ? ".parquet" : ".jsonl";
+  const std::string ending = data.remote_ending();
   if (data.has_remote_file() && !data.path.ends_with(ending))
     problems.add(path + ".path", "\"{}\" is where the file of remote is kept: write a path that ends in {}",
                  data.path, ending);
   problems.idle(path + ".remote_hash", !data.remote_hash.empty(), data.has_remote_file(),
-                "unless remote is a .jsonl or .parquet file: an MDS data set has checksums of its own");
+                "unless remote is one file, such as a .jsonl: an MDS data set has checksums of its own");
   check_remote_hash(data.remote_hash, path, problems);
   const bool is_known = data.chat_template == "chatml" || data.chat_template == "llama3";
   if (!is_known && data.chat_template != "tokenizer" && !data.has_template_file())
@@ -292,6 +292,8 @@ void check(const DataConfig& data, const std::string& path, int64_t vocab_size, 
   check_separators(mds, path, vocab_size, problems);
   check_streams(mds, path, problems);
   check_remotes(mds, path, problems);
+  if (mds.recut && mds.truncate)
+    problems.add(path + ".truncate", "cannot be combined with recut, which keeps all tokens; remove one");
   check_order(mds, path, problems);
 }
 

@@ -91,6 +91,8 @@ struct MdsConfig {
   std::optional<int64_t> shuffle_block_size;
   std::optional<int64_t> num_canonical_nodes;
   OrderCompat compat = OrderCompat::kNone;
+  bool recut = false;
+  bool truncate = false;
   int64_t prefetch = 4;
   VerifyShards verify = VerifyShards::kOnce;
   std::optional<Bytes> cache_limit;
@@ -164,6 +166,12 @@ struct MdsConfig {
     v("compat", compat,
       "streaming: each rank gets the batches that mosaicml-streaming gives it on the same number of ranks "
       "and machines. none: the order of samples within a step does not depend on them.");
+    v("recut", recut,
+      "Join the samples and cut rows of seq_len tokens, for samples of another length: the same tokens. An "
+      "epoch and the order of samples then count rows.");
+    v("truncate", truncate,
+      "Train on the first seq_len tokens of longer samples, as LLM Foundry does. Default: such samples are "
+      "an error.");
     v("prefetch", prefetch, "Batches prepared ahead by the loader's thread.", in_range(1, 1024));
     v("verify", verify,
       "When a shard is compared with its checksum: when the run first reads it and when its file changes, or "
@@ -250,6 +258,7 @@ struct TextConfig {
   std::vector<std::string> remote_files;
   std::vector<std::string> remote_hashes;
   std::string remote_hash;
+  std::string split = "train";
   std::string field = "text";
   BadRows bad_rows = BadRows::kError;
   std::optional<int64_t> bos_token_id;
@@ -282,6 +291,9 @@ struct TextConfig {
       "files are refused.");
     v("remote_hash", remote_hash,
       "Checksum of the file at remote, such as \"sha256:9f86d0...\": another file is refused.");
+    v("split", split,
+      "Of a folder whose file or folder names tell splits apart, as in train.jsonl and test.jsonl: which one "
+      "to read. \"\": all files.");
     v("field", field, "Field of a JSONL line, or column of the others, that holds the text.");
     v("bad_rows", bad_rows,
       "What happens to lines and rows that cannot be used, such as invalid JSON or a text that is null: an "

@@ -12,8 +12,9 @@ namespace tycho {
 /// What data must fit, beside its own config.
 struct RowShape {
   int64_t seq_len = 0;
-  int64_t vocab_size = 0;  // tokens outside [0, vocab_size) are an Error
-  std::string tokenizer;   // path of a tokenizer.json; for data that is text
+  int64_t vocab_size = 0;          // tokens outside [0, vocab_size) are an Error
+  std::string tokenizer;           // path of a tokenizer.json; for data that is text
+  std::string key = "train_data";  // of the recipe, for messages
 };
 
 /// Owned by one thread.

@@ -25,10 +25,10 @@ class Evaluator {
   /// fit the model.
   /// `data_ranks`: those that share the sequences out; ranks along tp, cp and pp read the same ones.
   /// `loss_ranks`: those whose losses are summed, along cp and pp too. They and `world`, all ranks,
-  /// outlive it.
+  /// outlive it. `key` is the one of the data in the recipe, for messages.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
             Communicator& data_ranks, Communicator& loss_ranks, Communicator& world, const at::Device& device,
-            const std::string& tokenizer = "");
+            const std::string& tokenizer = "", const std::string& key = "eval_data");
 
   /// One pass, shared by all ranks, which get the same result. The last passes are filled up with ignored
   /// targets. Nothing when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when no

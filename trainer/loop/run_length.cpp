@@ -20,8 +20,7 @@ double step_growth(const CheckpointInfo& checkpoint, const TrainConfig& config) 
 
 void set_length(RunInfo& info, const TrainConfig& config, const std::string& until, const RunClock& clock) {
   info.total_steps = last_step(config, info.num_samples, clock);
-  info.total_tokens =
-      clock.tokens + (info.total_steps - clock.step) * global_batch_sequences(config) * config.seq_len;
+  info.total_tokens = trained_tokens(config, info.total_steps, clock);
   info.until_step.reset();
   if (until.empty()) return;
   const double steps =

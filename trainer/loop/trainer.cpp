@@ -152,7 +152,9 @@ bool Trainer::step() {
   state_.step += 1;
   process_progress().set_step(state_.step);
   state_.samples += batch.num_sequences * data_ranks_.size();
-  state_.tokens += batch.num_sequences * batch.seq_len * data_ranks_.size();
+  state_.tokens += config_.step_tokens ? trained_tokens(config_, state_.step, clock_) -
+                                             trained_tokens(config_, state_.step - 1, clock_)
+                                       : batch.num_sequences * batch.seq_len * data_ranks_.size();
   state_.data = data_->cursor();
   state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,

@@ -169,7 +169,7 @@ void Trainer::open_data() {
   for (const auto& [name, data] : config_.eval_data)
     evaluators_.try_emplace(name, data, config_.eval.batches * global_batch_sequences(config_), micro_shape_,
                             model_, data_ranks_, loss_ranks_, context_.world, context_.device,
-                            config_.tokenizer);
+                            config_.tokenizer, "eval_data." + name);
   if (icl_ == nullptr && !config_.icl.tasks.empty())
     icl_ = std::make_unique<IclEvaluator>(config_.icl, load_tokenizer(config_.tokenizer),
                                           model_.layout().vocab_size, longest_sequence(config_));

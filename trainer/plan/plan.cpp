@@ -9,6 +9,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/config/run_clock.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/data_order.h"
@@ -21,6 +22,7 @@
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
 #include "trainer/optim/param_rules.h"
+#include "trainer/plan/count_step_tokens.h"
 #include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/rank_share.h"
@@ -37,18 +39,27 @@ int64_t saved_params(const ModelLayout& layout) {
   return n;
 }
 
-void add_data(const TrainConfig& config, Plan& plan) {
+/// Whether samples can be read without fetching them.
+bool lies_here(const DataConfig& data) {
+  if (!data.is<MdsConfig>()) return false;
+  const std::vector<MdsConfig> streams = data.as<MdsConfig>().each_stream();
+  return std::ranges::all_of(streams, [](const MdsConfig& stream) { return stream.remote.empty(); });
+}
+
+void add_data(TrainConfig& config, Plan& plan) {
   const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
   const OrderShape order = {.global_sequences = global_batch_sequences(config),
                             .seed = static_cast<uint64_t>(config.seed)};
   try {
     if (!config.train_data.is<ChatConfig>()) {
       plan.num_samples = count_samples(config.train_data, shape, order);
+      if (lies_here(config.train_data)) open_rows(config.train_data, shape, order);  // samples fit the recipe
       return;
     }
     const ChatRows rows = chat_rows(open_chat_dataset(config.train_data.as<ChatConfig>(), shape), order);
     plan.num_samples = rows.rows;
     plan.rows = rows.lines();
+    plan.step_tokens = config.step_tokens = count_step_tokens(config);
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }
@@ -58,7 +69,7 @@ void add_length(const TrainConfig& config, Plan& plan) {
   const int64_t sequences = global_batch_sequences(config);
   plan.tokens_per_step = sequences * config.seq_len;
   plan.steps = total_steps(config, plan.num_samples);
-  plan.tokens = plan.steps * plan.tokens_per_step;
+  plan.tokens = trained_tokens(config, plan.steps);
   const int64_t steps_per_epoch = plan.num_samples / sequences;
   if (steps_per_epoch > 0)
     plan.data_epochs = static_cast<double>(plan.steps) / static_cast<double>(steps_per_epoch);
@@ -317,7 +328,7 @@ Plan plan_mesh(const TrainConfig& given, const ModelLayout& layout, const PlanDe
 Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
   PlanDevices devices = given_devices;
   if (devices.num_ranks == 0) devices.num_ranks = fewest_ranks(given.parallel);
-  const TrainConfig config = on_planned_device(given, devices);
+  TrainConfig config = on_planned_device(given, devices);
   const ModelLayout layout = model_layout(config.model);
   Plan plan;
   plan.num_params = layout.num_params();

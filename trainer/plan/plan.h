@@ -2,11 +2,13 @@
 // Torch-free.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/config/step_tokens.h"
 #include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/parallel/config.h"
@@ -39,7 +41,8 @@ struct Plan {
   int64_t num_samples = 0;        // of the data set; 0 when it is not there
   std::string data_problem;       // why it is not there
   std::vector<std::string> rows;  // of conversations: how long they are, and how much of the rows is padding
-  double data_epochs = 0;         // 0 when unknown
+  std::shared_ptr<const StepTokens> step_tokens;  // the config's, where padding does not count
+  double data_epochs = 0;                         // 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   double total_flops = 0;  // all tokens, attention in full
   int64_t num_ranks = 1;
@@ -72,6 +75,7 @@ std::vector<ConfigProblem> check_files(const TrainConfig& config);
 std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// Orders of training data on this machine that take much memory and time to begin with.
 std::vector<ConfigProblem> large_orders(const TrainConfig& config);
+
 /// For a config that check_config passes, on a GPU when one is named and the device is `auto`. Looks at the
 /// data set's index when it is there. Throws Error (kUsage) for a GPU whose peak is not known.
 Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});

@@ -11,7 +11,8 @@
 namespace tycho {
 namespace {
 
-/// Documents are told apart, and conversations written and learnt, as in training.
+/// Documents are told apart, and conversations written and learnt, as in training. Samples of another length
+/// are cut anew, unless training left their ends out.
 DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
   if (trained.kind() != data.kind()) return data;
   if (trained.is<ChatConfig>()) {
@@ -23,6 +24,8 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
   MdsConfig separated = data.as<MdsConfig>();
   separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
   separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
+  separated.truncate = trained.as<MdsConfig>().truncate;
+  separated.recut = !separated.truncate;
   return {{separated}};
 }
 
@@ -75,7 +78,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
   std::map<std::string, Evaluator> evaluators;  // whatever is wrong with a set is said before the first pass
   for (const auto& [name, set] : sets)
-    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, tokenizer);
+    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, tokenizer,
+                           "eval_data." + name);
   load_trained(checkpoint, config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {

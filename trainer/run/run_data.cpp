@@ -51,16 +51,20 @@ std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& co
 
 void check_later_data(const TrainConfig& config) {
   const OrderShape order = order_shape(config);
-  for (const DataStageConfig& stage : config.data_stages) {
-    const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  for (size_t i = 0; i < config.data_stages.size(); ++i) {
+    const DataStageConfig& stage = config.data_stages[i];
+    shape.key = fmt::format("data_stages[{}].data", i + 1);
     open_rows(stage.data, shape, order);
     const int64_t samples = count_samples(stage.data, shape, order);
     if (samples < order.global_sequences)
       fail(ExitCode::kUnusable, "[data] an epoch of data stage {} has {} samples, one global batch needs {}",
            stage.name, samples, order.global_sequences);
   }
-  for (const auto& [name, data] : config.eval_data)
-    open_rows(data, {config.seq_len, config.model.vocab_size(), config.tokenizer});
+  for (const auto& [name, data] : config.eval_data) {
+    shape.key = "eval_data." + name;
+    open_rows(data, shape);
+  }
 }
 
 std::string used_template(const std::vector<std::shared_ptr<const ChatDataset>>& chats) {
@@ -73,8 +77,15 @@ void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<c
                   const std::vector<CheckpointInfo>& candidates, Reporter& reporter) {
   for (const auto& chat : chats) {
     reporter.event("data", chat_rows(chat, order_shape(config)).summary(), Json::object());
+    for (const std::string& note : chat->notes()) reporter.event("data", note, Json::object());
     for (const std::string& warning : chat->warnings()) reporter.event("warning", warning, Json::object());
   }
+  if (config.step_tokens)
+    reporter.event(
+        "data",
+        fmt::format("tokens are counted without padding, as Composer counts them: about {:.0f} a step",
+                    config.step_tokens->mean()),
+        Json::object());
   const std::string text = used_template(chats);
   if (text.empty() || candidates.empty()) return;
   const CheckpointReader reader(candidates.front());
@@ -98,8 +109,10 @@ void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& rep
 }
 
 void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter) {
-  for (const auto& data : texts)
+  for (const auto& data : texts) {
+    for (const std::string& note : data->notes()) reporter.event("data", note, Json::object());
     for (const std::string& warning : data->warnings()) reporter.event("warning", warning, Json::object());
+  }
 }
 
 void report_tokenizer_of_weights(const TrainConfig& config, Reporter& reporter) {

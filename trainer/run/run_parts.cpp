@@ -14,6 +14,7 @@
 #include "trainer/loop/run_length.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/parallel/world.h"
+#include "trainer/plan/count_step_tokens.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/restore/resume.h"
 #include "trainer/run/canonical_route.h"
@@ -38,6 +39,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   require_memory(run.config, run.device, request);
   run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
   run.chats = open_chats(run.config, run.stop);
+  run.config.step_tokens = count_step_tokens(run.config);
   run.texts = open_texts(run.config);
   run.facts.run = describe_run(run.config, request, run.device, run_dir);
   check_later_data(run.config);

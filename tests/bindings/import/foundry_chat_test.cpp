@@ -27,8 +27,11 @@ std::string chat_recipe(const std::string& dataset, const std::string& more = ""
 
 TEST(FoundryChat, AFolderOfDataHasAFileForEachSplit) {
   EXPECT_CONTAINS(chat_recipe("hf_name: json, split: dev, hf_kwargs: {data_dir: /data/sft/}"),
-                  "path = \"/data/sft/dev.jsonl\"");
-  EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft}"), "path = \"sft/train.jsonl\"");
+                  "path = \"/data/sft/\",\n  split = \"dev\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft}"),
+                  "path = \"sft\",\n  split = \"train\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: ./sft, split: 'train[:10%]'"),
+                  "parts and sums of splits are not read");
   EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft, data_files: a.jsonl}"),
                   "is more than data_files");
   EXPECT_CONTAINS(chat_recipe("hf_name: json"), "needs hf_kwargs.data_files");

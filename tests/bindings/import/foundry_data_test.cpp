@@ -49,8 +49,12 @@ TEST(FoundryData, MapsTheOrderOfSamples) {
     return imported("max_duration: 1ba\ntrain_loader: {name: text, dataset: {" + dataset + "}}\n");
   };
   const std::string usual = text("local: x, shuffle: true");
-  EXPECT_CONTAINS(usual, "shuffle_algo = \"py1e\",\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
-  EXPECT_CONTAINS(text("local: x"), "shuffle = false,\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n}");
+  EXPECT_CONTAINS(
+      usual,
+      "shuffle_algo = \"py1e\",\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n  truncate = true,\n}");
+  EXPECT_CONTAINS(
+      text("local: x"),
+      "shuffle = false,\n  shuffle_seed = 9176,\n  compat = \"streaming\",\n  truncate = true,\n}");
   EXPECT_CONTAINS(text("local: x, shuffle: false, shuffle_algo: py1s"),
                   "-- shuffle_algo: py1s  (samples are not shuffled)");
   EXPECT_CONTAINS(text("local: x, shuffle: true, shuffle_algo: py1b"), "has no py1b any more: write py1br");

@@ -43,6 +43,7 @@ r.train_data = t.data.mds {
   -- num_workers: 8  (Tycho has its own loader)
   shuffle_algo = "py1e",
   compat = "streaming",
+  truncate = true,
 }
 
 r.eval_data.val = t.data.mds {
@@ -54,6 +55,7 @@ r.eval_data.val = t.data.mds {
   shuffle_seed = seed,
   -- drop_last: true  (evaluations take every sample)
   -- num_workers: 8  (Tycho has its own loader)
+  truncate = true,
 }
 
 r.optimizer = t.optim.decoupled_adamw {

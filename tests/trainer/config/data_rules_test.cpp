@@ -250,7 +250,7 @@ TEST(CheckConfig, WantsATokenizerForConversations) {
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl"}, "")),
             "tokenizer: is missing, but train_data is text: set tokenizer = \"PATH/tokenizer.json\"");
   EXPECT_EQ(problems_after(chat({.path = ""}, "t.json")),
-            "train_data.path: is empty: write a .jsonl or .parquet, or a folder of them");
+            "train_data.path: is empty: write a .jsonl, .csv or .parquet, or a folder of them");
   EXPECT_EQ(problems_after(chat({.path = "x.jsonl", .chat_template = "templates/own.jinja"}, "t.json")), "");
   EXPECT_EQ(
       problems_after(chat({.path = "x.jsonl", .chat_template = "zephyr"}, "t.json")),

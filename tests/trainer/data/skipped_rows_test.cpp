@@ -194,6 +194,46 @@ TEST_F(SkippingTest, TextsThatARunTokenises) {
       other.warnings()[0].starts_with(fmt::format("of {}/bad, {} rows cannot", temp_.path(), kNumBad)));
 }
 
+TEST_F(SkippingTest, ARowThatTheTokenizerCannotCutIsNamedOrSkipped) {
+  Json tokenizer = Json::parse(read_file(golden("tokenizer/whole.json")));
+  tokenizer["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers",
+       {{{"type", "Split"}, {"pattern", {{"Regex", "(a+)+b"}}}, {"behavior", "Isolated"}},
+        {{"type", "ByteLevel"}, {"use_regex", false}, {"add_prefix_space", false}}}}};
+  write_text(temp_ / "slow.json", tokenizer.dump());
+  const std::string slow(39, 'a');
+  write_text(temp_ / "slow/a.jsonl",
+             "{\"text\": \"one\"}\n{\"text\": \"" + slow + "\"}\n{\"text\": \"two\"}\n");
+  write_text(temp_ / "slow/b.csv", "text\nthree\n" + slow + "\nfour\n");
+  ConvertOptions rows = options("slow");
+  rows.tokenizer = temp_ / "slow.json";
+  rows.val_fraction = 0;
+  rows.concat_tokens = 2;
+  const ConvertResult result = convert_text(rows);
+  EXPECT_EQ(result.splits.at(0).documents, 4);
+  EXPECT_EQ(result.splits[0].skipped_rows, 2);
+  EXPECT_NE(result.warnings.at(0).find("a.jsonl:2: [regex] the tokenizer's pattern takes too long"),
+            std::string::npos)
+      << result.warnings[0];
+  EXPECT_NE(result.warnings[0].find("b.csv, row 2: [regex]"), std::string::npos) << result.warnings[0];
+  rows.rules.bad_rows = BadRows::kError;
+  rows.out_dir = temp_ / "strict";
+  expect_error(ExitCode::kUnusable, {"a.jsonl:2", "takes too long"}, [&] { convert_text(rows); });
+  write_text(temp_ / "slow.txt", slow);
+  rows.inputs = {temp_ / "slow.txt"};
+  expect_error(ExitCode::kUnusable, {"slow.txt", "takes too long"}, [&] { convert_text(rows); });
+
+  write_text(temp_ / "chat.jsonl", "{\"prompt\": \"one\", \"response\": \"two\"}\n{\"prompt\": \"" + slow +
+                                       "\", \"response\": \"three\"}\n");
+  ChatConfig chat{.path = temp_ / "chat.jsonl", .eos_token_id = 0};
+  const RowShape shape = {.seq_len = 32, .vocab_size = 512, .tokenizer = temp_ / "slow.json"};
+  expect_error(ExitCode::kUnusable, {"chat.jsonl:2", "takes too long"},
+               [&] { ChatDataset(chat, shape, never_stopped); });
+  chat.bad_rows = BadRows::kSkip;
+  EXPECT_EQ(ChatDataset(chat, shape, never_stopped).num_rows(), 1);
+}
+
 /// Prompts with responses, with what LLM Foundry drops (an empty one) and with other mistakes between them.
 class SkippingChatTest : public ::testing::Test {
  protected:

@@ -164,6 +164,7 @@ TEST_F(EvaluateTest, DataThatDoesNotFitIsNamed) {
   error = error_of(2);
   EXPECT_EQ(error.code(), ExitCode::kUnusable);
   EXPECT_NE(std::string(error.what()).find("has 11 tokens"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("eval_data.recut = true"), std::string::npos) << error.what();
 }
 
 TEST_F(EvaluateTest, TokensOutsideTheVocabularyAreNamed) {

@@ -5,7 +5,9 @@
 
 #include <sstream>
 
+#include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
+#include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {
 namespace {
@@ -224,6 +226,20 @@ TEST(Plan, WorksWithoutTheData) {
   const std::string text = plan_text(plan, config);
   EXPECT_NE(text.find("epochs of a data set that does not exist"), std::string::npos);
   EXPECT_NE(text.find(plan.data_problem), std::string::npos);
+}
+
+TEST(Plan, SaysThatSamplesHaveAnotherLength) {
+  const TempDir dir;
+  MdsWriter writer(real_files(), dir.path(), {.columns = {{"tokens", "ndarray:int32"}}});
+  const std::vector<int32_t> tokens(32, 1);
+  writer.write({encode_mds_array(tokens.data(), tokens.size(), sizeof(int32_t))});
+  writer.finish();
+  TrainConfig config;
+  config.train_data.value = MdsConfig{.local_dir = dir.path(), .split = ""};
+  config.seq_len = 16;
+  EXPECT_NE(make_plan(config).data_problem.find("train_data.recut = true"), std::string::npos);
+  config.seq_len = 32;
+  EXPECT_EQ(make_plan(config).data_problem, "");
 }
 
 TrainConfig llama_8b_over_1e12_tokens() {

@@ -44,6 +44,17 @@ TEST_F(EvaluateCheckpointTest, GivesWhatTheRunReportedAtItsEnd) {
   EXPECT_EQ(evaluate(split("val"), 1).tokens, 4 * 15);  // one batch of the recipe
 }
 
+TEST_F(EvaluateCheckpointTest, DataOfAnyLengthIsCutAnewUnlessTrainingLeftItsEndsOut) {
+  write_data(40, 16, 64);
+  write_data(5, 40, 64, "long");
+  ASSERT_EQ(run("2ba"), 0);
+  EXPECT_EQ(evaluate(split("long")).tokens, 5 * 40 / 16 * 15);
+  std::get<MdsConfig>(config_.train_data.value).truncate = true;
+  config_.run_dir += "-truncating";
+  ASSERT_EQ(run("2ba"), 0);
+  EXPECT_EQ(evaluate(split("long")).tokens, 5 * 15);
+}
+
 TEST_F(EvaluateCheckpointTest, ARuleThatIsNewerThanACheckpointCountsOnlyForWhatIsNeeded) {
   write_data(40, 16, 64);
   ASSERT_EQ(run("2ba"), 0);

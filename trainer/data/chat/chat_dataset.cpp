@@ -8,14 +8,10 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
-#include "trainer/base/regular_file.h"
 #include "trainer/data/chat/chat_template.h"
-#include "trainer/data/chat/encode_lines.h"
+#include "trainer/data/chat/encode_rows.h"
 #include "trainer/data/chat/example_packer.h"
 #include "trainer/data/chat/mds_rows.h"
-#include "trainer/data/chat/parquet_chat.h"
-#include "trainer/data/documents.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -36,20 +32,6 @@ std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::stri
   return tokenizer;
 }
 
-/// Changes when a file does.
-std::string stamp(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) return path;
-  const auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-  return fmt::format("{}|{}|{}", path, size, time);
-}
-
-std::vector<std::string> files_of(const ChatConfig& config) {
-  if (has_mds_rows(config)) return {config.path + "/index.json"};
-  return list_documents({config.path}, {".jsonl", ".parquet"});
-}
-
 /// How rows become batches: readers ask the data set's config.
 std::string batches_identity(const ChatConfig& config) {
   const NumberOrAuto ratio = config.packing_ratio.value_or(NumberOrAuto{0, false});
@@ -60,18 +42,23 @@ std::string batches_identity(const ChatConfig& config) {
 
 /// Equal for two that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote,
-                                 static_cast<int>(config.bad_rows), config.chat_template,
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote,
+                                 config.split, static_cast<int>(config.bad_rows), config.chat_template,
                                  config.template_date, static_cast<int>(config.target_responses),
                                  static_cast<int>(config.target_prompts), config.min_target_prompt,
                                  config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
                                  static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
-  text += "|" + stamp(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
-  for (const std::string& path : files_of(config)) text += "|" + stamp(path);
+  text += "|" + version_of(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
+  for (const InputFile& file : chat_files(config).files) text += "|" + version_of(file);
   return text + batches_identity(config);
 }
 
 }  // namespace
+
+InputFiles chat_files(const ChatConfig& config) {
+  if (has_mds_rows(config)) return {.files = {{.path = config.path, .format = TextFormat::kDataSet}}};
+  return find_input_files({config.path}, {.rows_only = true, .split = config.split});
+}
 
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
     : config_(config), place_(config.path), seq_len_(shape.seq_len), vocab_size_(shape.vocab_size) {
@@ -84,17 +71,18 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   SkippedRows* const skipped = config.bad_rows == BadRows::kSkip ? &counted : nullptr;
   if (has_mds_rows(config)) {
     check_tokenizer(config.path, *tokenizer, shape.tokenizer);
-    for (ChatExample& example : encode_mds_rows(config, encoder, vocab_size_, stop, skipped))
-      keep(std::move(example));
+    read_rows(*open_chat_blocks(open_mds_rows(config)), encoder, stop, skipped);
   } else {
-    for (const std::string& path : files_of(config)) read_file_rows(path, encoder, stop, skipped);
+    InputFiles files = chat_files(config);
+    for (const InputFile& file : files.files) read_rows(*open_chat_blocks(file), encoder, stop, skipped);
+    notes_ = std::move(files.notes);
   }
   if (num_read_ == 0 && counted.count > 0)
     fail(ExitCode::kUnusable, "[data] no row of {} can be used; the first one: {}", place_,
          counted.reasons.front());
   if (num_read_ == 0)
-    fail(ExitCode::kUnusable, "[data] {} has no rows: wanted one JSON object per line, or rows of Parquet",
-         place_);
+    fail(ExitCode::kUnusable,
+         "[data] {} has no rows: wanted one JSON object per line, or rows of Parquet or CSV", place_);
   note_losses(counted);
   note_template(config, *tokenizer);
   if (config.packs_batches()) return;
@@ -105,12 +93,13 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   }
 }
 
-void ChatDataset::read_file_rows(const std::string& path, const ChatEncoder& encoder,
-                                 const std::atomic<int>& stop, SkippedRows* skipped) {
-  auto examples = path.ends_with(".parquet")
-                      ? encode_parquet_rows(path, encoder, vocab_size_, stop, skipped)
-                      : encode_lines(read_file_up_to(path, kMostDataBytes), path, encoder, stop, skipped);
-  for (ChatExample& example : examples) keep(std::move(example));
+void ChatDataset::read_rows(ChatBlocks& blocks, const ChatEncoder& encoder, const std::atomic<int>& stop,
+                            SkippedRows* skipped) {
+  while (const auto block = blocks.next()) {
+    const auto encode = [&](size_t i) { return block->encode(i, encoder, vocab_size_); };
+    for (ChatExample& example : encode_rows(block->size(), encode, place_, stop, skipped))
+      keep(std::move(example));
+  }
 }
 
 void ChatDataset::keep(ChatExample example) {

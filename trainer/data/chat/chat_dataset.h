@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "trainer/data/batch.h"
+#include "trainer/data/chat/chat_blocks.h"
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/chat_config.h"
 #include "trainer/data/row_reader.h"
 #include "trainer/data/skipped_rows.h"
+#include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
@@ -20,11 +22,14 @@ namespace tycho {
 /// For callers that cannot be stopped.
 inline const std::atomic<int> never_stopped = 0;
 
+/// What is read, once what comes from a remote is there. Throws Error as find_input_files does.
+InputFiles chat_files(const ChatConfig& config);
+
 /// Immutable; read by several threads at once.
 class ChatDataset {
  public:
   /// Reads all rows, tokenises them with a thread per core, and packs them. Throws Error (kUnusable) that
-  /// names file and line for rows that are wrong, and for data of which nothing is left; and as encode_lines
+  /// names file and line for rows that are wrong, and for data of which nothing is left; and as encode_rows
   /// when it is stopped.
   ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop);
 
@@ -55,10 +60,12 @@ class ChatDataset {
   /// Warnings: rows that were skipped, examples that were cut or dropped, and a template whose special tokens
   /// are not in the tokenizer's vocabulary.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Files that were left out of folders, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void read_file_rows(const std::string& path, const ChatEncoder& encoder, const std::atomic<int>& stop,
-                      SkippedRows* skipped);
+  void read_rows(ChatBlocks& blocks, const ChatEncoder& encoder, const std::atomic<int>& stop,
+                 SkippedRows* skipped);
   void keep(ChatExample example);
   void note_losses(const SkippedRows& skipped);
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
@@ -75,7 +82,7 @@ class ChatDataset {
   std::vector<std::vector<uint32_t>> rows_;  // examples
   int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
   int64_t num_tokens_read_ = 0, num_tokens_cut_ = 0;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, notes_;
 };
 
 /// The same object as before as long as someone holds it and the files are unchanged: a run that counts,

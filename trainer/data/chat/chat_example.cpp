@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/data/skipped_rows.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {
@@ -51,12 +52,18 @@ std::vector<TokenTurn> ChatEncoder::tokenize(const ChatRow& row) const {
   const bool templated = !row.messages.empty();
   const std::vector<ChatTurn> texts =
       templated ? template_.turns(row) : std::vector<ChatTurn>{{row.prompt, row.response}};
+  const auto encoded = [&](const std::string& text) {
+    try {
+      return tokenizer_.encode(text);
+    } catch (const BadRow& bad) {
+      throw BadRow(fmt::format("[{}] {}", row.place, bad.what()));
+    }
+  };
   std::vector<TokenTurn> turns;
   for (const ChatTurn& text : texts) {
     // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
-    TokenTurn turn{templated ? std::vector<int32_t>() : tokenizer_.text_begin(),
-                   tokenizer_.encode(text.response)};
-    const std::vector<int32_t> prompt = tokenizer_.encode(text.prompt);
+    TokenTurn turn{templated ? std::vector<int32_t>() : tokenizer_.text_begin(), encoded(text.response)};
+    const std::vector<int32_t> prompt = encoded(text.prompt);
     turn.prompt.insert(turn.prompt.end(), prompt.begin(), prompt.end());
     turns.push_back(std::move(turn));
   }

@@ -1,23 +1,18 @@
-// One thread reads samples, a block at a time; several encode them.
+// A remote is as one of MdsConfig; only its index is needed before rows are read.
 #include "trainer/data/chat/mds_rows.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <string>
 #include <utility>
 
-#include "trainer/data/chat/encode_lines.h"
-#include "trainer/data/chat/row_columns.h"
-#include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/config.h"
+#include "trainer/data/mds/mds_index.h"
 #include "trainer/data/remote/cached_file.h"
 #include "trainer/data/remote/cached_index.h"
 #include "trainer/data/remote/cached_source.h"
 
 namespace tycho {
 namespace {
-
-constexpr int64_t kSamplesAtOnce = 8192;
 
 /// All shards are fetched at the start, with the waits that MdsConfig has by default.
 constexpr PartAdvice kRowsAdvice = {
@@ -64,28 +59,9 @@ std::optional<CacheSpec> rows_cache(const ChatConfig& config) {
   return rows_spec(as_mds(config));
 }
 
-std::vector<ChatExample> encode_mds_rows(const ChatConfig& config, const ChatEncoder& encoder,
-                                         int64_t vocab_size, const std::atomic<int>& stop,
-                                         SkippedRows* skipped) {
+std::unique_ptr<RowTable> open_mds_rows(const ChatConfig& config) {
   const MdsConfig mds = as_mds(config);
-  MdsReader reader(read_mds_index(mds.dir()), source_of_rows(mds));
-  const RowColumns columns(reader.index().shards[0].columns, config.path);
-  std::vector<ChatExample> examples;
-  const int64_t num_samples = reader.index().num_samples();
-  for (int64_t first = 0; first < num_samples; first += kSamplesAtOnce) {
-    std::vector<std::vector<RowCell>> rows;
-    for (int64_t i = first; i < std::min(num_samples, first + kSamplesAtOnce) && stop == 0; ++i)
-      rows.push_back(columns.cells(reader.read(i)));
-    std::vector<ChatExample> made = encode_rows(
-        rows.size(),
-        [&](size_t i) {
-          return columns.encode(rows[i], encoder, vocab_size,
-                                reader.name_of(first + static_cast<int64_t>(i)));
-        },
-        config.path, stop, skipped);
-    std::move(made.begin(), made.end(), std::back_inserter(examples));
-  }
-  return examples;
+  return open_mds_rows(read_mds_index(mds.dir()), source_of_rows(mds), config.path);
 }
 
 }  // namespace tycho

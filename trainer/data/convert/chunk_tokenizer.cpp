@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "trainer/base/error.h"
+
 namespace tycho {
 
 namespace {
@@ -96,14 +98,25 @@ ChunkTokens ChunkTokenizer::encode(const TextChunk& chunk) const {
   };
   if (chunk.format == TextFormat::kText) {
     // Of a file without text LLM Foundry encodes nothing, not even the tokenizer's own tokens.
-    if (!chunk.text.empty()) add(chunk.text, chunk.first, chunk.last);
+    try {
+      if (!chunk.text.empty()) add(chunk.text, chunk.first, chunk.last);
+    } catch (const BadRow& bad) {
+      throw BadRow(fmt::format("[data] {}: {}", reader_.file(chunk).path, bad.what()));
+    }
     return out;
   }
   int64_t skipped_before = 0;
   OnBadRow on_bad_row;
   if (bad_rows_ == BadRows::kSkip) on_bad_row = [&](const std::string& why) { out.skipped.add(why); };
   const auto on_document = [&](std::string_view text) {
-    add(text, true, true);
+    const size_t before = out.tokens.size();
+    try {
+      add(text, true, true);
+    } catch (const BadRow&) {
+      out.tokens.resize(before);
+      out.text_bytes -= static_cast<int64_t>(text.size());
+      throw;
+    }
     out.documents.push_back({out.tokens.size(), static_cast<int64_t>(text.size()),
                              out.skipped.count - std::exchange(skipped_before, out.skipped.count)});
   };

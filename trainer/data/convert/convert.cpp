@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -168,10 +169,12 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
 /// Deals the documents out to the splits, in order.
 class Dealer {
  public:
-  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing,
+  /// `divides_text`: the second of two documents is for validation.
+  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing, bool divides_text,
          std::optional<ConversionState> left)
       : rules_(split_rules(options)),
         most_documents_(options.max_documents.value_or(INT64_MAX)),
+        divides_text_(divides_text),
         documents_(left ? left->documents : 0) {
     const std::vector<std::string> names = rules_.names();
     for (size_t i = 0; i < names.size(); ++i)
@@ -225,7 +228,7 @@ class Dealer {
                                       const std::vector<std::string>& reasons, FileOps& files) {
     if (documents_ == 0 && !reasons.empty())
       fail(ExitCode::kUnusable, "[data] no row can be used; the first one: {}", reasons.front());
-    if (rules_.validation_period() > documents_)
+    if (!divides_text_ && rules_.validation_period() > documents_)
       fail(ExitCode::kUsage,
            "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
            "and each row of the others is one document",
@@ -242,10 +245,13 @@ class Dealer {
   }
 
  private:
-  SplitInProgress& split() { return *splits_[rules_.split_of(documents_)]; }
+  SplitInProgress& split() {
+    return *splits_[divides_text_ ? static_cast<size_t>(documents_ > 0) : rules_.split_of(documents_)];
+  }
 
   const SplitRules rules_;
   const int64_t most_documents_;
+  const bool divides_text_;
   int64_t documents_;
   std::vector<std::unique_ptr<SplitInProgress>> splits_;
 };
@@ -268,15 +274,7 @@ std::vector<std::string> describe_inputs(const InputFiles& inputs, const Convert
     kinds.push_back(fmt::format("{} as data sets (column \"{}\")", data_sets, options.rules.field));
   std::vector<std::string> notes;
   if (kinds.size() > 1) notes.push_back(fmt::format("files are read: {}", fmt::join(kinds, ", ")));
-  if (inputs.skipped.empty()) return notes;
-  constexpr size_t kNamesShown = 5;
-  const std::vector<std::string> shown(inputs.skipped.begin(),
-                                       inputs.skipped.begin() + std::min(kNamesShown, inputs.skipped.size()));
-  notes.push_back(fmt::format(
-      "skipped, neither text, JSONL, CSV nor Parquet by name: {}{}; --ext selects other endings",
-      fmt::join(shown, ", "),
-      inputs.skipped.size() > kNamesShown ? fmt::format(" and {} more", inputs.skipped.size() - kNamesShown)
-                                          : ""));
+  notes.insert(notes.end(), inputs.notes.begin(), inputs.notes.end());
   return notes;
 }
 
@@ -301,6 +299,16 @@ std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, co
                   options.no_separator, options.concat_tokens, Json(options.bos_text).dump(),
                   Json(options.eos_text).dump(), options.no_wrap, options.max_documents.value_or(0)),
       split_rules(options), inputs.files);
+}
+
+/// Where the share of the validation split begins in a text that is the only document.
+std::optional<int64_t> validation_text_at(const ConvertOptions& options,
+                                          const std::vector<InputFile>& files) {
+  if (options.val_fraction == 0 || has_many_documents(files) || files.empty()) return std::nullopt;
+  DocumentReader reader(files, {.keep_newlines = options.keep_newlines});
+  int64_t bytes = 0;
+  while (const auto chunk = reader.next()) bytes += std::ssize(chunk->text);
+  return std::llround(static_cast<double>(bytes) * (1 - options.val_fraction));
 }
 
 /// Passes over what is in the splits already.
@@ -338,7 +346,11 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   keep_tokenizer(files, options.out_dir, options.tokenizer);
 
   int64_t chunks_done = left ? left->chunks : 0;
-  Dealer dealer(files, options, rules, std::move(left));
+  const std::optional<int64_t> validation_at = validation_text_at(options, inputs.files);
+  if (validation_at)
+    result.notes.push_back(fmt::format("{} is one document: its last {:g} % are {}", inputs.files[0].path,
+                                       100 * options.val_fraction, options.val_split));
+  Dealer dealer(files, options, rules, validation_at.has_value(), std::move(left));
   ConvertProgress progress;
   for (const InputFile& file : inputs.files) progress.bytes_total += file.bytes;
   const auto report = [&] {
@@ -350,6 +362,7 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   DocumentReader reader(inputs.files, {.field = options.rules.field,
                                        .keep_newlines = options.keep_newlines,
+                                       .second_document_at = validation_at,
                                        .open_data_set = open_data_set_texts});
   if (chunks_done > 0) {
     skip_chunks(reader, chunks_done, progress);

@@ -10,21 +10,20 @@
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
+#include "trainer/data/chat/chat_blocks.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/chat/chat_example.h"
-#include "trainer/data/chat/encode_lines.h"
-#include "trainer/data/chat/parquet_chat.h"
+#include "trainer/data/chat/encode_rows.h"
 #include "trainer/data/convert/conversion_state.h"
 #include "trainer/data/convert/leftovers.h"
 #include "trainer/data/convert/publication.h"
-#include "trainer/data/text/document_reader.h"
+#include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 namespace {
 
 constexpr auto kReportEvery = std::chrono::milliseconds(100);
-constexpr size_t kRowsAtOnce = 4096;  // of Parquet
 
 /// A sample: values in the order of the columns.
 struct ChatSample {
@@ -205,42 +204,14 @@ class ChatConversion {
         saver_(files, key, options.save_every_s, left ? left->num_shards() : 0),
         splits_(files, options.splits, std::move(left)) {}
 
-  void convert_jsonl(const InputFile& file) {
-    const std::vector<InputFile> alone = {file};
-    DocumentReader reader(alone, {});
-    while (const auto chunk = reader.next()) {
-      const std::vector<NumberedLine> lines = split_lines(chunk->text, chunk->line);
-      const auto parse = [&](size_t i) {
-        return parse_chat_row(lines[i].text, fmt::format("{}:{}", file.path, lines[i].number));
-      };
-      const auto bytes = [&](size_t i) { return std::ssize(lines[i].text); };
-      convert(lines.size(), file.path, parse, bytes);
-      report(chunk->file_bytes);
-    }
-  }
-
-  void convert_parquet(const InputFile& file) {
-    ParquetChat chat(file.path);
-    if (chat.columns().has_tokens())
+  void convert(const InputFile& file) {
+    const auto blocks = open_chat_blocks(file);
+    if (blocks->has_tokens())
       fail(ExitCode::kUsage, "[data] {} holds tokens already: name it, or its folder, as path of t.data.chat",
            file.path);
-    int64_t first = 0, bytes_before = 0;
-    std::vector<RowCell> cells;
-    for (bool more = true; more;) {
-      std::vector<std::vector<RowCell>> rows;
-      while (rows.size() < kRowsAtOnce && (more = chat.next(cells))) rows.push_back(std::move(cells));
-      const auto parse = [&](size_t i) {
-        return chat.columns().row(rows[i], chat.place(first + static_cast<int64_t>(i)));
-      };
-      const auto bytes = [&](size_t i) {
-        int64_t sum = 0;
-        for (const RowCell& cell : rows[i]) sum += std::ssize(cell.value);
-        return sum;
-      };
-      convert(rows.size(), file.path, parse, bytes);
-      first += std::ssize(rows);
-      report(chat.file_bytes() - bytes_before);
-      bytes_before = chat.file_bytes();
+    while (const auto block = blocks->next()) {
+      convert(*block, file.path);
+      report(blocks->file_bytes());
     }
   }
 
@@ -249,25 +220,26 @@ class ChatConversion {
   const SkippedRows& skipped() const { return skipped_; }
 
  private:
-  void convert(size_t count, const std::string& path, const std::function<ChatRow(size_t)>& parse,
-               const std::function<int64_t(size_t)>& text_bytes) {
-    if (!conversations_) find_kind(count, parse);
+  void convert(const ChatBlock& block, const std::string& path) {
+    const size_t count = block.size();
+    if (!conversations_) find_kind(block);
     if (blocks_++ < blocks_left_ || count == 0) return;  // in the splits already
     std::vector<ChatSample> samples(count);
     SkippedRows* const skipped = options_.bad_rows == BadRows::kSkip ? &skipped_ : nullptr;
     const std::vector<bool> is_good = for_each_good_row(
-        count, [&](size_t i) { samples[i] = maker_.make(parse(i), conversations_.value_or(false)); },
+        count, [&](size_t i) { samples[i] = maker_.make(block.row(i), conversations_.value_or(false)); },
         options_.threads, path, never_stopped, skipped);
-    for (size_t i = 0; i < count; ++i) is_good[i] ? splits_.write(samples[i], text_bytes(i)) : splits_.skip();
+    for (size_t i = 0; i < count; ++i)
+      is_good[i] ? splits_.write(samples[i], block.text_bytes(i)) : splits_.skip();
     if (splits_.is_open())
       saver_.save_if_due(splits_.work_dir(), splits_.num_shards(), [&] { return splits_.state(blocks_); });
   }
 
   /// The first row that can be used says what all are; there may be none among these.
-  void find_kind(size_t count, const std::function<ChatRow(size_t)>& parse) {
-    for (size_t i = 0; i < count && !conversations_; ++i) {
+  void find_kind(const ChatBlock& block) {
+    for (size_t i = 0; i < block.size() && !conversations_; ++i) {
       try {
-        conversations_ = !parse(i).messages.empty();
+        conversations_ = !block.row(i).messages.empty();
       } catch (const Error&) {
         if (options_.bad_rows != BadRows::kSkip) throw;
       }
@@ -300,13 +272,12 @@ class ChatConversion {
 
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   if (options.inputs.empty())
-    fail(ExitCode::kUsage, "[data] name at least one JSONL file or folder to convert");
+    fail(ExitCode::kUsage, "[data] name at least one JSONL, CSV or Parquet file or folder to convert");
   check_splits(options.splits);
   const SampleMaker maker(options);
   const InputFiles inputs = find_input_files(
-      options.inputs,
-      {.extensions = {".jsonl", ".parquet"}, .format = TextFormat::kJsonl, .parquet_too = true});
-  ConvertResult result;
+      options.inputs, {.rows_only = true, .split = options.splits.split, .takes_unsplit = true});
+  ConvertResult result{.notes = inputs.notes};
   const std::string& out_dir = options.splits.out_dir;
   make_dirs(files, out_dir);
   const std::string key = conversion_key(maker.key(), options.splits, inputs.files);
@@ -322,8 +293,7 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   if (!options.tokenizer.empty()) keep_tokenizer(files, out_dir, options.tokenizer);
   ChatConversion conversion(options, maker, key, files, std::move(left));
   for (const InputFile& file : inputs.files) conversion.progress().bytes_total += file.bytes;
-  for (const InputFile& file : inputs.files)
-    file.format == TextFormat::kParquet ? conversion.convert_parquet(file) : conversion.convert_jsonl(file);
+  for (const InputFile& file : inputs.files) conversion.convert(file);
   SkippedRows skipped = conversion.skipped();
   if (!conversion.splits().is_open())
     fail(ExitCode::kUnusable, "[data] {} has no rows to convert{}", options.inputs.front(),

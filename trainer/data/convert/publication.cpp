@@ -1,9 +1,12 @@
 // One file lists the work folders and their final names. It is removed after the last rename.
 #include "trainer/data/convert/publication.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "trainer/base/error.h"
@@ -66,6 +69,33 @@ std::optional<Publication> read_publication(const std::string& path, const std::
   }
 }
 
+/// Held while a process gives a data set its splits: of several that finish at once, one comes first. Without
+/// locks of the file system, as without it.
+class PublicationLock {
+ public:
+  explicit PublicationLock(const std::string& out_dir)
+      : folder_(::open(out_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (folder_ >= 0 && ::flock(folder_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ~PublicationLock() {
+    if (folder_ >= 0) ::close(folder_);
+  }
+  PublicationLock(const PublicationLock&) = delete;
+
+ private:
+  int folder_;
+};
+
+/// Throws Error (kUsage) where another conversion has written one of the splits meanwhile.
+void check_still_free(const std::vector<SplitWriter*>& writers) {
+  for (const SplitWriter* writer : writers)
+    if (std::error_code error; fs::exists(writer->dir(), error) && !fs::is_empty(writer->dir(), error))
+      fail(ExitCode::kUsage,
+           "[data] expected no {}, got one that another conversion has written meanwhile; what this one has "
+           "made is removed: use that one, or choose another folder or split",
+           writer->dir());
+}
+
 void publish(FileOps& files, const std::string& out_dir, const std::vector<Pending>& all) {
   for (const Pending& one : all) {
     if (one.is_published()) continue;
@@ -87,6 +117,8 @@ void publish_together(FileOps& files, const std::string& out_dir, const std::str
     entries.push_back(std::move(entry));
     all.push_back({writers[i]->work_dir(), splits[i]});
   }
+  const PublicationLock lock(out_dir);
+  check_still_free(writers);
   const std::string path = fmt::format("{}/{}{}", out_dir, kPublication, ::getpid());
   write_file_atomically(files, path, Json({{"key", key}, {"splits", entries}}).dump() + "\n");
   for (SplitWriter* writer : writers) writer->keep();

@@ -37,8 +37,7 @@ std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape
   fetch_indexes({{data}});
   const std::shared_ptr<ShardMemory> memory = shard_memory(data, order);
   for (const MdsConfig& stream : data.each_stream())
-    streams.push_back(
-        std::make_unique<TokenDataset>(stream, shape.seq_len, shape.vocab_size, source_of(stream, memory)));
+    streams.push_back(std::make_unique<TokenDataset>(stream, shape, source_of(stream, memory)));
   return streams.size() == 1 ? std::move(streams[0])
                              : make_streams_reader(std::move(streams), shape.vocab_size);
 }
@@ -73,6 +72,8 @@ int64_t count_samples(const DataConfig& data, const RowShape& shape, const Order
   } else if (data.is<TokenFilesConfig>()) {
     const int64_t rows = count_token_file_rows(data.as<TokenFilesConfig>(), shape.seq_len);
     sizes = {{static_cast<uint32_t>(rows)}};
+  } else if (data.as<MdsConfig>().recut) {
+    sizes = open_mds(data.as<MdsConfig>(), shape, order)->shard_sizes();
   } else {
     fetch_indexes(data);
     for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())

@@ -15,7 +15,8 @@ namespace tycho {
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape,
                                      const OrderShape& order = {});
 
-/// Samples of an epoch: of MDS from index.json alone; text is tokenised and packed for it. Throws as
+/// Samples of an epoch: of MDS from index.json alone, unless it is cut anew; text is tokenised and packed for
+/// it. Throws as
 /// open_rows and data_order do.
 int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order = {});
 

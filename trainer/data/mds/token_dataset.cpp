@@ -51,22 +51,37 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 
 }  // namespace
 
-TokenDataset::TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size,
-                           const MakeShardSource& make_source)
+TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source)
     : reader_(read_mds_index(config.dir(), config.decompress_dir),
               make_source ? make_source : local_source(config.verify)),
       column_(token_column(reader_)),
       config_(config),
-      seq_len_(seq_len),
-      vocab_size_(vocab_size) {
+      shape_(shape),
+      num_rows_(reader_.index().num_samples()) {
   const std::string dir = config.dir();
   encoding_ = reader_.index().shards[0].columns[column_].encoding;
   if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
     fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, wanted ndarray:int32", dir,
          encoding_);
-  check_vocabulary(dir, vocab_size);
-  std::vector<int32_t> first(static_cast<size_t>(seq_len));
-  read(0, std::span(first));
+  check_vocabulary(dir, shape.vocab_size);
+  if (config.recut) {
+    const MdsArrayView first = array_of(0);
+    refuse_narrow_bytes(0, {first.elements, static_cast<size_t>(first.count) * sizeof(int64_t)});
+    recut_ = {.sample_tokens = first.count, .row_tokens = shape.seq_len};
+    num_rows_ = recut_->num_rows(num_rows_);
+    if (num_rows_ == 0 || num_rows_ >= int64_t{1} << 32)
+      fail(ExitCode::kUnusable,
+           "[data] {} expected from 1 to 2^32-1 rows of seq_len = {} tokens, got {} out of {} samples of {} "
+           "tokens; choose another seq_len",
+           dir, shape.seq_len, num_rows_, reader_.index().num_samples(), recut_->sample_tokens);
+  }
+  std::vector<int32_t> first(static_cast<size_t>(shape.seq_len));
+  read_row(0, std::span(first));
+}
+
+std::vector<std::vector<uint32_t>> TokenDataset::shard_sizes() const {
+  const std::vector<uint32_t> samples = tycho::shard_sizes(reader_.index());
+  return {recut_ ? recut_->shard_rows(samples) : samples};
 }
 
 void TokenDataset::refuse_narrow_bytes(int64_t sample, std::string_view value) const {
@@ -74,7 +89,7 @@ void TokenDataset::refuse_narrow_bytes(int64_t sample, std::string_view value) c
     const size_t count = value.size() / sizeof(Stored);
     for (size_t i = 0; i < count; ++i)
       if (const auto id = static_cast<int64_t>(stored_at<Stored>(value.data(), i));
-          id < 0 || id >= vocab_size_)
+          id < 0 || id >= shape_.vocab_size)
         return false;
     return count > 0 && value.size() % sizeof(Stored) == 0;
   };
@@ -83,39 +98,72 @@ void TokenDataset::refuse_narrow_bytes(int64_t sample, std::string_view value) c
   if (narrow == nullptr) return;
   fail(ExitCode::kUnusable,
        "[data] {}: expected int64 tokens in a column of bytes, got what looks like {}: write the data with "
-       "the "
-       "encoding ndarray:{} (the column says only \"bytes\"), or as int64",
+       "the encoding ndarray:{} (the column says only \"bytes\"), or as int64",
        reader_.name_of(sample), narrow, narrow);
 }
 
 template <class Stored, class Id>
-void TokenDataset::take_tokens(int64_t sample, const MdsArrayView& array, std::span<Id> tokens) const {
-  const char* elements = array.elements;
-  if (copy_tokens<Stored>(elements, vocab_size_, tokens)) return;
-  refuse_narrow_bytes(sample, {elements, static_cast<size_t>(array.count) * sizeof(Stored)});
-  const size_t at = first_outside<Stored>(elements, vocab_size_);
+void TokenDataset::take_tokens(int64_t sample, const MdsArrayView& array, int64_t first,
+                               std::span<Id> tokens) const {
+  const char* const elements = array.elements + first * static_cast<int64_t>(sizeof(Stored));
+  if (copy_tokens<Stored>(elements, shape_.vocab_size, tokens)) return;
+  refuse_narrow_bytes(sample, {array.elements, static_cast<size_t>(array.count) * sizeof(Stored)});
+  const size_t at = first_outside<Stored>(elements, shape_.vocab_size);
   fail(ExitCode::kUnusable,
        "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
        "with a different tokenizer?",
-       stored_at<Stored>(elements, at), at, reader_.name_of(sample), vocab_size_);
+       stored_at<Stored>(elements, at), first + static_cast<int64_t>(at), reader_.name_of(sample),
+       shape_.vocab_size);
+}
+
+/// Valid until the next call.
+MdsArrayView TokenDataset::array_of(int64_t sample) {
+  const std::string_view value = reader_.read(sample)[column_];
+  if (encoding_ != "bytes") return decode_mds_array(encoding_, value, "[data] " + reader_.name_of(sample));
+  return {"int64", value.data(), static_cast<int64_t>(value.size() / sizeof(int64_t))};
+}
+
+void TokenDataset::check_length(int64_t sample, const MdsArrayView& array) const {
+  const int64_t seq_len = shape_.seq_len, tokens = array.count;
+  if (tokens == (recut_ ? recut_->sample_tokens : seq_len)) return;
+  if (config_.truncate && !recut_ && tokens > seq_len) return;
+  refuse_narrow_bytes(sample, {array.elements, static_cast<size_t>(tokens) * sizeof(int64_t)});
+  if (recut_)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, expected {} as in the first sample: {}.recut = true needs samples of one "
+         "length; leave it out, or convert the data again with --concat-tokens {}",
+         reader_.name_of(sample), tokens, recut_->sample_tokens, shape_.key, seq_len);
+  if (tokens < seq_len)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, the recipe's sequence length is {}; set seq_len = {}, or {}.recut = true "
+         "(rows of {} tokens across samples), or convert the data again with --concat-tokens {}",
+         reader_.name_of(sample), tokens, seq_len, tokens, shape_.key, seq_len, seq_len);
+  fail(ExitCode::kUnusable,
+       "[data] {} has {} tokens, the recipe's sequence length is {}; set {}.recut = true (the same tokens "
+       "as rows of {}), {}.truncate = true (the first {} of every sample, as LLM Foundry does; the others "
+       "are never read), or seq_len = {}",
+       reader_.name_of(sample), tokens, seq_len, shape_.key, seq_len, shape_.key, seq_len, tokens);
 }
 
 template <class Id>
-void TokenDataset::read(int64_t sample, std::span<Id> tokens) {
-  const std::string_view value = reader_.read(sample)[column_];
-  MdsArrayView array{"int64", value.data(), static_cast<int64_t>(value.size() / sizeof(int64_t))};
-  if (encoding_ != "bytes") array = decode_mds_array(encoding_, value, "[data] " + reader_.name_of(sample));
-  if (array.count < seq_len_) {
-    refuse_narrow_bytes(sample, value);
-    fail(ExitCode::kUnusable,
-         "[data] {} has {} tokens, the recipe's sequence length is {}; set seq_len = {}, or convert the data "
-         "again with --concat-tokens {}",
-         reader_.name_of(sample), array.count, seq_len_, array.count, seq_len_);
+void TokenDataset::read_row(int64_t row, std::span<Id> tokens) {
+  if (!recut_) return read(row, 0, tokens);
+  int64_t sample = recut_->first_sample(row), first = recut_->first_token(row);
+  for (; !tokens.empty(); ++sample, first = 0) {
+    const auto size = std::min(tokens.size(), static_cast<size_t>(recut_->sample_tokens - first));
+    read(sample, first, tokens.first(size));
+    tokens = tokens.subspan(size);
   }
-  if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array, tokens);
-  if (array.dtype == "uint16") return take_tokens<uint16_t, Id>(sample, array, tokens);
-  if (array.dtype == "uint32") return take_tokens<uint32_t, Id>(sample, array, tokens);
-  if (array.dtype == "int64") return take_tokens<int64_t, Id>(sample, array, tokens);
+}
+
+template <class Id>
+void TokenDataset::read(int64_t sample, int64_t first, std::span<Id> tokens) {
+  const MdsArrayView array = array_of(sample);
+  check_length(sample, array);
+  if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array, first, tokens);
+  if (array.dtype == "uint16") return take_tokens<uint16_t, Id>(sample, array, first, tokens);
+  if (array.dtype == "uint32") return take_tokens<uint32_t, Id>(sample, array, first, tokens);
+  if (array.dtype == "int64") return take_tokens<int64_t, Id>(sample, array, first, tokens);
   fail(ExitCode::kUnusable, "[data] {} holds {} values; tokens must be int32, int64, uint16 or uint32",
        reader_.name_of(sample), array.dtype);
 }
@@ -123,10 +171,10 @@ void TokenDataset::read(int64_t sample, std::span<Id> tokens) {
 template <class Id>
 void TokenDataset::fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
                         Batch& batch) {
-  const auto row_size = static_cast<size_t>(seq_len_);
+  const auto row_size = static_cast<size_t>(shape_.seq_len);
   for (size_t b = 0; b < samples.size(); ++b) {
     const auto row = std::span(tokens).subspan(b * row_size, row_size);
-    read(samples[b], row);
+    read_row(samples[b], row);
     std::copy(row.begin() + 1, row.end(), targets.begin() + static_cast<int64_t>(b * row_size));
   }
   if (config_.separates_documents()) {
@@ -135,7 +183,7 @@ void TokenDataset::fill(std::span<const uint32_t> samples, std::vector<Id>& toke
       number_documents<Id>(config_, std::span(tokens).subspan(begin, row_size),
                            std::span(batch.documents).subspan(begin, row_size));
   }
-  batch.valid_tokens = static_cast<int64_t>(samples.size()) * (seq_len_ - 1);
+  batch.valid_tokens = static_cast<int64_t>(samples.size()) * (shape_.seq_len - 1);
   if (config_.pad_token_id) {
     const auto pad = static_cast<Id>(*config_.pad_token_id);
     batch.valid_tokens -= std::count(targets.begin(), targets.end(), pad);
@@ -146,7 +194,7 @@ void TokenDataset::fill(std::span<const uint32_t> samples, std::vector<Id>& toke
 Batch TokenDataset::read_batch(std::span<const uint32_t> samples, int64_t num_sequences) {
   TYCHO_CHECK(std::cmp_less_equal(samples.size(), num_sequences),
               "[data] {} samples do not fit into a batch of {}", samples.size(), num_sequences);
-  Batch batch = empty_batch(num_sequences, seq_len_, vocab_size_);
+  Batch batch = empty_batch(num_sequences, shape_.seq_len, shape_.vocab_size);
   batch.tokens.visit(
       [&]<class Id>(std::vector<Id>& tokens) { fill(samples, tokens, batch.targets.as<Id>(), batch); });
   return batch;

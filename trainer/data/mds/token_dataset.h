@@ -1,6 +1,7 @@
 // Samples of tokens out of an MDS data set, whatever integer type they are stored as.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "trainer/data/config.h"
 #include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/mds/recut.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/row_reader.h"
 
@@ -18,28 +20,32 @@ namespace tycho {
 class TokenDataset final : public RowReader {
  public:
   /// Opens the split that `config` names. Its column "tokens" must be an integer array, or "bytes" of int64
-  /// (older data sets). Tokens outside [0, vocab_size) and samples of fewer than seq_len tokens are Errors
-  /// (kUnusable); the first sample is looked at here, and the note about the tokenizer where there is one.
-  /// `make_source`: where shards come from; by default the folder of the index.
-  TokenDataset(const MdsConfig& config, int64_t seq_len, int64_t vocab_size,
-               const MakeShardSource& make_source = {});
+  /// (older data sets). Errors (kUnusable): tokens outside [0, vocab_size), and samples that do not have
+  /// seq_len tokens, unless the config says that they are cut (`truncate`) or joined and cut (`recut`: rows
+  /// are then what is counted as samples). The first sample is looked at here, and the note about the
+  /// tokenizer where there is one. `make_source`: where shards come from; by default the folder of the index.
+  TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source = {});
 
-  int64_t num_samples() const override { return reader_.index().num_samples(); }
-  std::vector<std::vector<uint32_t>> shard_sizes() const override {
-    return {tycho::shard_sizes(reader_.index())};
+  int64_t num_samples() const override { return num_rows_; }
+  std::vector<std::vector<uint32_t>> shard_sizes() const override;
+  void prefetch(std::span<const uint32_t> samples) override {
+    recut_ ? reader_.prefetch(recut_->samples_of(samples)) : reader_.prefetch(samples);
   }
-  void prefetch(std::span<const uint32_t> samples) override { reader_.prefetch(samples); }
   bool prefetches() const override { return reader_.prefetches(); }
   void cancel() override { reader_.cancel(); }
   FetchCounts fetch_counts() const override { return reader_.fetch_counts(); }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override;
 
  private:
-  /// The first seq_len tokens of a sample.
+  MdsArrayView array_of(int64_t sample);
+  void check_length(int64_t sample, const MdsArrayView& array) const;
   template <class Id>
-  void read(int64_t sample, std::span<Id> tokens);
+  void read_row(int64_t row, std::span<Id> tokens);
+  /// Tokens of a sample from the one at `first` on.
+  template <class Id>
+  void read(int64_t sample, int64_t first, std::span<Id> tokens);
   template <class Stored, class Id>
-  void take_tokens(int64_t sample, const MdsArrayView& array, std::span<Id> tokens) const;
+  void take_tokens(int64_t sample, const MdsArrayView& array, int64_t first, std::span<Id> tokens) const;
   /// Throws Error (kUnusable) for a column of "bytes" whose ids fit the vocabulary in a narrower type only.
   void refuse_narrow_bytes(int64_t sample, std::string_view value) const;
   /// Rows of these samples with their targets, and which documents they are of.
@@ -51,7 +57,9 @@ class TokenDataset final : public RowReader {
   size_t column_;
   std::string encoding_;
   MdsConfig config_;
-  int64_t seq_len_, vocab_size_;
+  RowShape shape_;
+  std::optional<Recut> recut_;
+  int64_t num_rows_;
 };
 
 }  // namespace tycho

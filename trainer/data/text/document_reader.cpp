@@ -158,9 +158,27 @@ TextChunk DocumentReader::next_text() {
     fill();
     cut = find_cut();
   }
-  TextChunk chunk = cut_off(std::min(cut, pending_.size()));
-  chunk.last = cut == std::string::npos;
+  const size_t size = std::min(cut, pending_.size());
+  const size_t end = end_of_document(size);
+  TextChunk chunk = cut_off(std::min(size, end));
+  chunk.last = end <= size || cut == std::string::npos;
+  if (end <= size) {
+    first_ = true;
+    rules_.second_document_at.reset();
+  }
   return chunk;
+}
+
+/// Where a document ends before its file does, in the first `size` bytes of what is pending; npos: not there.
+size_t DocumentReader::end_of_document(size_t size) const {
+  if (!rules_.second_document_at ||
+      pending_offset_ + static_cast<int64_t>(size) <= *rules_.second_document_at)
+    return std::string::npos;
+  auto at = static_cast<size_t>(std::max<int64_t>(0, *rules_.second_document_at - pending_offset_));
+  const size_t newline = pending_.find('\n', at);
+  if (newline != std::string::npos && newline + 1 < size) return newline + 1;
+  while (at < size && continues_character(pending_[at])) ++at;
+  return at;
 }
 
 std::optional<TextChunk> DocumentReader::next_lines() {
@@ -216,7 +234,8 @@ std::optional<TextChunk> DocumentReader::next() {
     } else {
       chunk = next_lines();
     }
-    if (!chunk || (chunk->format == TextFormat::kText && chunk->last)) {
+    // After the first of two documents first_ is set again.
+    if (!chunk || (chunk->format == TextFormat::kText && chunk->last && !first_)) {
       source_.reset();
       records_.reset();
       ++file_;
@@ -227,8 +246,8 @@ std::optional<TextChunk> DocumentReader::next() {
 
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
                      const std::function<void(std::string_view)>& on_document, const OnBadRow& on_bad_row) {
-  /// The errors of `text_of`, and no others, are those of a row.
-  const auto take = [&](auto text_of) {
+  /// The errors of `text_of`, and BadRows of on_document, are those of a row.
+  const auto take = [&](auto text_of, auto place) {
     decltype(text_of()) text;
     try {
       text = text_of();
@@ -236,9 +255,17 @@ void for_each_record(const TextChunk& chunk, const InputFile& file, const std::s
       if (!on_bad_row) throw;
       return on_bad_row(error.what());
     }
-    on_document(text);
+    try {
+      on_document(text);
+    } catch (const BadRow& bad) {
+      const std::string why = fmt::format("[data] {}: {}", place(), bad.what());
+      if (!on_bad_row) throw BadRow(why);
+      on_bad_row(why);
+    }
   };
-  for (size_t i = 0; i < chunk.rows.size(); ++i) take([&] { return text_of_row(chunk, i, file.path); });
+  for (size_t i = 0; i < chunk.rows.size(); ++i)
+    take([&] { return text_of_row(chunk, i, file.path); },
+         [&] { return fmt::format("{}, row {}", file.path, chunk.line + static_cast<int64_t>(i)); });
   std::string_view text = chunk.text;
   const char* const begin = text.data();
   for (int64_t number = chunk.line; !text.empty(); ++number) {
@@ -246,13 +273,16 @@ void for_each_record(const TextChunk& chunk, const InputFile& file, const std::s
     const std::string_view line = text.substr(0, newline);
     text.remove_prefix(std::min(newline + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    take([&] {
-      if (const size_t bad = find_not_text(line); bad != std::string_view::npos)
-        not_text(file.path, fmt::format(", line {}", number),
-                 chunk.offset + (line.data() - begin) + static_cast<int64_t>(bad),
-                 static_cast<uint8_t>(line[bad]));
-      return text_of_json_line(line, field, fmt::format("{}:{}", file.path, number));
-    });
+    const auto place = [&] { return fmt::format("{}:{}", file.path, number); };
+    take(
+        [&] {
+          if (const size_t bad = find_not_text(line); bad != std::string_view::npos)
+            not_text(file.path, fmt::format(", line {}", number),
+                     chunk.offset + (line.data() - begin) + static_cast<int64_t>(bad),
+                     static_cast<uint8_t>(line[bad]));
+          return text_of_json_line(line, field, place());
+        },
+        place);
   }
 }
 

@@ -30,6 +30,9 @@ struct ReadRules {
   std::string field = "text";  // of JSONL; the column of the others
   bool keep_newlines = false;  // of text files; else CR and CR LF become LF, as where Python opens them
   CutAt cut = CutAt::kMillionCharacters;
+  /// Text files become two documents: the second begins behind the first end of a line at or after so many
+  /// bytes of the text as it is handed out, or, where no line ends in that piece, behind so many bytes.
+  std::optional<int64_t> second_document_at = {};
   OpenDataSet open_data_set = {};  // none: data sets are an Error
 };
 
@@ -67,6 +70,7 @@ class DocumentReader {
   void fill();
   size_t find_cut();
   TextChunk next_text();
+  size_t end_of_document(size_t size) const;
   std::optional<TextChunk> next_lines();
   std::optional<TextChunk> next_rows();
   TextChunk cut_off(size_t size);
@@ -87,7 +91,8 @@ class DocumentReader {
 using OnBadRow = std::function<void(const std::string& why)>;
 
 /// Calls on_document with every document of a chunk that is not of a text file, and on_bad_row for every line
-/// and row that cannot be used; without on_bad_row these are an Error.
+/// and row that cannot be used, also where on_document throws a BadRow; without on_bad_row these are an
+/// Error. Both name file and line, or row.
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
                      const std::function<void(std::string_view)>& on_document,
                      const OnBadRow& on_bad_row = {});

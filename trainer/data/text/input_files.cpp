@@ -11,6 +11,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/text/byte_source.h"
+#include "trainer/data/text/folder_splits.h"
 #include "trainer/data/text/json_line.h"
 
 namespace tycho {
@@ -118,6 +119,20 @@ bool is_data_set(const std::string& folder) {
          read_head(index, kHeadBytes).find("\"shards\"") != std::string::npos;
 }
 
+/// The first names of many.
+std::string some_of(const std::vector<std::string>& paths) {
+  constexpr size_t kNamesShown = 5;
+  const size_t shown = std::min(kNamesShown, paths.size());
+  return fmt::format("{}{}", fmt::join(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(shown), ", "),
+                     paths.size() > shown ? fmt::format(" and {} more", paths.size() - shown) : "");
+}
+
+/// Whether lines of JSON may be rows of finetuning data.
+bool looks_like_rows(std::string_view head) {
+  const std::string_view line = head.substr(0, head.find('\n'));
+  return line.find("\"messages\"") != line.npos || line.find("\"prompt\"") != line.npos;
+}
+
 /// Looks into files and says what they are.
 class Finder {
  public:
@@ -141,38 +156,85 @@ class Finder {
   }
 
   void add_folder(const std::string& folder) {
-    std::vector<std::string> paths = files_in(folder);
+    std::vector<std::string> wanted, skipped;
+    for (const std::string& path : files_in(folder)) (is_wanted(path) ? wanted : skipped).push_back(path);
     const size_t before = found_.files.size();
-    for (const std::string& path : paths) {
-      const std::string name = uncompressed_name(lower_case(path));
-      const bool wanted =
-          rules_.extensions.empty()
-              ? ends_in(name, kTextEndings) || ends_in(name, kJsonlEndings) ||
-                    name.ends_with(kParquetEnding) || name.ends_with(kCsvEnding) ||
-                    name.ends_with(kTsvEnding) || other_kind_by_name(name)
-              : ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
-      const auto format = wanted ? look(path, true) : std::nullopt;
-      if (format) {
+    for (const std::string& path : of_split(folder, std::move(wanted))) {
+      if (const auto format = look(path, true)) {
         found_.files.push_back({path, *format, bytes_of(path)});
-      } else if (rules_.extensions.empty()) {
-        found_.skipped.push_back(path);
+      } else {
+        skipped.push_back(path);
       }
     }
-    if (found_.files.size() > before) return;
-    if (rules_.extensions.empty())
-      fail(ExitCode::kUnusable,
-           "[data] folder {} has no .txt, .jsonl, .ndjson or .json, .csv or .tsv (also .gz, .zst) and no "
-           ".parquet; "
-           "name the files, or their endings with --ext",
-           folder);
-    fail(ExitCode::kUnusable,
-         "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
-         fmt::join(rules_.extensions, " or "));
+    if (found_.files.size() == before) fail_empty(folder);
+    if (!rules_.extensions.empty()) skipped.clear();  // the user has chosen
+    std::sort(skipped.begin(), skipped.end());
+    if (!skipped.empty())
+      found_.notes.push_back(fmt::format("skipped, neither {}JSONL, CSV nor Parquet by name: {}; {}",
+                                         rules_.rows_only ? "" : "text, ", some_of(skipped),
+                                         "name such files, or a pattern, to read them"));
+    found_.skipped.insert(found_.skipped.end(), skipped.begin(), skipped.end());
   }
 
   InputFiles take() { return std::move(found_); }
 
  private:
+  /// Whether a file of a folder is read, by its name alone.
+  bool is_wanted(const std::string& path) const {
+    const std::string name = uncompressed_name(lower_case(path));
+    if (!rules_.extensions.empty())
+      return ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
+    return (!rules_.rows_only && ends_in(name, kTextEndings)) || ends_in(name, kJsonlEndings) ||
+           name.ends_with(kParquetEnding) || name.ends_with(kCsvEnding) || name.ends_with(kTsvEnding) ||
+           other_kind_by_name(name) != nullptr;
+  }
+
+  /// Files of the split that is wanted, of `paths` in a folder.
+  std::vector<std::string> of_split(const std::string& folder, std::vector<std::string> paths) {
+    if (rules_.split.empty() || !rules_.extensions.empty()) return paths;
+    std::vector<std::string> names;
+    for (const std::string& path : paths) names.push_back(fs::path(path).lexically_relative(folder).string());
+    const std::vector<FolderSplit> splits = folder_splits(names);
+    if (splits.empty() && (rules_.takes_unsplit || rules_.split == "train")) return paths;
+    const FolderSplit* wanted = find_split(splits, rules_.split);
+    if (wanted == nullptr && rules_.takes_unsplit)  // "train_small" is made of "train"
+      wanted = find_split(splits, rules_.split.substr(0, rules_.split.find('_')));
+    if (wanted == nullptr) {
+      if (!rules_.takes_any) fail_without_split(folder, splits);
+      found_.notes.push_back(
+          fmt::format("{} has no files of the split {} by their names: all are read", folder, rules_.split));
+      return paths;
+    }
+    std::vector<std::string> taken, left;
+    for (size_t i = 0; i < paths.size(); ++i)
+      (std::ranges::find(wanted->files, names[i]) == wanted->files.end() ? left : taken).push_back(paths[i]);
+    if (!left.empty())
+      found_.notes.push_back(fmt::format("of {}, the split {} is read: {}; left out: {}", folder,
+                                         wanted->name, some_of(taken), some_of(left)));
+    return taken;
+  }
+
+  [[noreturn]] void fail_without_split(const std::string& folder,
+                                       const std::vector<FolderSplit>& splits) const {
+    std::vector<std::string> there;
+    for (const FolderSplit& split : splits) there.push_back(split.name);
+    fail(ExitCode::kUnusable,
+         "[data] {} expected files of the split {}, got {} by the names of its files and folders; choose one "
+         "with split, or name the files, as in '{}/*'",
+         folder, rules_.split, there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", ")), folder);
+  }
+
+  [[noreturn]] void fail_empty(const std::string& folder) const {
+    if (rules_.extensions.empty())
+      fail(ExitCode::kUnusable,
+           "[data] folder {} has no {}.jsonl, .ndjson or .json, .csv or .tsv (also .gz, .zst) and no "
+           ".parquet; name the files{}",
+           folder, rules_.rows_only ? "" : ".txt, ", rules_.rows_only ? "" : ", or their endings with --ext");
+    fail(ExitCode::kUnusable,
+         "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
+         fmt::join(rules_.extensions, " or "));
+  }
+
   static int64_t bytes_of(const std::string& path) {
     std::error_code error;
     const auto bytes = fs::file_size(path, error);
@@ -209,13 +271,15 @@ class Finder {
       return look_at_parquet(path, is_parquet, in_folder);
     if (name.ends_with(".json")) {
       const FirstLine line = look_at_first_line(head, rules_.field);
+      const bool has_field = rules_.rows_only ? looks_like_rows(head) : line == FirstLine::kObjectWithField;
       // Folders of Hugging Face hold dataset_infos.json and the like.
-      if (line == FirstLine::kOther || (in_folder && line == FirstLine::kObject)) return std::nullopt;
+      if (line == FirstLine::kOther || (in_folder && !has_field)) return std::nullopt;
       return TextFormat::kJsonl;
     }
     if (ends_in(name, kJsonlEndings)) return TextFormat::kJsonl;
     if (name.ends_with(kCsvEnding)) return TextFormat::kCsv;
     if (name.ends_with(kTsvEnding)) return TextFormat::kTsv;
+    if (rules_.rows_only) return TextFormat::kJsonl;
     if (look_at_first_line(head, rules_.field) == FirstLine::kObjectWithField) {
       fail(ExitCode::kUsage,
            "[data] {} looks like JSONL with the field \"{}\": add --format jsonl, or --format text to train "
@@ -235,8 +299,7 @@ class Finder {
     if (uncompressed_name(path) != path)
       fail(ExitCode::kUnusable,
            "[data] {} is a compressed Parquet file, whose pages cannot be found: unpack it", path);
-    if (rules_.format && !rules_.parquet_too)
-      fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
+    if (rules_.format) fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
     return TextFormat::kParquet;
   }
 

@@ -2,8 +2,8 @@
 // counted.
 #include "trainer/data/text/split_regex.h"
 
-#include "trainer/base/error.h"
 #include "trainer/base/text/utf8.h"
+#include "trainer/data/skipped_rows.h"
 
 namespace tycho {
 namespace {
@@ -55,11 +55,11 @@ class Machine {
 };
 
 void Machine::spend() {
-  if (++effort_.steps > kFreeSteps + kStepsPerByte * text_.size())
-    fail(ExitCode::kUnusable,
-         "[regex] the tokenizer's pattern takes too long on a text of {} bytes: use a pattern that does not "
-         "repeat what is repeated, such as (a+)+",
-         text_.size());
+  if (++effort_.steps > kFreeSteps + kStepsPerByte * (effort_.bytes + text_.size()))
+    throw BadRow(fmt::format(
+        "[regex] the tokenizer's pattern takes too long on a text of {} bytes: use a pattern that does not "
+        "repeat what is repeated, such as (a+)+",
+        text_.size()));
 }
 
 bool Machine::in_set(uint32_t set, size_t position, size_t& length) const {

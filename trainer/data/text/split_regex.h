@@ -54,12 +54,13 @@ class SplitRegex {
   struct Match {
     size_t begin, end;
   };
-  /// What searching one text has cost. A text that takes too many steps for its length ends with an Error.
+  /// What searching texts one after the other has cost. Too many steps for their length end with a BadRow.
   struct Effort {
     uint64_t steps = 0;
+    uint64_t bytes = 0;  // of the texts before the one that is searched
   };
   /// The leftmost match at or after `from`; the first alternative that leads to one wins. Bytes that are no
-  /// UTF-8 count as U+FFFD.
+  /// UTF-8 count as U+FFFD. The caller adds the text to effort.bytes once it is done with it.
   std::optional<Match> find(std::string_view text, size_t from, Effort& effort) const;
   const std::string& pattern() const { return pattern_; }
 

@@ -31,10 +31,6 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
   return tokenizer;
 }
 
-InputFiles text_files(const TextConfig& config) {
-  return find_input_files(fetch_texts(config), {.field = config.field});
-}
-
 /// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.
 std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
                                    std::optional<int64_t> chosen, const std::string& name) {
@@ -46,10 +42,10 @@ std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector
 
 /// Equal for two that would read the same rows.
 std::string key_of(const TextConfig& config, const RowShape& shape) {
-  std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.field, static_cast<int>(config.bad_rows),
-                  config.bos_token_id.value_or(-1), config.eos_token_id.value_or(-1),
-                  config.separate_documents, shape.seq_len, shape.vocab_size);
+  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.split, config.field,
+                                static_cast<int>(config.bad_rows), config.bos_token_id.value_or(-1),
+                                config.eos_token_id.value_or(-1), config.separate_documents, shape.seq_len,
+                                shape.vocab_size);
   key += "|" + version_of(shape.tokenizer);
   for (const InputFile& file : text_files(config).files) key += "|" + version_of(file);
   return key;
@@ -82,6 +78,10 @@ std::vector<std::string> fetch_texts(const TextConfig& config) {
   return paths;
 }
 
+InputFiles text_files(const TextConfig& config) {
+  return find_input_files(fetch_texts(config), {.field = config.field, .split = config.split});
+}
+
 TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
     : seq_len_(shape.seq_len),
       vocab_size_(shape.vocab_size),
@@ -107,7 +107,8 @@ TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
 }
 
 SkippedRows TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
-  const InputFiles inputs = text_files(config);
+  InputFiles inputs = text_files(config);
+  notes_ = std::move(inputs.notes);
   DocumentReader reader(inputs.files,
                         {.field = config.field,
                          .cut = tokenizer.splits_at_words() ? CutAt::kWords : CutAt::kMillionCharacters,

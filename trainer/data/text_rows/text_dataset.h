@@ -11,12 +11,16 @@
 #include "trainer/data/config.h"
 #include "trainer/data/row_reader.h"
 #include "trainer/data/skipped_rows.h"
+#include "trainer/data/text/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 
 /// The files and folders to read, once what comes from a remote is there. Throws Error as fetch_file does.
 std::vector<std::string> fetch_texts(const TextConfig& config);
+
+/// What is read of them. Throws Error as fetch_texts and find_input_files do.
+InputFiles text_files(const TextConfig& config);
 
 /// Immutable; read by several threads at once. Rows are those of TorchTitan 0.3's HuggingFaceTextDataset on
 /// one rank: of each document, in their order, every token but the last with the token after it as its
@@ -30,6 +34,8 @@ class TextDataset {
   int64_t num_rows() const { return std::ssize(tokens_) / seq_len_; }
   /// Of rows that were skipped (bad_rows).
   const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Files that were left out of folders, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// RowReader's.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
 
@@ -42,7 +48,7 @@ class TextDataset {
   bool separates_documents_;
   std::optional<int32_t> begin_, end_;  // around every document, where the tokenizer adds none
   std::optional<int32_t> last_;         // of the document that is being read
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, notes_;
   std::vector<int32_t> tokens_, targets_;
   std::vector<int64_t> document_ends_;  // in tokens_
 };

@@ -50,6 +50,36 @@ class PairNumbers {
   std::vector<uint64_t> pairs_;
 };
 
+constexpr const char* kUnknownToken = "<unk>";
+
+/// The smallest vocabulary that has a token for each byte.
+int64_t all_bytes_size(const BpeTrainOptions& options) {
+  return 256 + static_cast<int64_t>(options.special_tokens.size());
+}
+
+std::vector<bool> bytes_in_use(const WordCounts& words) {
+  std::vector<bool> used(256);
+  for (const auto& [text, count] : words)
+    for (const char c : text) used[static_cast<uint8_t>(c)] = true;
+  return used;
+}
+
+/// A small vocabulary needs room for what the texts use.
+void check_size(const WordCounts& words, const BpeTrainOptions& options) {
+  if (options.vocab_size >= all_bytes_size(options)) return;
+  const std::vector<bool> used = bytes_in_use(words);
+  const auto bytes = std::count(used.begin(), used.end(), true);
+  const auto& specials = options.special_tokens;
+  const bool has_unknown = std::find(specials.begin(), specials.end(), kUnknownToken) != specials.end();
+  const int64_t smallest = bytes + std::ssize(specials) + (has_unknown ? 0 : 1);
+  if (options.vocab_size < smallest)
+    fail(ExitCode::kUsage,
+         "[tokenizer] expected a vocabulary of {} or more, got {}: the texts use {} different bytes, beside "
+         "{} "
+         "special tokens and {}; from {} on all 256 bytes have tokens",
+         smallest, options.vocab_size, bytes, specials.size(), kUnknownToken, all_bytes_size(options));
+}
+
 class MergeLearner {
  public:
   MergeLearner(const WordCounts& words, const BpeTrainOptions& options);
@@ -93,12 +123,19 @@ class MergeLearner {
 MergeLearner::MergeLearner(const WordCounts& words, const BpeTrainOptions& options) : options_(options) {
   for (const std::string& token : options.special_tokens)
     if (!ids_.contains(token)) vocabulary_.special_tokens.push_back(token), add_token(token);
-  std::vector<int> bytes(256);
-  for (int byte = 0; byte < 256; ++byte) bytes[byte] = byte;
+  const std::vector<bool> used = bytes_in_use(words);
+  std::vector<int> bytes;
+  if (options.vocab_size < all_bytes_size(options)) {
+    vocabulary_.unknown = kUnknownToken;
+    if (!ids_.contains(kUnknownToken))
+      vocabulary_.special_tokens.push_back(kUnknownToken), add_token(kUnknownToken);
+  }
+  for (int byte = 0; byte < 256; ++byte)
+    if (vocabulary_.unknown.empty() || used[static_cast<size_t>(byte)]) bytes.push_back(byte);
   std::sort(bytes.begin(), bytes.end(), [](int a, int b) {
     return byte_level_code(static_cast<uint8_t>(a)) < byte_level_code(static_cast<uint8_t>(b));
   });
-  int32_t id_of_byte[256];
+  int32_t id_of_byte[256] = {};
   for (const int byte : bytes) {
     const char c = static_cast<char>(byte);
     id_of_byte[byte] = add_token(to_byte_level({&c, 1}));
@@ -210,15 +247,10 @@ TrainedVocabulary learn_merges(const WordCounts& words, const BpeTrainOptions& o
 }
 
 std::string train_bpe(const std::vector<InputFile>& files, const BpeTrainOptions& options) {
-  const auto smallest = 256 + static_cast<int64_t>(options.special_tokens.size());
-  if (options.vocab_size < smallest) {
-    fail(ExitCode::kUsage,
-         "[tokenizer] the vocabulary must hold 256 bytes and {} special tokens: at least {}, given {}",
-         options.special_tokens.size(), smallest, options.vocab_size);
-  }
   const WordCounts words = count_words(files, options);
   if (words.empty())
     fail(ExitCode::kUnusable, "[tokenizer] the {} files contain no text to train on", files.size());
+  check_size(words, options);
   return format_tokenizer_json(learn_merges(words, options));
 }
 

@@ -81,10 +81,13 @@ std::vector<TextSpan> spans_of(const PreTokenizerStep& step, std::string_view te
                                SplitRegex::Effort& effort) {
   using Pair = std::pair<size_t, size_t>;
   if (step.kind == PieceKind::kRegex) {
-    return spans_of_matches(text, step.invert, [&](size_t from) -> std::optional<Pair> {
-      const auto match = step.regex->find(text, from, effort);
-      return match ? std::optional(Pair(match->begin, match->end)) : std::nullopt;
-    });
+    std::vector<TextSpan> spans =
+        spans_of_matches(text, step.invert, [&](size_t from) -> std::optional<Pair> {
+          const auto match = step.regex->find(text, from, effort);
+          return match ? std::optional(Pair(match->begin, match->end)) : std::nullopt;
+        });
+    effort.bytes += text.size();
+    return spans;
   }
   if (step.kind == PieceKind::kLiteral) {
     return spans_of_matches(text, step.invert, [&](size_t from) -> std::optional<Pair> {

@@ -46,8 +46,7 @@ class PreTokenizer {
 
   using Sink = std::function<void(std::string_view)>;
   /// Hands on the pieces of a text that is not empty, in order; they are valid during the call. `first`: the
-  /// text is the beginning of what is encoded. Throws Error (kUnusable) where a regular expression takes too
-  /// long.
+  /// text is the beginning of what is encoded. Throws BadRow where a regular expression takes too long.
   void cut(std::string_view text, bool first, const Sink& sink) const;
 
   const std::vector<PreTokenizerStep>& steps() const { return steps_; }

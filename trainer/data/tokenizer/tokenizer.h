@@ -112,12 +112,15 @@ std::unique_ptr<Tokenizer> open_kept_tokenizer(const Checkpoint& checkpoint) {
 }
 
 struct BpeTrainOptions {
-  int32_t vocab_size = 8192;  // bytes, merges and specials together
+  /// Bytes, merges and specials together. Below 256 and the specials, only the bytes that the texts use have
+  /// tokens, and <unk> stands for the others: a tokenizer of characters for ASCII.
+  int32_t vocab_size = 8192;
   std::vector<std::string> special_tokens = {"<|endoftext|>"};
   int64_t min_frequency = 2;
-  /// Pieces may span lines: runs of newlines and indentation are learnt too, as in Hugging Face's
-  /// train_from_iterator over whole files (3 % fewer tokens for C++). Else every line is a text of its own,
-  /// as in train(files).
+  /// Pieces of text files may span lines: runs of newlines and indentation are learnt too, as in Hugging
+  /// Face's train_from_iterator over whole files (3 % fewer tokens for C++). Else every line of them is a
+  /// text of its own, as in train(files). A row of the other formats is one text, as in
+  /// train_from_iterator.
   bool whole_files = false;
   std::string field = "text";  // of JSONL
   int threads = 0;             // 0: one per core

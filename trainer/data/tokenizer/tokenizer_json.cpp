@@ -334,11 +334,11 @@ std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {
                      {"decoder", byte_level(true, true)}};
   std::string text = head.dump(2);
   text.erase(text.size() - 2);  // the model goes inside, written piece by piece: objects keep order slowly
-  text +=
-      ",\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"
-      "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
-      "false,\n"
-      "    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n    \"vocab\": {";
+  text += ",\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": " +
+          (vocabulary.unknown.empty() ? "null" : Json(vocabulary.unknown).dump()) +
+          ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "
+          "false,\n"
+          "    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n    \"vocab\": {";
   const auto quoted = [&](int32_t id) { return Json(vocabulary.tokens[static_cast<size_t>(id)]).dump(); };
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id)
     text += fmt::format("{}\n      {}: {}", id > 0 ? "," : "", quoted(static_cast<int32_t>(id)), id);

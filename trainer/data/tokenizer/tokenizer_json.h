@@ -22,6 +22,7 @@ struct TrainedVocabulary {
   std::vector<std::string> tokens;
   std::vector<std::pair<int32_t, int32_t>> merges;
   std::vector<std::string> special_tokens;
+  std::string unknown;  // the token that stands for bytes without one; "": all have one
 };
 
 /// The same bytes as Hugging Face's tokenizers write for a byte-level BPE: Tokenizer.save(path, pretty=True).

@@ -91,7 +91,8 @@ WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOption
         if (chunk->format == TextFormat::kText) {
           count(chunk->text);
         } else {
-          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count, on_bad_row);
+          const auto count_document = [&](std::string_view text) { count_text(text, words); };
+          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count_document, on_bad_row);
         }
         if (reports && options.progress) options.progress(chunks.share(), "count words");
       }

@@ -127,6 +127,27 @@ TEST_F(ConvertTest, EveryKthDocumentGoesToValidation) {
   EXPECT_EQ(dataset_info(options_.out_dir).size(), 2u);
 }
 
+TEST_F(ConvertTest, ASingleTextIsCutForValidation) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += fmt::format("This is line {} of a text.\r\n", i);
+  write_text(temp_ / "one/a.txt", text);
+  std::erase(text, '\r');
+  // The share begins with a line, and is counted in the text that is trained on.
+  const size_t cut = text.find('\n', std::lround(0.9 * static_cast<double>(text.size()))) + 1;
+  texts_ = {text.substr(0, cut), text.substr(cut)};
+  options_.inputs = {temp_ / "one/a.txt"};
+  options_.val_fraction = 0.1;
+  for (const int threads : {1, 3}) {
+    std::filesystem::remove_all(options_.out_dir);
+    options_.threads = threads;
+    const ConvertResult result = convert_text(options_);
+    ASSERT_EQ(result.splits.size(), 2u);
+    EXPECT_EQ(tokens_of("train"), expected({0}));
+    EXPECT_EQ(tokens_of("val"), expected({1}));
+    EXPECT_NE(result.notes.at(0).find("a.txt is one document: its last 10 % are val"), std::string::npos);
+  }
+}
+
 TEST_F(ConvertTest, DocumentsThatNothingSeparatesAreAnError) {
   options_.eos_text = "";
   expect_error(ExitCode::kUsage, {"nothing would separate", "--eos-text '<|endoftext|>'", "--no-separator"},

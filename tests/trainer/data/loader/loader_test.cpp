@@ -211,8 +211,10 @@ TEST_F(LoaderTest, RanksShareTheGlobalBatch) {
   expect_error(ExitCode::kTopology, {"4 sequences", "3 ranks"}, [&] { open(); });
 }
 
-TEST_F(LoaderTest, ShorterSequencesTakeTheFirstTokens) {
+TEST_F(LoaderTest, ShorterSequencesTakeTheFirstTokensWhereTheRecipeSaysSo) {
   shape_.seq_len = 5;
+  expect_unusable({"sample 0 of", "8 tokens", "train_data.recut = true", "train_data.truncate = true"});
+  config_.truncate = true;
   samples_of(open()->next());
   shape_.seq_len = 9;
   expect_unusable({"sample 0 of", "8 tokens", "sequence length is 9", "seq_len = 8", "--concat-tokens 9"});

@@ -235,7 +235,7 @@ TEST_F(LineShardsTest, TextsAreNotTokens) {
   const MdsConfig config{.local_dir = golden("line_shards/json"), .split = ""};
   expect_error(ExitCode::kUnusable,
                {"has no column \"tokens\", but texts", "t.data.text", "tycho data convert"},
-               [&] { TokenDataset(config, 8, 100); });
+               [&] { TokenDataset(config, {.seq_len = 8, .vocab_size = 100}); });
 }
 
 }  // namespace

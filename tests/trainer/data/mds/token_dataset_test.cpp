@@ -6,6 +6,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/mds_writer.h"
 
 namespace tycho {
@@ -13,10 +14,11 @@ namespace {
 
 using testing::expect_error;
 using testing::golden;
+using testing::TempDir;
 
 TEST(TokenDataset, ReadsEveryStoredType) {
   for (const char* name : {"uint16", "untyped", "fixed_shape", "raw_bytes", "shards"}) {
-    MdsConfig config{.local_dir = golden("mds"), .split = name, .shuffle = false};
+    MdsConfig config{.local_dir = golden("mds"), .split = name, .shuffle = false, .truncate = true};
     const auto first = [&](int64_t vocab_size) {
       return make_loader({{config}}, {.seq_len = 10, .global_sequences = 2, .vocab_size = vocab_size}, {})
           ->next();
@@ -51,6 +53,114 @@ TEST(TokenDataset, NarrowTokensInBytesAreNoReasonForAShorterSequence) {
         ExitCode::kUnusable,
         {"expected int64 tokens in a column of bytes, got what looks like int32", "ndarray:int32"},
         [&] { make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 100}, {}); });
+}
+
+/// Data sets whose tokens count up from 0, sample after sample, in shards of a few samples.
+class LengthsTest : public ::testing::Test {
+ protected:
+  MdsConfig write(const std::string& name, const std::vector<int32_t>& lengths) {
+    std::filesystem::create_directory(temp_ / name);
+    MdsWriter writer(real_files(), temp_ / name,
+                     {.columns = {{"tokens", "ndarray:int32"}}, .size_limit = 400});
+    int32_t next = 0;
+    for (const int32_t length : lengths) {
+      std::vector<int32_t> tokens(static_cast<size_t>(length));
+      std::iota(tokens.begin(), tokens.end(), next);
+      next += length;
+      writer.write({encode_mds_array(tokens.data(), tokens.size(), sizeof(int32_t))});
+    }
+    writer.finish();
+    EXPECT_GE(writer.num_shards(), lengths.size() > 8 ? 3 : 1);
+    return {.local_dir = temp_.path(), .split = name, .shuffle = false};
+  }
+
+  /// The tokens of an epoch in batches of one row.
+  static std::vector<int32_t> epoch(const MdsConfig& config, int64_t seq_len) {
+    const auto loader =
+        make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 10'000}, {});
+    EXPECT_EQ(loader->samples_per_epoch(),
+              count_samples({{config}}, {.seq_len = seq_len, .vocab_size = 10'000}));
+    std::vector<int32_t> tokens;
+    while (loader->cursor().epoch == 0) {
+      const std::vector<int32_t> row = loader->next().tokens.widened();
+      tokens.insert(tokens.end(), row.begin(), row.end());
+    }
+    return tokens;
+  }
+
+  static std::vector<int32_t> counting(int32_t size) {
+    std::vector<int32_t> numbers(static_cast<size_t>(size));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }
+
+  TempDir temp_;
+};
+
+TEST_F(LengthsTest, SamplesOfAnotherLengthAreAnErrorThatOffersEveryWayOut) {
+  const MdsConfig longer = write("longer", std::vector<int32_t>(9, 256));
+  const RowShape shape{.seq_len = 64, .vocab_size = 10'000};
+  expect_error(ExitCode::kUnusable,
+               {"256 tokens", "length is 64", "train_data.recut = true", "train_data.truncate = true",
+                "seq_len = 256"},
+               [&] { open_rows({{longer}}, shape); });
+  RowShape eval = shape;
+  eval.key = "eval_data.val";
+  expect_error(ExitCode::kUnusable, {"eval_data.val.recut = true", "eval_data.val.truncate = true"},
+               [&] { open_rows({{longer}}, eval); });
+  const MdsConfig shorter = write("shorter", std::vector<int32_t>(9, 32));
+  expect_error(ExitCode::kUnusable, {"32 tokens", "set seq_len = 32", "train_data.recut = true"},
+               [&] { open_rows({{shorter}}, shape); });
+  MdsConfig mixed{.streams = {{.name = "fits", .local_dir = temp_.path(), .split = "fits"},
+                              {.name = "long", .local_dir = temp_.path(), .split = "longer"}}};
+  write("fits", std::vector<int32_t>(9, 64));
+  expect_error(ExitCode::kUnusable, {"longer", "train_data.truncate = true"},
+               [&] { open_rows({{mixed}}, shape); });
+}
+
+TEST_F(LengthsTest, ALongSampleBehindTheFirstIsAnErrorToo) {
+  const MdsConfig config = write("late", {8, 8, 9});
+  expect_error(ExitCode::kUnusable, {"sample 2", "9 tokens"}, [&] { epoch(config, 8); });
+}
+
+TEST_F(LengthsTest, TruncateReadsTheFirstTokensOfEverySample) {
+  MdsConfig config = write("data", {8, 11, 9});
+  config.truncate = true;
+  EXPECT_EQ(epoch(config, 8), (std::vector<int32_t>{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                                    12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26}));
+}
+
+TEST_F(LengthsTest, RecutReadsEveryTokenOnceInRowsOfAnyLength) {
+  MdsConfig config = write("data", std::vector<int32_t>(23, 40));
+  config.recut = true;
+  for (const int32_t seq_len : {1, 7, 20, 39, 40, 41, 64, 80, 333, 920})
+    EXPECT_EQ(epoch(config, seq_len), counting(920 / seq_len * seq_len)) << seq_len;
+  expect_error(ExitCode::kUnusable, {"seq_len = 921", "23 samples of 40"}, [&] { epoch(config, 921); });
+}
+
+TEST_F(LengthsTest, RecutRowsAreShuffledInEveryOrderAndResume) {
+  MdsConfig config = write("data", std::vector<int32_t>(23, 40));
+  config.recut = config.shuffle = true;
+  config.num_canonical_nodes = 1;
+  for (const ShuffleAlgo algo : {ShuffleAlgo::kNaive, ShuffleAlgo::kPy1e, ShuffleAlgo::kPy1br,
+                                 ShuffleAlgo::kPy1s, ShuffleAlgo::kPy2s}) {
+    config.shuffle_algo = algo;
+    std::vector<int32_t> tokens = epoch(config, 64);
+    EXPECT_NE(tokens, counting(920 / 64 * 64));
+    const LoaderShape shape{.seq_len = 64, .global_sequences = 1, .vocab_size = 10'000};
+    const auto resumed = make_loader({{config}}, shape, {.epoch = 0, .sample = 5});
+    EXPECT_EQ(resumed->next().tokens.widened(),
+              std::vector<int32_t>(tokens.begin() + 5 * 64, tokens.begin() + 6 * 64));
+    std::ranges::sort(tokens);
+    EXPECT_EQ(tokens, counting(920 / 64 * 64));
+  }
+}
+
+TEST_F(LengthsTest, RecutNeedsSamplesOfOneLength) {
+  MdsConfig config = write("data", {8, 8, 9});
+  config.recut = true;
+  expect_error(ExitCode::kUnusable, {"sample 2", "9 tokens", "expected 8", "recut"},
+               [&] { epoch(config, 6); });
 }
 
 }  // namespace

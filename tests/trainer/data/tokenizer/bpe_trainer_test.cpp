@@ -26,6 +26,36 @@ TEST(TrainBpeTest, JsonlTrainsOnItsTextAlone) {
             read_file(golden("tokenizer/whole.json")));
 }
 
+TEST(TrainBpeTest, ARowIsOneTextAndATextFileOneForEachLine) {
+  TempDir dir;
+  const std::string corpus = "one\n\n\ntwo\n\n\none\n\n\ntwo\n\n\n";
+  write_text(dir / "a.jsonl", Json({{"text", corpus}}).dump() + "\n");
+  write_text(dir / "a.csv", "text\n\"" + corpus + "\"\n");
+  write_text(dir / "a.txt", corpus);
+  const BpeTrainOptions options{.vocab_size = 270};
+  const std::string rows = train({dir / "a.jsonl"}, options), lines = train({dir / "a.txt"}, options);
+  EXPECT_EQ(train({dir / "a.csv"}, options), rows);
+  EXPECT_NE(rows.find("\"\u010a\u010a\""), std::string::npos) << "no token of two newlines";
+  EXPECT_EQ(lines.find("\"\u010a\u010a\""), std::string::npos);
+}
+
+TEST(TrainBpeTest, ASmallVocabularyHasTheBytesThatTheTextsUse) {
+  TempDir dir;
+  write_text(dir / "a.txt", "to be, or not to be");
+  write_text(dir / "tokenizer.json",
+             train({dir / "a.txt"}, {.vocab_size = 10}));  // b e n o r t, comma, space
+  const auto tokenizer = load_tokenizer(dir / "tokenizer.json");
+  EXPECT_EQ(tokenizer->size(), 10);
+  const std::vector<int32_t> ids = tokenizer->encode("not to be");
+  EXPECT_EQ(ids.size(), 9U);
+  EXPECT_EQ(tokenizer->decode(ids), "not to be");
+  EXPECT_EQ(tokenizer->encode("x"), std::vector<int32_t>{tokenizer->find("<unk>")});
+  EXPECT_EQ(tokenizer->info().unknown, "<unk>");
+  // With room left, pairs of bytes merge as ever.
+  write_text(dir / "larger.json", train({dir / "a.txt"}, {.vocab_size = 12}));
+  EXPECT_EQ(load_tokenizer(dir / "larger.json")->size(), 12);
+}
+
 TEST(TrainBpeTest, WritesTheFileThatHuggingFaceWrites) {
   EXPECT_EQ(train({kCorpus}, {.vocab_size = 500}), read_file(golden("tokenizer/lines.json")));
   EXPECT_EQ(train({kCorpus}, {.vocab_size = 420, .whole_files = true}),
@@ -67,7 +97,10 @@ TEST(TrainBpeTest, ReportsItsProgress) {
 TEST(TrainBpeTest, RefusesWhatCannotWork) {
   TempDir dir;
   write_text(dir / "empty.txt", "");
-  expect_error(ExitCode::kUsage, {"at least 257", "100"}, [&] { train({kCorpus}, {.vocab_size = 100}); });
+  write_text(dir / "abc.txt", "abcabc");
+  expect_error(ExitCode::kUsage,
+               {"expected a vocabulary of 5 or more, got 4", "3 different bytes", "from 257 on"},
+               [&] { train({dir / "abc.txt"}, {.vocab_size = 4}); });
   expect_error(ExitCode::kUnusable, {"no text"}, [&] { train({dir / "empty.txt"}, {}); });
   expect_error(ExitCode::kUnusable, {"none.txt"}, [&] { train({dir / "none.txt"}, {}); });
 }

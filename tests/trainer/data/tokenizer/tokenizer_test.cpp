@@ -314,6 +314,30 @@ TEST_F(TokenizerFileTest, APatternThatTakesTooLongIsAnError) {
                [&] { tokenizer->encode(" " + std::string(39, 'a')); });
 }
 
+TEST_F(TokenizerFileTest, WhatASplitCostsIsCountedOverAllPieces) {
+  // As in DeepSeek's tokenizers: a Split behind a Split, whose pieces are of one to three digits.
+  const auto tokenizer = load([](SortedJson& json) {
+    const auto split = [](const char* regex) -> SortedJson {
+      return {{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}};
+    };
+    json["pre_tokenizer"] = {{"type", "Sequence"},
+                             {"pretokenizers",
+                              {split("\\p{N}{1,3}"),
+                               split("[一-龥]+"),
+                               split("[a-z]+|\\s+|\\p{N}+"),
+                               {{"type", "ByteLevel"}, {"use_regex", false}, {"add_prefix_space", false}}}}};
+  });
+  std::string numbers, one;
+  std::vector<int32_t> wanted;
+  for (int i = 0; numbers.size() < 300'000; ++i) {
+    one = fmt::format("{:03} {:03}", i % 1000, i * 7 % 1000);
+    numbers += one;
+    const std::vector<int32_t> ids = tokenizer->encode(one);
+    wanted.insert(wanted.end(), ids.begin(), ids.end());
+  }
+  EXPECT_EQ(tokenizer->encode(numbers), wanted);
+}
+
 TEST_F(TokenizerFileTest, TakesTheIdsThatATemplateLists) {
   const auto tokenizer = load([](SortedJson& json) {
     const SortedJson begin = {{"SpecialToken", {{"id", "both"}, {"type_id", 0}}}};

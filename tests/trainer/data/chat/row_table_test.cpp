@@ -1,5 +1,5 @@
 // Finetuning data as Parquet gives the examples of the same rows as JSONL.
-#include "trainer/data/chat/parquet_chat.h"
+#include "trainer/data/chat/row_table.h"
 
 #include <numeric>
 

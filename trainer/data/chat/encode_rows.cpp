@@ -1,6 +1,6 @@
 // Threads take blocks of rows in order; when one fails, the blocks before it have been taken and are
 // finished.
-#include "trainer/data/chat/encode_lines.h"
+#include "trainer/data/chat/encode_rows.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/data/text/json_line.h"
 
 namespace tycho {
 namespace {
@@ -107,20 +106,6 @@ std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExamp
   }
   examples.resize(kept);
   return examples;
-}
-
-std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder, const std::atomic<int>& stop,
-                                      SkippedRows* skipped) {
-  const std::vector<NumberedLine> lines = split_lines(text);
-  const auto encode = [&](size_t i) {
-    const std::string place = fmt::format("{}:{}", path, lines[i].number);
-    if (lines[i].text.size() > kMostLineBytes)
-      fail(ExitCode::kUnusable, "[data] {} is longer than {} MiB: wanted one JSON object per line", place,
-           kMostLineBytes >> 20);
-    return encoder.encode(parse_chat_row(lines[i].text, place));
-  };
-  return encode_rows(lines.size(), encode, path, stop, skipped);
 }
 
 }  // namespace tycho

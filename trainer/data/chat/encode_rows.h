@@ -38,9 +38,4 @@ std::vector<ChatExample> encode_rows(size_t count, const std::function<ChatExamp
                                      const std::string& place, const std::atomic<int>& stop,
                                      SkippedRows* skipped = nullptr);
 
-/// The examples of all lines that are not blank, by encode_rows; its errors name path:line.
-std::vector<ChatExample> encode_lines(std::string_view text, const std::string& path,
-                                      const ChatEncoder& encoder, const std::atomic<int>& stop,
-                                      SkippedRows* skipped = nullptr);
-
 }  // namespace tycho

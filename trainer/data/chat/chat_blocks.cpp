@@ -1,0 +1,141 @@
+// Lines are blocks as they are read; rows of tables are collected.
+#include "trainer/data/chat/chat_blocks.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "trainer/base/error.h"
+#include "trainer/data/chat/encode_rows.h"
+#include "trainer/data/skipped_rows.h"
+#include "trainer/data/text/document_reader.h"
+
+namespace tycho {
+namespace {
+
+// Killed conversions count blocks of these sizes.
+constexpr size_t kRowsAtOnce = 4096;
+
+class LineBlock final : public ChatBlock {
+ public:
+  LineBlock(std::string path, TextChunk chunk)
+      : path_(std::move(path)), chunk_(std::move(chunk)), lines_(split_lines(chunk_.text, chunk_.line)) {}
+  LineBlock(const LineBlock&) = delete;  // lines are in the chunk
+
+  size_t size() const override { return lines_.size(); }
+  ChatRow row(size_t i) const override {
+    return parse_chat_row(lines_[i].text, fmt::format("{}:{}", path_, lines_[i].number));
+  }
+  ChatExample encode(size_t i, const ChatEncoder& encoder, int64_t /*vocab_size*/) const override {
+    return encoder.encode(row(i));
+  }
+  int64_t text_bytes(size_t i) const override { return std::ssize(lines_[i].text); }
+
+ private:
+  std::string path_;
+  TextChunk chunk_;
+  std::vector<NumberedLine> lines_;
+};
+
+class LineBlocks final : public ChatBlocks {
+ public:
+  explicit LineBlocks(const InputFile& file) : files_({file}), reader_(files_, {}) {}
+
+  std::unique_ptr<ChatBlock> next() override {
+    auto chunk = reader_.next();
+    if (!chunk) return nullptr;
+    file_bytes_ = chunk->file_bytes;
+    return std::make_unique<LineBlock>(files_[0].path, std::move(*chunk));
+  }
+  int64_t file_bytes() const override { return file_bytes_; }
+  bool has_tokens() const override { return false; }
+
+ private:
+  std::vector<InputFile> files_;
+  DocumentReader reader_;
+  int64_t file_bytes_ = 0;
+};
+
+struct PlacedCells {
+  std::vector<RowCell> cells;
+  std::string place;
+  std::string error;  // of a row that cannot be used
+};
+
+class TableBlock final : public ChatBlock {
+ public:
+  TableBlock(const RowColumns& columns, std::vector<PlacedCells> rows)
+      : columns_(columns), rows_(std::move(rows)) {}
+
+  size_t size() const override { return rows_.size(); }
+  ChatRow row(size_t i) const override { return columns_.row(good(i).cells, rows_[i].place); }
+  ChatExample encode(size_t i, const ChatEncoder& encoder, int64_t vocab_size) const override {
+    return columns_.encode(good(i).cells, encoder, vocab_size, rows_[i].place);
+  }
+  int64_t text_bytes(size_t i) const override {
+    int64_t sum = 0;
+    for (const RowCell& cell : rows_[i].cells) sum += std::ssize(cell.value);
+    return sum;
+  }
+
+ private:
+  const PlacedCells& good(size_t i) const {
+    if (!rows_[i].error.empty()) throw BadRow(rows_[i].error);
+    return rows_[i];
+  }
+
+  const RowColumns& columns_;
+  std::vector<PlacedCells> rows_;
+};
+
+class TableBlocks final : public ChatBlocks {
+ public:
+  explicit TableBlocks(std::unique_ptr<RowTable> table) : table_(std::move(table)) {}
+
+  std::unique_ptr<ChatBlock> next() override {
+    if (ended_) return nullptr;
+    const int64_t before = table_->file_bytes();
+    std::vector<PlacedCells> rows;
+    while (rows.size() < kRowsAtOnce && !ended_) {
+      PlacedCells row;
+      try {
+        ended_ = !table_->next(row.cells);
+        if (!ended_) row.place = table_->place();
+      } catch (const BadRow& bad) {
+        row.error = bad.what();
+      }
+      if (!ended_) rows.push_back(std::move(row));
+    }
+    file_bytes_ = table_->file_bytes() - before;
+    return std::make_unique<TableBlock>(table_->columns(), std::move(rows));
+  }
+  int64_t file_bytes() const override { return file_bytes_; }
+  bool has_tokens() const override { return table_->columns().has_tokens(); }
+
+ private:
+  std::unique_ptr<RowTable> table_;
+  int64_t file_bytes_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ChatBlocks> open_chat_blocks(std::unique_ptr<RowTable> table) {
+  return std::make_unique<TableBlocks>(std::move(table));
+}
+
+std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file) {
+  switch (file.format) {
+    case TextFormat::kParquet: return open_chat_blocks(open_parquet_rows(file.path));
+    case TextFormat::kCsv: return open_chat_blocks(open_csv_rows(file.path, ','));
+    case TextFormat::kTsv: return open_chat_blocks(open_csv_rows(file.path, '\t'));
+    case TextFormat::kDataSet:
+      return open_chat_blocks(open_mds_rows(
+          read_mds_index(file.path), local_source(VerifyShards::kOnce, RawShards::kInMemory), file.path));
+    case TextFormat::kText:
+    case TextFormat::kJsonl: break;
+  }
+  return std::make_unique<LineBlocks>(file);
+}
+
+}  // namespace tycho

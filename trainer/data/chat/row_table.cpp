@@ -1,0 +1,120 @@
+// One class per kind of table.
+#include "trainer/data/chat/row_table.h"
+
+#include <optional>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/parquet/parquet_file.h"
+#include "trainer/data/parquet/parquet_rows.h"
+#include "trainer/data/text/csv_reader.h"
+
+namespace tycho {
+namespace {
+
+std::string encoding_of(const ParquetNode& node) {
+  if (!node.type || node.is_repeated) return "json";
+  return node.type == ParquetType::kBytes ? "str" : "of other values than texts and lists";
+}
+
+class ParquetTable final : public RowTable {
+ public:
+  explicit ParquetTable(const std::string& path) : file_(std::make_shared<const ParquetFile>(path)) {
+    std::vector<MdsColumn> columns;
+    for (const ParquetNode& node : file_->footer().schema.children)
+      columns.push_back({node.name, encoding_of(node)});
+    columns_.emplace(columns, path);
+    rows_.emplace(file_, columns_->names());
+  }
+
+  const RowColumns& columns() const override { return *columns_; }
+  bool next(std::vector<RowCell>& cells) override {
+    if (!rows_->next(values_)) return false;
+    ++row_;
+    std::vector<std::string> texts;
+    for (Json& value : values_)
+      texts.push_back(value.is_string() ? std::move(value.get_ref<std::string&>()) : value.dump());
+    cells = columns_->cells(std::move(texts));
+    return true;
+  }
+  std::string place() const override { return fmt::format("{}, row {}", file_->path(), row_); }
+  int64_t file_bytes() const override { return rows_->file_bytes(); }
+
+ private:
+  std::shared_ptr<const ParquetFile> file_;
+  std::optional<RowColumns> columns_;
+  std::optional<ParquetRows> rows_;
+  std::vector<Json> values_;
+  int64_t row_ = 0;
+};
+
+class CsvTable final : public RowTable {
+ public:
+  CsvTable(const std::string& path, char separator) : path_(path), csv_(path, separator) {
+    std::vector<MdsColumn> columns;
+    for (const std::string& name : csv_.columns()) {
+      const bool is_text = name == "prompt" || name == "response" || name == "completion";
+      columns.push_back({name, is_text ? "str" : "json"});
+    }
+    columns_.emplace(columns, path);
+    for (const std::string& name : columns_->names()) csv_.column(name);  // an Error where there are two
+  }
+
+  const RowColumns& columns() const override { return *columns_; }
+  bool next(std::vector<RowCell>& cells) override {
+    if (!csv_.next(values_)) return false;
+    const std::vector<std::string_view> views(values_.begin(), values_.end());
+    cells = columns_->cells(views);
+    return true;
+  }
+  std::string place() const override { return fmt::format("{}:{}", path_, csv_.line()); }
+  int64_t file_bytes() const override { return csv_.file_bytes(); }
+
+ private:
+  std::string path_;
+  CsvReader csv_;
+  std::optional<RowColumns> columns_;
+  std::vector<std::string> values_;
+};
+
+class MdsTable final : public RowTable {
+ public:
+  MdsTable(MdsIndex index, const MakeShardSource& make_source, const std::string& place)
+      : reader_(std::move(index), make_source), columns_(reader_.index().shards[0].columns, place) {}
+
+  const RowColumns& columns() const override { return columns_; }
+  bool next(std::vector<RowCell>& cells) override {
+    const MdsIndex& index = reader_.index();
+    if (sample_ == index.num_samples()) return false;
+    cells = columns_.cells(reader_.read(sample_++));
+    if (sample_ == index.first_sample[shard_ + 1]) bytes_ += index.shards[shard_++].stored_bytes();
+    return true;
+  }
+  std::string place() const override { return reader_.name_of(sample_ - 1); }
+  int64_t file_bytes() const override { return bytes_; }
+
+ private:
+  MdsReader reader_;
+  RowColumns columns_;
+  int64_t sample_ = 0, bytes_ = 0;  // bytes_: of the shards that have been read
+  size_t shard_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowTable> open_parquet_rows(const std::string& path) {
+  return std::make_unique<ParquetTable>(path);
+}
+
+std::unique_ptr<RowTable> open_csv_rows(const std::string& path, char separator) {
+  return std::make_unique<CsvTable>(path, separator);
+}
+
+std::unique_ptr<RowTable> open_mds_rows(MdsIndex index, const MakeShardSource& make_source,
+                                        const std::string& place) {
+  return std::make_unique<MdsTable>(std::move(index), make_source, place);
+}
+
+}  // namespace tycho

@@ -1,0 +1,23 @@
+// Which files of a folder are for training, by their names and those of their folders.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace tycho {
+
+struct FolderSplit {
+  std::string name;                // "train", "validation", "test", or what stands before "-00000-of-00001"
+  std::vector<std::string> files;  // in the order of the folder
+};
+
+/// Splits of a folder with these files, whose paths are relative to it and have slashes: as the library
+/// `datasets` of Hugging Face finds them. Files in data/ that are called NAME-00000-of-00001.* make the split
+/// NAME, and others are then of none. Else words in the names of folders count, else those in the names of
+/// files: "train" or "training", "validation", "valid", "dev" or "val", "test", "testing", "eval" or
+/// "evaluation", between the ends of a name, digits, spaces and . - _. Empty where no name says anything.
+std::vector<FolderSplit> folder_splits(const std::vector<std::string>& files);
+
+/// The split of this name, or of one that its name is short for ("val"); none: nullptr.
+const FolderSplit* find_split(const std::vector<FolderSplit>& splits, const std::string& name);
+
+}  // namespace tycho

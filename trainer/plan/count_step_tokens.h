@@ -1,0 +1,15 @@
+// Counts the tokens that a run of conversations will train on, step by step.
+#pragma once
+#include <memory>
+
+#include "trainer/config/step_tokens.h"
+#include "trainer/config/train_config.h"
+
+namespace tycho {
+
+/// Tokens without padding of the steps until max_duration, in the order of the epochs, if the config's
+/// train_data counts them so (ChatCompat::kComposer); else nullptr. Tokenises the data. Throws as
+/// open_chat_dataset and batch_packing do.
+std::shared_ptr<const StepTokens> count_step_tokens(const TrainConfig& config);
+
+}  // namespace tycho
