@@ -131,7 +131,9 @@ struct TrainConfig {
     v("log", log, "Metrics.");
     v("profile", profile, "Traces of selected steps.");
     v("callbacks", callbacks, "Functions that run on events of the training loop, under names you choose.");
-    v("lua_memory", lua_memory, "Memory that the recipe's Lua code may use during the run, 16MiB to 1TiB.");
+    v("lua_memory", lua_memory,
+      "Memory that the recipe's Lua code may use during the run, with the tensors that it keeps: 16MiB to "
+      "1TiB.");
   }
 };
 
