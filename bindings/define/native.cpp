@@ -253,19 +253,16 @@ int hf_model(lua_State* L) {
   });
 }
 
-/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer.json, tokenizer.model or
-/// vocab.json, when Tycho can use it for a model of that vocabulary | nil
+/// tokenizer_beside(folder, vocab_size) -> path of its tokenizer that Tycho can use for such a model | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
     const std::string folder = string_argument(L, 1);
-    const auto vocab_size = static_cast<int64_t>(luaL_checknumber(L, 2));
+    const auto most = static_cast<int64_t>(luaL_checknumber(L, 2));
     for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
       const std::string path = folder + "/" + name;
       try {
-        if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= vocab_size)
-          return push_text(L, path);
-      } catch (const Error&) {
-        // An unsupported kind: the recipe goes without this one.
+        if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= most) return push_text(L, path);
+      } catch (const Error&) {  // of an unsupported kind: the recipe goes without it
       }
     }
     return 0;

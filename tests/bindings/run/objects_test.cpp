@@ -1,5 +1,6 @@
 // The objects of a session in Lua, over a session that computes nothing: what they read and do, what they
 // refuse, how long they hold, and what becomes of their memory.
+// long because: all of them share the session that computes nothing.
 #include "bindings/run/objects.h"
 
 #include <gtest/gtest.h>
