@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "bindings/run/session_objects.h"
+
 namespace tycho {
 namespace {
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "bindings/run/session_objects.h"
+#include "bindings/run/class.h"
+#include "bindings/run/objects.h"
+#include "trainer/session/tensor_view.h"
 
 namespace tycho {
 
