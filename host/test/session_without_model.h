@@ -65,6 +65,9 @@ class SessionWithoutModel final : public TrainingSession {
   std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& /*tokens*/) override {
     refuse("model:activations");
   }
+  std::unique_ptr<TensorView> attention(const std::vector<int32_t>& /*tokens*/, int64_t /*layer*/) override {
+    refuse("model:attention");
+  }
   std::vector<int32_t> encode(const std::string& /*text*/) const override { refuse("model:encode"); }
   std::string decode(const std::vector<int32_t>& /*tokens*/) const override { refuse("model:decode"); }
   void profile_begin() override { refuse("profile"); }
