@@ -76,7 +76,7 @@ int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
     kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kConfigSpec, kPlanSpec, kReplSpec, kReportSpec,
-    kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec, kGenerateSpec, kConvertSpec,
-    kCkptSpec, kDoctorSpec, kVersionSpec;
+    kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec, kGenerateSpec,
+    kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -163,9 +163,9 @@ class TrainingSession {
   virtual std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) = 0;
   /// The stream before each block and after the last one, [tokens, width] each: tensors of their own.
   virtual std::vector<std::unique_ptr<TensorView>> activations(const std::vector<int32_t>& tokens) = 0;
-  /// Attention weights of a layer (from 0) over these tokens, [heads, tokens, tokens]: row t holds the share of each
-  /// token in what token t attends to. A tensor of its own. Throws Error (kUsage) for a layer that is not there, and
-  /// with tp or pp.
+  /// Attention weights of a layer (from 0) over these tokens, [heads, tokens, tokens]: row t holds the share
+  /// of each token in what token t attends to. A tensor of its own. Throws Error (kUsage) for a layer that is
+  /// not there, and with tp or pp.
   virtual std::unique_ptr<TensorView> attention(const std::vector<int32_t>& tokens, int64_t layer) = 0;
   /// Throw Error (kUsage) without a tokenizer.
   virtual std::vector<int32_t> encode(const std::string& text) const = 0;
