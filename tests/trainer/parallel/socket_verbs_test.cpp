@@ -203,7 +203,7 @@ TEST(SocketVerbs, AHeaderInPiecesIsReadWhole) {
   std::vector<Sockets> sockets = connect_all(2);
   const int fd = sockets[1][0].fd();
   std::thread slow([fd] {
-    const Announcement call = {.magic = 0x6f686379, .verb = Verb::kBarrier};
+    const Announcement call = {.magic = 0x6f686379, .verb = SocketVerb::kBarrier};
     for (size_t i = 0; i < sizeof call; ++i) {
       EXPECT_EQ(write(fd, reinterpret_cast<const char*>(&call) + i, 1), 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
