@@ -44,7 +44,7 @@ constexpr OtherWords kCommands[] = {
     {"tail logs log", "ctl {} tail"},
     {"plot curve curves", "ctl {} plot loss"},
     {"profile trace", "ctl {} profile 3ba"},
-    {"status ps ls list runs top", "report runs/*"},
+    {"status ps list runs top", "ls"},
     {"resume continue restart", "run {}/recipe.lua"},
     {"verify", "ckpt verify {}"},
     {"watch", "attach {}"},

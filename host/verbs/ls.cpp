@@ -1,4 +1,6 @@
 // tycho ls: the runs of a folder.
+#include <filesystem>
+
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/report/run_list.h"
@@ -16,8 +18,10 @@ const VerbSpec kLsSpec = {"ls [FOLDER ...]",
 int run_ls(const Arguments& arguments) {
   std::vector<std::string> folders = arguments.words;
   if (folders.empty()) folders = {"runs"};
+  // Nothing has been trained here yet.
+  const bool is_new = arguments.words.empty() && !std::filesystem::exists("runs");
   std::vector<RunLine> runs;
-  for (const std::string& folder : folders)
+  for (const std::string& folder : is_new ? std::vector<std::string>() : folders)
     for (RunLine& run : list_runs(folder)) runs.push_back(std::move(run));
   if (arguments.has("json"))
     fmt::print("{}\n", run_list_json(runs).dump(2));

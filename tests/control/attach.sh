@@ -25,7 +25,7 @@ status=0
 "$tycho" attach run --control -e 'cmd.set_lr(1e-3) cmd.disable "nope"' >line.log || status=$?
 [[ $status == 10 ]] || fail "a command that has no effect ended attach with $status"
 expect "set_lr(0.001) after step" "$(cat line.log)"
-expect 'disable("nope") has no effect: [callback' "$(cat line.log)"
+expect 'disable("nope") has no effect: [cmd] no callback' "$(cat line.log)"
 expect "tycho attach RUN --control" "$("$tycho" attach run -e 'cmd.stop()' || true)"
 expect "ctl:1: undeclared name  losss" "$("$tycho" attach run -e 'losss' || true)"
 expect "undeclared name  modle; did you mean  model?" "$("$tycho" attach run -e 'modle.params' || true)"

@@ -309,7 +309,8 @@ TEST_F(RanksTest, ABatchThatRanksCannotShareIsRefused) {
 TEST_F(RanksTest, AMeshHoldsTheRunToItsNumberOfRanks) {
   const Outcome refused = run(2, "run", "parallel.dp_replicate=4");
   EXPECT_EQ(refused.code, 11);
-  EXPECT_CONTAINS(refused.output, "parallel.dp_replicate: the mesh has 4 ranks, and the run has 2; start 4");
+  EXPECT_CONTAINS(refused.output,
+                  "parallel.dp_replicate=4: the mesh has 4 ranks, and the run has 2; start 4");
   EXPECT_FALSE(fs::exists(folder_ / "run"));
   for (const char* pins : {"", "parallel.dp_replicate=2"}) {
     const Outcome outcome = run(2, std::string("of") + pins, std::string("max_duration=4ba ") + pins);

@@ -56,7 +56,7 @@ class RunFromWeights : public RunTest {
     std::ofstream(folder_ + "/tokenizer.json") << read_file(golden + "/tokenizer_styles/gpt2.json");
     config_.model = read_hf_config(read_hf_config_file(folder_), folder_, HfStart::kItsWeights).model;
     std::visit([&](auto& family) { family.weights = folder_; }, config_.model.value);
-    config_.max_duration = {1, DurationUnit::kBatch};
+    config_.max_duration = {3, DurationUnit::kBatch};
     write_data(8, 16, 101);
   }
   std::vector<std::string> warnings() const {

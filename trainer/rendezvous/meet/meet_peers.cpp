@@ -361,10 +361,14 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
     if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
     const auto now = Clock::now();
     const auto until = result.has_no_route ? no_route_deadline : deadline;
+    // Nobody is lost: the network does not lead there, and will not the next time either.
+    if (!is_broken() && result.has_no_route && now >= until)
+      throw Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank, endpoint.text(),
+                              result.why, kNoRouteAdvice),
+                  ExitCode::kTopology);
     if (is_broken() || now >= until)
-      throw why_broken(fmt::format("rank {} cannot connect to {}: {}{}", place_.rank, endpoint.text(),
-                                   result.why, result.has_no_route ? kNoRouteAdvice : ""),
-                       {rank});
+      throw why_broken(
+          fmt::format("rank {} cannot connect to {}: {}", place_.rank, endpoint.text(), result.why), {rank});
     if (now >= next_line) {
       say(fmt::format("[ranks] rank {} waits for rank {} at {}: {}; gives up in {:.0f} s", place_.rank, rank,
                       endpoint.text(), result.why, std::chrono::duration<double>(until - now).count()));
