@@ -95,7 +95,7 @@ TEST_F(SignalTest, RanksThatSaveToASlowDiskAreNotKilledForIt) {
 TEST_F(SignalTest, ALauncherEndsSoonAfterAStoppedRankWasNamed) {
   Outcome outcome;
   const double took = seconds_of([&] {
-    outcome = here("(exec " TYCHO_PROGRAM
+    outcome = here("rm -f log; (exec " TYCHO_PROGRAM
                    " launch -n 2 --grace 4 run x.lua run_dir=r max_duration=1000000ba) >log 2>&1 "
                    "& pid=$!; " +
                    until_it_trains("r") +
