@@ -44,3 +44,4 @@ tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 240)
 tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)
 tycho_script_test(follow SCRIPT host/follow.sh)
 tycho_script_test(stalled_reader SCRIPT host/stalled_reader.sh TIMEOUT 600 LABELS torch)
+set_tests_properties(verbs_test PROPERTIES TIMEOUT 900)  # it trains and converts dozens of times
