@@ -106,7 +106,8 @@ TEST_F(ConvertTest, AnArchitectureAloneIsExportedWithTheIdsOfTheRunsTokenizer) {
   ASSERT_EQ(write_ids.code, 0) << write_ids.output;
   write("{}", "hf/tokenizer_config.json");
   write(
-      whole("r.model = t.model.hf { path = \"hf\", vocab_size = 257, pretrained = false }\nr.seq_len = 16\n"
+      whole("r.model = t.model.hf { path = \"hf\", vocab_size = 257, pretrained = false }\nr.tokenizer = "
+            "\"hf/tokenizer.json\"\nr.seq_len = 16\n"
             "r.max_duration = \"1ba\"\nr.global_batch = \"4sp\"\n"));
   const Outcome ran = here("tycho run x.lua run_dir=run device=cpu && tycho convert run out");
   ASSERT_EQ(ran.code, 0) << ran.output;

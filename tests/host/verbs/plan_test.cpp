@@ -13,8 +13,11 @@ class PlanProbeTest : public ShellTest {
     write(whole());
     std::filesystem::create_directory(folder_ / "tmp");
   }
+  /// Ctrl-C reaches it even if whoever started the tests ignores SIGINT, as a shell does for a job in the
+  /// background.
   Outcome plan(const std::string& arguments, const std::string& before = "") const {
-    return here(before + " TMPDIR=$PWD/tmp TYCHO_FAKE_RUN_FOLDER=1 ./bin/tycho " + arguments);
+    return here(before + " TMPDIR=$PWD/tmp TYCHO_FAKE_RUN_FOLDER=1 env --default-signal=INT ./bin/tycho " +
+                arguments);
   }
   /// What is there beside the recipe and the program.
   void expect_nothing_left() const {

@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include "tests/trainer/base/faulty_files.h"
@@ -159,8 +160,10 @@ TEST(FileOps, ContinuesAfterSignalsAndShortWrites) {
   sigemptyset(&alarm_only);
   sigaddset(&alarm_only, SIGALRM);
   pthread_sigmask(SIG_BLOCK, &alarm_only, nullptr);  // the reader inherits this: all signals go to the writer
+  std::promise<void> reads;
   std::thread reader([&] {
     const int fd = ::open(fifo.c_str(), O_RDONLY | O_CLOEXEC);
+    reads.set_value();
     std::string part(50000, '\0');
     for (ssize_t n; (n = ::read(fd, part.data(), part.size())) > 0;)
       received.append(part.data(), static_cast<size_t>(n));
@@ -172,6 +175,7 @@ TEST(FileOps, ContinuesAfterSignalsAndShortWrites) {
   pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
   const int both_ends = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // append() waits for no reader
   const auto file = real_files().append(fifo);
+  reads.get_future().wait();
   ::close(both_ends);
   const itimerval every = {{0, 200}, {0, 200}}, never = {};
   setitimer(ITIMER_REAL, &every, nullptr);

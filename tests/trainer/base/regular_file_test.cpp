@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,9 +99,17 @@ TEST(ReadTypedFile, ReadsAPipeToItsEndOrItsBound) {
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
   const auto through_pipe = [&](int64_t most_bytes) {
     std::thread writer([&] {
+      // A reader that stops at its bound may leave before a small pipe has taken everything.
+      sigset_t signals;
+      sigemptyset(&signals);
+      sigaddset(&signals, SIGPIPE);
+      pthread_sigmask(SIG_BLOCK, &signals, nullptr);
       const int pipe = ::open((dir / "pipe").c_str(), O_WRONLY);
       const std::string text = pattern(30000);
-      EXPECT_EQ(::write(pipe, text.data(), text.size()), std::ssize(text));
+      const ssize_t written = ::write(pipe, text.data(), text.size());
+      if (most_bytes >= std::ssize(text)) {
+        EXPECT_EQ(written, std::ssize(text));
+      }
       ::close(pipe);
     });
     std::string text;
