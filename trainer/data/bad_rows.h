@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// kSkip: they are left out and counted.
+/// kSkip leaves bad rows out and counts them.
 enum class BadRows { kError, kSkip };
 constexpr EnumNames<BadRows, 2> enum_names(BadRows) {
   return {{{"error", BadRows::kError}, {"skip", BadRows::kSkip}}};

@@ -30,7 +30,7 @@ constexpr EnumNames<ChatCompat, 2> enum_names(ChatCompat) {
   return {{{"none", ChatCompat::kNone}, {"composer", ChatCompat::kComposer}}};
 }
 
-/// Conversations, and prompts with responses, as JSONL, Parquet or MDS: what LLM Foundry calls finetuning.
+/// Conversations, and prompts with responses, as JSONL, Parquet or MDS. LLM Foundry calls this finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
   static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet or MDS.";
@@ -57,19 +57,19 @@ struct ChatConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// Its name in messages.
+  /// Name of the data in messages.
   std::string place() const { return path; }
-  /// What `tycho plan` says of its rows.
+  /// Text that `tycho plan` adds about the rows.
   std::string rows_text() const;
-  /// Whether its examples are packed batch by batch, so that every epoch has rows of its own.
+  /// True if examples are packed batch by batch, so that every epoch has its own rows.
   bool packs_batches() const { return pack && packing_ratio.has_value(); }
-  /// Whether what is fetched is one file.
+  /// True if the remote is one file.
   bool has_remote_file() const { return !remote_ending().empty(); }
-  /// The ending of a remote that is one file, such as ".jsonl.gz"; "" for data sets.
+  /// Ending of a remote that is one file, such as ".jsonl.gz"; "" for data sets.
   std::string remote_ending() const;
-  /// Whether `chat_template` is the path of a file.
+  /// True if `chat_template` is the path of a file.
   bool has_template_file() const { return chat_template.ends_with(".jinja"); }
-  /// Of template_date; nothing when there is none, or it is not a day.
+  /// Parses template_date. Returns nothing if it is empty or not a day.
   std::optional<std::chrono::year_month_day> template_day() const;
 
   template <class Visitor>

@@ -26,7 +26,7 @@ void check_separators(const MdsConfig& data, const std::string& path, int64_t vo
       problems.add(path + key, "{} is outside the model's vocabulary of {}", *id, vocab_size);
 }
 
-/// What the order of samples takes from a recipe: a key that would do nothing is an error.
+/// Checks the keys of the order of samples: a key that would do nothing is an error.
 void check_order(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
   const bool blocks = data.shuffle_algo == ShuffleAlgo::kPy1br || data.shuffle_algo == ShuffleAlgo::kPy1e;
   problems.idle(path + ".shuffle_algo", data.shuffle_algo != ShuffleAlgo::kNaive, data.shuffle,
@@ -51,7 +51,7 @@ void check_stream_names(const MdsConfig& data, const std::string& path, ConfigPr
   }
 }
 
-/// At most one weight for each stream, all of one family.
+/// Checks that each stream has at most one weight, and that all streams use the same kind.
 void check_weights(const MdsConfig& data, const std::string& path, ConfigProblems& problems) {
   double sum = 0;
   size_t with_proportion = 0, weighted = 0;
@@ -120,7 +120,8 @@ void check_remotes(const MdsConfig& data, const std::string& path, ConfigProblem
                 "with remote, where local_dir holds what is decompressed");
 }
 
-/// "sha256:" and hex digits; which names there are, and how many digits, the data library knows.
+/// True for a name, a colon and hex digits, as in "sha256:9f86...". The data library checks the name and the
+/// number of digits.
 bool is_checksum(const std::string& text) {
   const size_t colon = text.find(':');
   return colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&
@@ -171,7 +172,7 @@ void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_s
     problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
-/// Names of files below a folder that stay below the folder that they are fetched into.
+/// Checks that the names of remote_files stay below the folder that they are fetched into.
 void check_remote_files(const TextConfig& data, const std::string& path, ConfigProblems& problems) {
   const std::string key = path + ".remote_files";
   problems.idle(key, !data.remote_files.empty(), !data.remote.empty(), "without remote");

@@ -104,19 +104,20 @@ struct MdsConfig {
   double download_timeout_s = 60;
   std::string remote_sas_env;
 
-  /// Whether attention stays within the documents that a row of tokens is packed from.
+  /// True if attention stays within the documents that a row of tokens is packed from.
   bool separates_documents() const { return eos_token_id || bos_token_id; }
-  /// The folder that holds index.json.
+  /// Folder that holds index.json.
   std::string dir() const { return split.empty() ? local_dir : local_dir + "/" + split; }
-  /// Whether any of it comes from a remote.
+  /// True if the data, or any of its streams, comes from a remote.
   bool is_remote() const;
-  /// Batches whose shards are fetched or decompressed before they are needed.
+  /// Number of batches whose shards are fetched or decompressed before they are needed.
   int64_t batches_ahead(int64_t global_sequences) const;
-  /// Itself, or each of its streams as data of its own.
+  /// Returns a copy of this config for each stream, with the stream's folder and remote; only this config if
+  /// there are no streams.
   std::vector<MdsConfig> each_stream() const;
-  /// Its name in messages.
+  /// Name of the data in messages.
   std::string place() const;
-  /// What `tycho plan` says of its rows; "" for nothing.
+  /// Text that `tycho plan` adds about the rows; "" for nothing.
   std::string rows_text() const;
 
   template <class Visitor>
@@ -223,9 +224,9 @@ struct TokenFilesConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// Its name in messages.
+  /// Name of the data in messages.
   std::string place() const { return path; }
-  /// What `tycho plan` says of its rows.
+  /// Text that `tycho plan` adds about the rows.
   std::string rows_text() const;
 
   template <class Visitor>
@@ -268,9 +269,9 @@ struct TextConfig {
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
 
-  /// Its name in messages.
+  /// Name of the data in messages.
   std::string place() const { return path; }
-  /// What `tycho plan` says of its rows.
+  /// Text that `tycho plan` adds about the rows.
   std::string rows_text() const;
 
   template <class Visitor>
@@ -317,13 +318,13 @@ class ConfigProblems;
 
 struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig, TextConfig> {
   static constexpr const char* kNamespace = "data";
-  /// Its name in messages.
+  /// Name of the data in messages.
   std::string place() const {
     return std::visit([](const auto& data) { return data.place(); }, value);
   }
 };
 
-/// Data that a run changes to.
+/// Data that a run switches to at `start`.
 struct DataStageConfig {
   std::string name;
   Duration start = {1, DurationUnit::kBatch};
@@ -341,7 +342,8 @@ struct DataStageConfig {
 /// Reports what is wrong with the data at `path` ("train_data") for a model of `vocab_size` tokens.
 void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
            ConfigProblems& problems);
-/// Reports where evaluation at `path` would see other parts of a row than training does.
+/// Reports each key of `eval` (at `path`) that makes evaluation see other documents or targets than training
+/// does.
 void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const std::string& path,
                           ConfigProblems& problems);
 

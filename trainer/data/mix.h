@@ -8,16 +8,16 @@
 
 namespace tycho {
 
-/// Proportions of streams, by name.
+/// Maps the name of a stream to its proportion.
 using Mix = std::map<std::string, double>;
 
-/// The data with these proportions instead of its own; of all its streams, or none to leave them as they are.
-/// Throws Error (kRecipe) when its streams have other names.
+/// Returns `data` with the proportions of `mix`, which names all streams; an empty mix changes nothing.
+/// Throws Error (kRecipe) when the streams have other names.
 DataConfig with_mix(DataConfig data, const Mix& mix);
 
-/// The proportions of all streams of `data` when `wanted` sets those of some ({"code": 0.2}): as shares of
-/// the whole, and the others divide what is left as they did before. Throws Error (kRecipe) that says what
-/// does not fit.
+/// Returns the proportions of all streams of `data` after `wanted` has set some of them ({"code": 0.2}).
+/// Proportions are shares of the whole; the other streams divide the rest in their old ratio. Throws Error
+/// (kRecipe) that says what does not fit.
 Mix changed_mix(const DataConfig& data, const Json& wanted);
 
 }  // namespace tycho

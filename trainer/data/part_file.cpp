@@ -31,7 +31,7 @@ constexpr auto kPoll = std::chrono::milliseconds(20);
        to_do.empty() ? "" : "; ", to_do);
 }
 
-/// False when another has it.
+/// Returns false if another process or thread has the lock.
 bool try_lock(int descriptor, const std::string& path, const PartAdvice& advice) {
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;

@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// What messages about a disk that is full, or cannot be written to, say to do.
+/// Advice that messages give about a full or read-only disk.
 struct PartAdvice {
   const char* no_room;
   const char* not_writable;
@@ -20,15 +20,17 @@ inline constexpr PartAdvice kCacheAdvice = {
     "the cache must be writable until every shard is in it: choose another local_dir, or fill it with "
     "`tycho data preload`"};
 
-/// Locked with flock as long as it is open: a lock ends with its process, so a kill leaves nothing to clear
-/// but the bytes. Owned by one thread.
+/// A partial file, locked with flock while it is open. The lock ends with its process, so that a kill leaves
+/// nothing to clear but the bytes. Owned by one thread.
 class PartFile {
  public:
-  /// Waits until no other process or thread has it. Nothing when `is_made` says by then that it is no longer
-  /// needed. Throws Error: kStorage when it cannot be created or locked, kTerminated on a stop.
+  /// Opens or creates the file; waits until no other process or thread has it locked. Returns nothing if
+  /// `is_made` is true by then. Throws Error: kStorage when the file cannot be created or locked, kTerminated
+  /// on a stop.
   static std::optional<PartFile> claim(const std::string& path, const std::function<bool()>& is_made,
                                        const std::stop_token& stop, const PartAdvice& advice = kCacheAdvice);
-  /// Without waiting; nothing when another has it, or it does not exist.
+  /// Claims an existing file without waiting. Returns nothing if it does not exist or another process or
+  /// thread has it.
   static std::optional<PartFile> claim_left_over(const std::string& path);
   PartFile(PartFile&& other) noexcept;
   PartFile& operator=(PartFile&& other) noexcept;
@@ -37,15 +39,16 @@ class PartFile {
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
   int64_t num_bytes() const;
-  /// Keeps the first bytes; what is written next follows them.
+  /// Truncates the file to `num_bytes`; the next write follows.
   void cut(int64_t num_bytes);
-  /// Writes where the descriptor stands.
+  /// Writes at the descriptor's position.
   void write(const char* data, size_t num_bytes);
-  /// Reserves room on the disk, where the file system can. Throws Error (kStorage) when there is too little.
+  /// Reserves space on the disk, where the file system can. Throws Error (kStorage) when there is too little.
   void reserve(int64_t num_bytes);
-  /// Makes it durable and gives it its final name. Its lock is a shared one from here on, like a reader's.
+  /// Makes the file durable and renames it to `final_path`. From then on its lock is a shared one, like a
+  /// reader's.
   void publish(const std::string& final_path);
-  /// Gives it a name beside the cache's files, for people to look at.
+  /// Renames the file to `bad_path`, so that a user can inspect it.
   void set_aside(const std::string& bad_path);
   void remove();
 
@@ -59,7 +62,7 @@ class PartFile {
   PartAdvice advice_;
 };
 
-/// Whether a path still names the open file.
+/// True if `path` still names the open file.
 bool names_file(const std::string& path, int descriptor);
 
 }  // namespace tycho

@@ -5,14 +5,14 @@
 
 namespace tycho {
 
-/// Owned by one thread. Errors are kUnusable and name the file; after a BadRow, next() gives the row behind
-/// it.
+/// Owned by one thread. Errors are kUnusable and name the file; after a BadRow, next() returns the row after
+/// the bad one.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  /// The next text; false after the last.
+  /// Reads the next text. Returns false after the last one.
   virtual bool next(std::string& text) = 0;
-  /// How much of the file itself has been read, for progress.
+  /// Number of bytes of the file that have been read, for progress.
   virtual int64_t file_bytes() const = 0;
 };
 

@@ -20,7 +20,7 @@ std::string without_end_slash(std::string text) {
   return text;
 }
 
-/// "s3" of "s3://x"; "" where there is none.
+/// Returns "s3" for "s3://x"; "" if there is no scheme.
 std::string scheme_of(const std::string& remote) {
   const size_t end = remote.find("://");
   return end == std::string::npos ? "" : remote.substr(0, end);

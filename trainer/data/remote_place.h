@@ -4,28 +4,28 @@
 
 namespace tycho {
 
-/// In a folder that is a cache of remote data: what is being fetched, locks, and what was damaged.
+/// Subfolder of a cache of remote data. It holds partial downloads, locks and damaged files.
 inline constexpr const char* kCacheWorkFolder = ".tycho-cache";
 
 struct RemotePlace {
   enum class Kind { kFolder, kHttp, kS3, kHub };
   Kind kind = Kind::kFolder;
-  std::string text;    // as it was given, without "/" at its end
+  std::string text;    // as given, without a trailing "/"
   std::string folder;  // kFolder
   std::string bucket,
       prefix;  // kS3: the prefix without "/" around it; kHub: "datasets/owner/name" and the path inside
 
-  /// The same place, one folder further down; "" for itself.
+  /// Returns the folder `split` inside this one; this one for "".
   RemotePlace below(const std::string& split) const;
 };
 
-/// What is wrong with the text of a remote, and what to write instead; "" when nothing is.
+/// Says what is wrong with the text of a remote, and what to write instead. Returns "" if nothing is.
 std::string remote_problem(const std::string& remote);
 
-/// Throws Error (kUnusable) with remote_problem().
+/// Parses the text of a remote. Throws Error (kUnusable) with remote_problem().
 RemotePlace parse_remote(const std::string& remote);
 
-/// A path as part of a URL: all but letters, digits, "-._~" and "/" as %XX.
+/// Encodes a path for a URL: all characters but letters, digits, "-._~" and "/" become %XX.
 std::string percent_encoded(const std::string& path);
 
 }  // namespace tycho

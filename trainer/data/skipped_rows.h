@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// Thrown by a reader that can go on with the next row.
+/// Thrown by a reader that can continue with the next row.
 class BadRow : public Error {
  public:
   explicit BadRow(const std::string& message) : Error(message, ExitCode::kUnusable) {}
@@ -18,11 +18,11 @@ class BadRow : public Error {
 struct SkippedRows {
   static constexpr size_t kReasonsKept = 3;
   int64_t count = 0;
-  std::vector<std::string> reasons;  // of the first ones: messages of Errors
+  std::vector<std::string> reasons;  // messages of the first kReasonsKept Errors
 
   void add(const std::string& reason);
   void add(const SkippedRows& more);
-  /// For people, with `count` and the reasons; "" when nothing was skipped.
+  /// Message for users, with `count` and the reasons; "" when nothing was skipped.
   std::string text() const;
 };
 

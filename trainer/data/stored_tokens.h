@@ -12,7 +12,7 @@
 
 namespace tycho {
 
-/// Unaligned integers, one after the other.
+/// Returns integer `i` of an unaligned array.
 template <class Stored>
 Stored stored_at(const char* elements, size_t i) {
   Stored value;
@@ -20,13 +20,13 @@ Stored stored_at(const char* elements, size_t i) {
   return value;
 }
 
-/// Fills `ids` and says whether all of them are in [0, vocab_size).
+/// Fills `ids`. Returns true if all of them are in [0, vocab_size).
 template <class Stored, class Id>
 bool copy_tokens(const char* elements, int64_t vocab_size, std::span<Id> ids) {
-  using Unsigned = std::make_unsigned_t<Stored>;  // negative ones are large
+  using Unsigned = std::make_unsigned_t<Stored>;  // negative tokens become large
   const auto last = static_cast<Unsigned>(
       std::min(static_cast<uint64_t>(vocab_size - 1), uint64_t{std::numeric_limits<Unsigned>::max()}));
-  Unsigned outside = 0;  // of the tokens' size, as vectors need it
+  Unsigned outside = 0;  // as wide as a token, so that the compiler can vectorise
   for (size_t i = 0; i < ids.size(); ++i) {
     const auto token = stored_at<Unsigned>(elements, i);
     outside |= static_cast<Unsigned>(token > last);
@@ -35,7 +35,7 @@ bool copy_tokens(const char* elements, int64_t vocab_size, std::span<Id> ids) {
   return outside == 0;
 }
 
-/// The first one that is not in [0, vocab_size); there must be one.
+/// Returns the index of the first token that is not in [0, vocab_size). Requires that there is one.
 template <class Stored>
 size_t first_outside(const char* elements, int64_t vocab_size) {
   size_t i = 0;

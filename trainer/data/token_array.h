@@ -10,34 +10,35 @@
 
 namespace tycho {
 
-inline constexpr int32_t kNoTarget = -100;  // what the loss ignores: kIgnoredTarget of trainer/kernels
+inline constexpr int32_t kNoTarget = -100;  // ignored by the loss: kIgnoredTarget of trainer/kernels
 
-/// The largest vocabulary whose ids travel as uint16: no two numbers from kNoTarget to the last id then have
-/// the same low 16 bits.
+/// Size of the largest vocabulary whose ids travel as uint16: no two numbers from kNoTarget to the last id
+/// have the same low 16 bits.
 inline constexpr int64_t kMostNarrowIds = 65536 + kNoTarget;
 
-/// Ids below the size of a vocabulary, and kNoTarget: their low 16 bits where the vocabulary allows it, else
-/// int32. numbers_on (trainer/kernels/host_copies.h) widens them on the device.
+/// Ids below the size of a vocabulary, and kNoTarget. They are stored as their low 16 bits where the
+/// vocabulary allows it, else as int32. numbers_on (trainer/kernels/host_copies.h) widens them on the device.
 class TokenArray {
  public:
   TokenArray() = default;  // none
-  /// `count` times `filler`, an id or kNoTarget.
+  /// Makes `count` copies of `filler`, an id or kNoTarget.
   TokenArray(int64_t vocab_size, size_t count, int32_t filler);
 
   bool is_narrow() const { return ids_.index() == 0; }
   size_t size() const;
   bool empty() const { return size() == 0; }
   int32_t operator[](size_t i) const;
-  /// All of them as int32.
+  /// Returns all ids as int32.
   std::vector<int32_t> widened() const;
 
   void set(size_t i, int32_t id);
-  /// Those from `at` on become `ids`.
+  /// Overwrites ids [at, at + ids.size()).
   void put(size_t at, std::span<const int32_t> ids);
-  /// They become ids of `from`, which were made for the same vocabulary: `count` of them from `begin` on.
+  /// Copies `count` ids of `from`, starting at `begin`, to `at`. Requires that both arrays were made for the
+  /// same vocabulary.
   void put(size_t at, const TokenArray& from, size_t begin, size_t count);
 
-  /// Calls with std::vector<uint16_t>& or std::vector<int32_t>&.
+  /// Calls `call` with std::vector<uint16_t>& or std::vector<int32_t>&.
   template <class Call>
   decltype(auto) visit(Call&& call) {
     return std::visit(std::forward<Call>(call), ids_);
@@ -46,7 +47,7 @@ class TokenArray {
   decltype(auto) visit(Call&& call) const {
     return std::visit(std::forward<Call>(call), ids_);
   }
-  /// Of that type; only where it is the one they have.
+  /// Returns the ids as std::vector<Id>. Requires that Id is the stored type.
   template <class Id>
   std::vector<Id>& as() {
     return std::get<std::vector<Id>>(ids_);

@@ -7,26 +7,27 @@
 
 namespace tycho {
 
-/// The rows that LLM Foundry's BinPackCollator makes (llmfoundry/data/packing.py, 0.22.0). A batch's examples
-/// are taken longest first; each goes into the first row with room, which then stands behind the others, or
-/// opens one. When as few examples are left as rows are missing, each opens a row. The fullest rows are the
-/// batch; of the others the fullest `most_waiting` wait for the next one, by default all of them. Owned by
-/// one thread.
+/// Makes the rows of LLM Foundry's BinPackCollator (llmfoundry/data/packing.py, 0.22.0). A batch's examples
+/// are taken longest first. Each goes into the first row with room, and that row moves behind the others; if
+/// no row has room, the example opens one. When as few examples are left as rows are missing, each opens a
+/// row. The fullest rows are the batch; the fullest `most_waiting` of the others wait for the next batch, by
+/// default all of them. Owned by one thread.
 class BatchPacker {
  public:
-  /// Rows of a batch, and tokens of a row; both positive.
+  /// `num_rows` of a batch and `row_tokens` of a row are positive.
   BatchPacker(int64_t num_rows, int64_t row_tokens, std::optional<int64_t> most_waiting = std::nullopt)
       : num_rows_(num_rows), row_tokens_(row_tokens), most_waiting_(most_waiting) {}
 
-  /// The rows of the next batch, fullest first; a row has its examples in the order in which they stand in
-  /// it. `examples` are at least as many as rows; lengths[i], from 1 to row_tokens, is that of example i.
+  /// Returns the rows of the next batch, fullest first. A row lists its examples in the order in which they
+  /// stand in it. Requires at least as many `examples` as rows. lengths[i], from 1 to row_tokens, is the
+  /// length of example i.
   std::vector<std::vector<uint32_t>> pack(std::span<const uint32_t> examples,
                                           std::span<const int32_t> lengths);
 
-  /// Examples in rows that wait, and their tokens.
+  /// Number of examples in rows that wait, and of their tokens.
   int64_t waiting_examples() const;
   int64_t waiting_tokens() const;
-  /// Examples of rows that did not wait: they are in no batch.
+  /// Number of examples in rows that neither were in a batch nor wait.
   int64_t lost_examples() const { return lost_examples_; }
 
  private:
@@ -39,7 +40,7 @@ class BatchPacker {
   int64_t num_rows_, row_tokens_;
   std::optional<int64_t> most_waiting_;
   int64_t lost_examples_ = 0;
-  std::vector<Row> rows_;  // that wait, fullest first
+  std::vector<Row> rows_;  // rows that wait, fullest first
 };
 
 }  // namespace tycho

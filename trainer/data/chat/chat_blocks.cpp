@@ -59,7 +59,7 @@ class LineBlocks final : public ChatBlocks {
 struct PlacedCells {
   std::vector<RowCell> cells;
   std::string place;
-  std::string error;  // of a row that cannot be used
+  std::string error;  // message of the Error if the row cannot be used, else ""
 };
 
 class TableBlock final : public ChatBlock {

@@ -12,15 +12,15 @@
 
 namespace tycho {
 
-/// Some rows that follow each other. Immutable; used by several threads at once. Errors of rows that cannot
-/// be used are kUnusable and name file and line, or row.
+/// Some consecutive rows. Immutable; used by several threads at once. Errors of rows that cannot be used are
+/// kUnusable and name file and line, or row.
 class ChatBlock {
  public:
   virtual ~ChatBlock() = default;
   virtual size_t size() const = 0;
-  /// The conversation, or the prompt and response; not of tokens.
+  /// Returns the conversation, or the prompt and response. Not for blocks of tokens.
   virtual ChatRow row(size_t i) const = 0;
-  /// Tokens of a row. Tokens outside [0, vocab_size) are an Error.
+  /// Returns the tokens of a row. Throws Error for tokens outside [0, vocab_size).
   virtual ChatExample encode(size_t i, const ChatEncoder& encoder, int64_t vocab_size) const = 0;
   virtual int64_t text_bytes(size_t i) const = 0;
 };
@@ -29,17 +29,17 @@ class ChatBlock {
 class ChatBlocks {
  public:
   virtual ~ChatBlocks() = default;
-  /// The next block, which must not outlive this; nullptr at the end. A block may be empty.
+  /// Returns the next block, which must not outlive this object; nullptr at the end. A block may be empty.
   virtual std::unique_ptr<ChatBlock> next() = 0;
   /// Bytes of the file that were read for the last block, for progress.
   virtual int64_t file_bytes() const = 0;
-  /// Whether rows are tokens already.
+  /// True if rows are stored as tokens.
   virtual bool has_tokens() const = 0;
 };
 
-/// Rows of a file, or of a data set's folder. Throws as RowTable.
+/// Opens the rows of a file or of a data set's folder. Throws as RowTable does.
 std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file);
-/// Rows of a table.
+/// Groups the rows of a table into blocks.
 std::unique_ptr<ChatBlocks> open_chat_blocks(std::unique_ptr<RowTable> table);
 
 }  // namespace tycho

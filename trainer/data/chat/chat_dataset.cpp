@@ -32,7 +32,7 @@ std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::stri
   return tokenizer;
 }
 
-/// How rows become batches: readers ask the data set's config.
+/// Identifies how rows become batches: readers use the data set's config for that.
 std::string batches_identity(const ChatConfig& config) {
   const NumberOrAuto ratio = config.packing_ratio.value_or(NumberOrAuto{0, false});
   return fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}", ratio.is_auto, ratio.value, config.packing_groups,
@@ -40,7 +40,7 @@ std::string batches_identity(const ChatConfig& config) {
                      config.trim_padding, config.bucket_batches);
 }
 
-/// Equal for two that would read the same rows.
+/// Returns a text that is equal for two configs that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote,
                                  config.split, static_cast<int>(config.bad_rows), config.chat_template,

@@ -19,48 +19,50 @@
 
 namespace tycho {
 
-/// For callers that cannot be stopped.
+/// Value of `stop` for callers that cannot be stopped.
 inline const std::atomic<int> never_stopped = 0;
 
-/// What is read, once what comes from a remote is there. Throws Error as find_input_files does.
+/// Lists the files to read. A remote must have been fetched. Throws Error as find_input_files does.
 InputFiles chat_files(const ChatConfig& config);
 
 /// Immutable; read by several threads at once.
 class ChatDataset {
  public:
   /// Reads all rows, tokenises them with a thread per core, and packs them. Throws Error (kUnusable) that
-  /// names file and line for rows that are wrong, and for data of which nothing is left; and as encode_rows
-  /// when it is stopped.
+  /// names file and line for rows that are wrong, and for data of which nothing is left. Throws as
+  /// encode_rows when it is stopped.
   ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop);
 
   const ChatConfig& config() const { return config_; }
   int64_t seq_len() const { return seq_len_; }
-  /// Of all examples, by which they are known below; each from 1 to seq_len.
+  /// Tokens of each example, from 1 to seq_len. The index of an example here is its number in the functions
+  /// below.
   std::span<const int32_t> lengths() const { return lengths_; }
-  /// Examples that seq_len cuts and that still have a target, and those without one, which are left out.
+  /// Number of examples that seq_len cuts and that still have a target, and of examples without a target,
+  /// which are left out.
   int64_t num_cut() const { return num_truncated_ - num_dropped_; }
   int64_t num_dropped() const { return num_dropped_; }
 
-  /// Rows that do not change from epoch to epoch; 0 with config().packs_batches().
+  /// Number of rows that are the same in every epoch; 0 with config().packs_batches().
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
-  /// Tokens of each of those rows.
+  /// Tokens of each row that is the same in every epoch.
   std::vector<int32_t> row_lengths() const;
-  /// RowReader's, of those rows.
+  /// Reads these rows. See RowReader::read_batch.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const {
     return read_batch(rows, num_sequences, seq_len_);
   }
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences, int64_t width) const;
-  /// Rows of these examples, which fit into it, as a batch of `num_sequences`, each `width` tokens wide. Rows
-  /// without any have no target. With `pack` and where rows are filled up on the left, documents number the
-  /// examples and what fills the row up, from left to right.
+  /// Makes a batch of `num_sequences` rows, `width` tokens wide. Row i holds the examples rows[i], which must
+  /// fit. Rows without examples have no target. With `pack`, and where padding is on the left, documents
+  /// number the examples and the padding from left to right.
   Batch read_rows(std::span<const std::span<const uint32_t>> rows, int64_t num_sequences,
                   int64_t width) const;
-  /// The template that wrote its conversations as text; "" when it has none.
+  /// Returns the template that turned the conversations into text; "" if no row was a conversation.
   std::string used_template() const { return num_templated_ > 0 ? template_text_ : ""; }
-  /// Warnings: rows that were skipped, examples that were cut or dropped, and a template whose special tokens
-  /// are not in the tokenizer's vocabulary.
+  /// Warnings about rows that were skipped, examples that were cut or dropped, and a template whose special
+  /// tokens are not in the tokenizer's vocabulary.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Files that were left out of folders, for people.
+  /// Notes for users about files that were left out of folders.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -74,7 +76,7 @@ class ChatDataset {
   ChatConfig config_;
   std::string place_, template_text_;
   int64_t seq_len_, vocab_size_;
-  int32_t filler_ = 0;           // eos, as in LLM Foundry: no target, and seen by nothing that has one
+  int32_t filler_ = 0;  // eos, as in LLM Foundry: it has no target, and no token with a target attends to it
   std::vector<int32_t> tokens_;  // of all examples
   std::vector<uint8_t> learnt_;  // by token
   std::vector<size_t> begins_;   // in tokens_, by example
@@ -85,8 +87,8 @@ class ChatDataset {
   std::vector<std::string> warnings_, notes_;
 };
 
-/// The same object as before as long as someone holds it and the files are unchanged: a run that counts,
-/// trains and looks ahead tokenises once. May be called from any thread.
+/// Opens a data set. Returns the same object as before while someone holds it and the files are unchanged, so
+/// that a run that counts, trains and looks ahead tokenises once. May be called from any thread.
 std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
                                                      const std::atomic<int>& stop = never_stopped);
 

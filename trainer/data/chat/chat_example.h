@@ -16,8 +16,8 @@ struct ChatExample {
   std::vector<uint8_t> learnt;  // by token: 1 where the model should have predicted it (LLM Foundry's labels)
   bool templated = false;       // made of messages, not of a prompt and a response
   bool truncated = false;
-  int64_t num_cut = 0;  // tokens that were behind seq_len
-  /// Whether a token behind the first is learnt: the first is predicted by nothing.
+  int64_t num_cut = 0;  // tokens beyond seq_len
+  /// True if any token after the first is learnt: no token predicts the first one.
   bool has_target() const;
 };
 
@@ -26,21 +26,22 @@ struct TokenTurn {
   std::vector<int32_t> prompt, response;
 };
 
-/// What turns rows into examples. Immutable; used by several threads at once.
+/// Turns rows into examples. Immutable; used by several threads at once.
 class ChatEncoder {
  public:
-  /// `template_text`: of chat_template_text. Throws Error (kUnusable) when the template is not supported, and
-  /// when the tokenizer lacks tokens of the template llama3, or an end of text. For chatml they are text
-  /// then, as in LLM Foundry.
+  /// `template_text`: result of chat_template_text. Throws Error (kUnusable) when the template is not
+  /// supported, when the tokenizer lacks tokens of the template llama3, and when it has no end-of-text token.
+  /// Tokens of chatml that the tokenizer lacks are encoded as text, as in LLM Foundry.
   ChatEncoder(const ChatConfig& config, const std::string& template_text, const Tokenizer& tokenizer,
               int64_t seq_len);
 
-  /// As LLM Foundry: prompts and responses are encoded one by one and joined, the last response ends with
-  /// eos, and what is behind seq_len tokens is cut off, eos included. Throws as ChatTemplate::turns.
+  /// Encodes a row as LLM Foundry does: prompts and responses are encoded one by one and joined, the last
+  /// response ends with eos, and tokens beyond seq_len are cut off, eos included. Throws as
+  /// ChatTemplate::turns.
   ChatExample encode(const ChatRow& row) const;
-  /// The tokens of each turn of a row, of which encode() joins all. Throws as ChatTemplate::turns.
+  /// Returns the tokens of each turn of a row; encode() joins them. Throws as ChatTemplate::turns.
   std::vector<TokenTurn> tokenize(const ChatRow& row) const;
-  /// The same from the tokens of each turn; the list is not empty.
+  /// Joins the tokens of turns into an example, as encode() does. Requires at least one turn.
   ChatExample join(std::vector<TokenTurn> turns) const;
   int32_t eos_token_id() const { return eos_; }
 

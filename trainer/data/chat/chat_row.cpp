@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kRoles = {"system", "user", "assistant", "tool"};
 constexpr const char* kAssistant = "assistant";
 
-/// Reports errors of a line.
+/// Reports errors of a line. `place` names it.
 class Line {
  public:
   explicit Line(std::string_view place) : place_(place) {}

@@ -12,16 +12,16 @@ struct ChatMessage {
 };
 
 struct ChatRow {
-  // Two or more, the first not of the assistant and the last of the assistant, no role twice in a row; empty
-  // for a prompt with a response.
+  // Two or more messages. The first is not from the assistant, the last one is, and no role occurs twice in a
+  // row. Empty for a prompt with a response.
   std::vector<ChatMessage> messages;
   std::string prompt, response;
   std::string place;  // for messages: "file:line"
 };
 
 /// Reads {"messages": [{"role", "content"}, ...]} or {"prompt", "response"}; "completion" is another name of
-/// "response". Throws Error (kUnusable) "[place] ..." for everything else: text that is no JSON or no UTF-8,
-/// keys that are missing or not known, empty texts, roles that are unknown or out of order.
+/// "response". Throws Error (kUnusable) "[place] ..." for everything else: invalid JSON or UTF-8, missing or
+/// unknown keys, empty texts, and roles that are unknown or out of order.
 ChatRow parse_chat_row(std::string_view line, std::string_view place);
 
 }  // namespace tycho

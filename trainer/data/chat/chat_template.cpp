@@ -12,17 +12,18 @@
 namespace tycho {
 namespace {
 
-/// What LLM Foundry uses for a tokenizer without a template.
+/// Template that LLM Foundry uses for a tokenizer without one.
 constexpr std::string_view kChatmlText =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + "
     "'<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
-/// Llama 3's.
+/// Template of Llama 3.
 constexpr std::string_view kLlama3Text =
     "{{ '<|begin_of_text|>' }}{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + "
     "'<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
 
-/// tokenizer_config.json has one template, or a list of them with names.
+/// Returns the template of tokenizer_config.json, which has one, or a list of them with names; "" if there is
+/// none.
 std::string template_of(const Json& config) {
   const auto found = config.find("chat_template");
   if (found == config.end()) return "";

@@ -14,14 +14,14 @@
 
 namespace tycho {
 
-/// Its name beside the tokenizer, where transformers keeps it.
+/// Name of the template's file next to the tokenizer, where transformers keeps it.
 inline constexpr char kChatTemplateFile[] = "chat_template.jinja";
 
-/// The text of the template that `config` names; `tokenizer_path` is where "tokenizer" looks: in
-/// chat_template.jinja beside it, then in tokenizer_config.json. Throws Error (kUnusable) when there is none.
+/// Returns the text of the template that `config` names. For "tokenizer", reads chat_template.jinja next to
+/// `tokenizer_path`, else tokenizer_config.json. Throws Error (kUnusable) when there is none.
 std::string chat_template_text(const ChatConfig& config, const std::string& tokenizer_path);
 
-/// A response of the assistant and everything before it that no turn before has.
+/// A response of the assistant, and everything before it that belongs to no earlier turn.
 struct ChatTurn {
   std::string prompt, response;
 };
@@ -29,13 +29,15 @@ struct ChatTurn {
 /// Immutable; used by several threads at once.
 class ChatTemplate {
  public:
-  /// `text`: what chat_template_text gave. Throws Error (kUnusable) for what our Jinja does not support.
+  /// `text`: result of chat_template_text. Throws Error (kUnusable) for syntax that our Jinja does not
+  /// support.
   ChatTemplate(const ChatConfig& config, const std::string& text, const Tokenizer& tokenizer);
 
-  /// Of a row with messages, cut as LLM Foundry does: the conversation up to each response is rendered once
-  /// with the response, once without and with add_generation_prompt; what the second has is the prompt. All
-  /// turns joined are what transformers' apply_chat_template gives. Throws Error (kUnusable) that names the
-  /// row when the template refuses it, or writes earlier messages in another way when more follow.
+  /// Cuts a row with messages into turns as LLM Foundry does. The conversation up to each response is
+  /// rendered once with the response and once without it, with add_generation_prompt; the second text is the
+  /// prompt. All turns joined equal the result of transformers' apply_chat_template. Throws Error (kUnusable)
+  /// that names the row when the template refuses it, or renders earlier messages differently when more
+  /// follow.
   std::vector<ChatTurn> turns(const ChatRow& row) const;
 
  private:
@@ -46,7 +48,8 @@ class ChatTemplate {
   std::optional<jinja::Date> date_;
 };
 
-/// The special tokens of the template that the tokenizer lacks; known for "chatml" and "llama3".
+/// Returns the special tokens of the template that the tokenizer lacks. Known for "chatml" and "llama3";
+/// empty for other templates.
 std::vector<std::string> missing_template_tokens(const ChatConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace tycho

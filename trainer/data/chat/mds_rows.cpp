@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-/// All shards are fetched at the start, with the waits that MdsConfig has by default.
+/// Advice for full disks: all shards are fetched at the start, with the waits that MdsConfig has by default.
 constexpr PartAdvice kRowsAdvice = {
     "free room on that disk, or choose another path",
     "path must be writable until every shard is there: choose another one, or copy the data set there"};

@@ -9,16 +9,16 @@
 
 namespace tycho {
 
-/// Whether the rows are MDS: they have a remote that is not one file, or index.json lies in the folder.
+/// True if the rows are MDS: they have a remote that is not one file, or index.json is in the folder.
 bool has_mds_rows(const ChatConfig& config);
-/// Brings a file of a remote to its path, or index.json to its cache; nothing for local data. Throws Error
+/// Fetches a remote file to its path, or index.json to its cache. Does nothing for local data. Throws Error
 /// as fetch_file and fetch_index do.
 void fetch_rows(const ChatConfig& config);
 
-/// The cache of rows that are MDS and have a remote; nothing for others.
+/// Returns the cache of rows that are MDS and have a remote; nothing for others.
 std::optional<CacheSpec> rows_cache(const ChatConfig& config);
 
-/// Rows of all samples, in order. Columns, of which others may stand beside them: "messages" (json);
+/// Opens the rows of all samples, in order. Columns, besides which others may exist: "messages" (json);
 /// "prompt" and "response" or "completion" (str); "turns" (json: [{"input_ids", "labels"}, …], the tokens of
 /// prompts and responses); or "input_ids" and "labels" (arrays, or bytes of int64). Throws as RowTable, and
 /// as downloads do.

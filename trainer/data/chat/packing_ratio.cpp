@@ -15,14 +15,14 @@ constexpr int kRatios = 20;
 constexpr int64_t kProfiledBatches = 100;
 constexpr int64_t kTokensPerExample = 100;  // the largest ratio leaves this many for each example
 
-/// np.round(10 * np.linspace(1, most, 20)) / 10, without those that give a batch as many examples as the one
-/// before.
+/// Returns np.round(10 * np.linspace(1, most, 20)) / 10, without ratios that give a batch as many examples as
+/// the ratio before.
 std::vector<double> candidates(const PackingGroup& group) {
   const double most = static_cast<double>(group.row_tokens) / static_cast<double>(kTokensPerExample);
   const double step = (most - 1) / (kRatios - 1);
   std::vector<double> ratios;
   for (int i = 0; i < kRatios; ++i) {
-    const volatile double product = i * step;  // rounded before 1 is added, as there
+    const volatile double product = i * step;  // rounded before 1 is added, as NumPy does
     const double exact = i + 1 == kRatios ? most : product + 1;
     const double ratio = std::nearbyint(10 * exact) / 10;
     if (ratios.empty() ||
@@ -32,7 +32,7 @@ std::vector<double> candidates(const PackingGroup& group) {
   return ratios;
 }
 
-/// Whether nothing waits after all is packed. False when there are too few examples for a batch.
+/// True if no example waits after all are packed. False when there are too few examples for a batch.
 bool leaves_nothing(std::span<const int32_t> lengths, const PackingGroup& group, int64_t batch) {
   std::vector<uint32_t> examples(lengths.size());
   std::iota(examples.begin(), examples.end(), 0u);

@@ -11,28 +11,29 @@
 
 namespace tycho {
 
-/// Rows, one by one. Owned by one thread. Errors are kUnusable and name the file; after a BadRow, next()
-/// gives the row behind it.
+/// Reads rows one by one. Owned by one thread. Errors are kUnusable and name the file; after a BadRow, next()
+/// returns the row after the bad one.
 class RowTable {
  public:
   virtual ~RowTable() = default;
   virtual const RowColumns& columns() const = 0;
-  /// The values of the next row in the order of columns(); false at the end.
+  /// Reads the values of the next row in the order of columns(). Returns false at the end.
   virtual bool next(std::vector<RowCell>& cells) = 0;
-  /// Place of the last row, for messages: "FILE, row 1".
+  /// Name of the last row, for messages: "FILE, row 1".
   virtual std::string place() const = 0;
-  /// How far the file has been read, for progress.
+  /// Number of bytes of the file that have been read, for progress.
   virtual int64_t file_bytes() const = 0;
 };
 
-/// Texts are columns of encoding "str"; lists and structs are JSON. Throws Error for files that cannot be
-/// read, and as RowColumns.
+/// Opens a Parquet file. Texts are columns of encoding "str"; lists and structs are JSON. Throws Error for
+/// files that cannot be read, and as RowColumns.
 std::unique_ptr<RowTable> open_parquet_rows(const std::string& path);
 
-/// Prompts and responses are texts; messages, turns and tokens are JSON. Throws as CsvReader and RowColumns.
+/// Opens a CSV file. Prompts and responses are texts; messages, turns and tokens are JSON. Throws as
+/// CsvReader and RowColumns.
 std::unique_ptr<RowTable> open_csv_rows(const std::string& path, char separator);
 
-/// `place`: its name in messages. Throws as MdsReader and RowColumns.
+/// Opens an MDS data set. `place` names it in messages. Throws as MdsReader and RowColumns.
 std::unique_ptr<RowTable> open_mds_rows(MdsIndex index, const MakeShardSource& make_source,
                                         const std::string& place);
 

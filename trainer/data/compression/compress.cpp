@@ -20,7 +20,7 @@ std::string zstd_compress(int level, std::string_view raw) {
   return zip;
 }
 
-/// Its header has no time stamp, so that the same data gives the same bytes.
+/// Writes a header without a time stamp, so that the same data gives the same bytes.
 std::string gzip_compress(int level, std::string_view raw) {
   constexpr int kGzipHeader = 15 + 16, kMemoryLevel = 8;
   z_stream stream = {};

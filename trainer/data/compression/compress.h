@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// The same bytes for the same input and version of the library. Throws Error (kFailure) where the library
-/// fails, which is when memory is short.
+/// Compresses `raw`. The same input and version of the library give the same bytes. Throws Error (kFailure)
+/// where the library fails, which happens when memory is short.
 std::string compress_bytes(const Compression& compression, std::string_view raw);
 
 }  // namespace tycho

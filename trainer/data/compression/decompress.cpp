@@ -31,7 +31,7 @@ class ZipFile {
   ~ZipFile() { ::close(descriptor_); }
   ZipFile(const ZipFile&) = delete;
 
-  /// 0 at the end.
+  /// Reads up to `size` bytes. Returns 0 at the end.
   size_t read(char* data, size_t size) {
     while (true) {
       const ssize_t n = ::read(descriptor_, data, size);
@@ -69,7 +69,8 @@ class ZipFile {
   int64_t num_read_ = 0;
 };
 
-/// `room_after(made)`: memory for what follows so many bytes. `take`: gets it when it is filled.
+/// Decodes a stream. `room_after(made)` returns memory for the output after the first `made` bytes; `take`
+/// receives that memory when it is filled.
 template <class RoomAfter, class Take>
 void decode_stream(ZipFile& file, StreamDecoder& decoder, int64_t raw_bytes, RoomAfter room_after,
                    Take take) {
@@ -103,7 +104,7 @@ void decode_stream(ZipFile& file, StreamDecoder& decoder, int64_t raw_bytes, Roo
   file.check_size(made, raw_bytes);
 }
 
-/// In one piece: a file of this format begins with its raw size, and it has no checksum.
+/// Decodes a snappy file in one piece: the format begins with its raw size, and has no checksum.
 void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
   const auto most = static_cast<int64_t>(snappy::MaxCompressedLength(static_cast<size_t>(raw_bytes)));
   std::string zip;
@@ -123,7 +124,7 @@ void decode_snappy(ZipFile& file, int64_t raw_bytes, const Sink& sink) {
   sink(raw);
 }
 
-/// Without zstd's window, and the copy out of it.
+/// Decodes zstd straight into `raw`, without zstd's window and the copy out of it.
 void decode_zstd_into(ZipFile& file, std::span<char> raw, const std::function<void()>& after_each) {
   const std::unique_ptr<StreamDecoder> decoder =
       make_stream_decoder(CompressionKind::kZstd, StreamDecoderOutput::kWhole);

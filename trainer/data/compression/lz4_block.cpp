@@ -20,7 +20,7 @@ class BlockReader {
     rest_.remove_prefix(1);
     return value;
   }
-  /// A length of four bits goes on in bytes while these are full.
+  /// Reads the rest of a length: four full bits continue in bytes, as long as these are full.
   std::optional<size_t> length(size_t bits) {
     if (bits < kLongLength) return bits;
     for (size_t length = bits;;) {

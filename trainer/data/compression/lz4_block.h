@@ -6,9 +6,9 @@
 
 namespace tycho {
 
-/// Appends what `block` stands for, at most `most_bytes`, to `out`; a block copies only what it made itself.
-/// False when it is damaged or makes more. `out` grows with what is made, not with what is claimed.
-/// (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)
+/// Decodes `block` and appends the result, at most `most_bytes`, to `out`. A block copies only from its own
+/// output. Returns false when the block is damaged or longer. `out` grows with the output, not with a claimed
+/// size. (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md)
 bool decode_lz4_block(std::string_view block, size_t most_bytes, std::string& out);
 
 }  // namespace tycho

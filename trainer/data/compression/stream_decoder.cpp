@@ -17,12 +17,12 @@
 namespace tycho {
 namespace {
 
-/// Pieces that fit into the 32-bit counts of zlib and bzip2.
+/// Size of pieces that fit into the 32-bit counts of zlib and bzip2.
 constexpr size_t kMostAtOnce = 1 << 30;
 
 unsigned int piece_of(size_t size) { return static_cast<unsigned int>(std::min(size, kMostAtOnce)); }
 
-/// What a call of a library left of its input and output.
+/// Removes from input and output the bytes that a call of a library used and made.
 void advance(std::string_view& in, std::span<char>& out, size_t used, size_t made) {
   in.remove_prefix(used);
   out = out.subspan(made);

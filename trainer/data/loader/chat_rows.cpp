@@ -31,7 +31,7 @@ void add_packed_batches(const std::shared_ptr<const ChatDataset>& data, const Or
   found.padding = padding_share(tokens, found.rows, found.row_tokens);
 }
 
-/// In the batches of the first epoch.
+/// Adds the counts of trimmed batches, from the first epoch.
 void add_trimmed_batches(const ChatDataset& data, const OrderShape& shape, ChatRows& found) {
   const std::vector<int32_t> lengths = data.row_lengths();
   const SampleOrder order = example_order(data.config(), std::ssize(lengths), shape);

@@ -17,7 +17,7 @@ uint64_t seed_of(std::optional<int64_t> seed, const OrderShape& shape) {
   return seed ? static_cast<uint64_t>(*seed) : shape.seed;
 }
 
-/// Ranks that a batch is arranged for.
+/// Returns the grid of ranks that batches are arranged for.
 RankGrid grid_of(const MdsConfig& data, const OrderShape& shape) {
   if (data.compat == OrderCompat::kStreaming) {
     const int64_t machines = machines_of_data_ranks(shape.num_ranks, shape.num_ranks, shape.num_machines);
@@ -58,7 +58,7 @@ OrderSpec mds_spec(const MdsConfig& data, const OrderShape& shape) {
   return spec;
 }
 
-/// For kinds with one order: all over the data.
+/// Returns the order of kinds of data with only one: samples are shuffled as one list.
 template <class Config>
 OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
   OrderSpec spec;

@@ -32,7 +32,7 @@ OrderShape order_shape(const LoaderShape& shape) {
   return {shape.global_sequences, shape.num_ranks, shape.num_machines, shape.seed};
 }
 
-/// Makes the batches one after the other; the loader's thread owns it.
+/// Makes batches one after the other. Owned by the loader's thread.
 class BatchMaker {
  public:
   BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor,
@@ -65,7 +65,7 @@ class BatchMaker {
   /// Ends waits for remote data. From any thread.
   void cancel() { data_->cancel(); }
 
-  /// From any thread.
+  /// Counts of shards opened and fetched. From any thread.
   FetchCounts fetch_counts() const { return data_->fetch_counts(); }
 
   const DataCursor& cursor() const { return cursor_; }
@@ -73,10 +73,10 @@ class BatchMaker {
     return epoch_samples_ / shape_.global_sequences * shape_.global_sequences;
   }
 
-  /// From any thread.
+  /// Marks of an epoch's order. From any thread.
   OrderMarks order_marks(int64_t epoch) const { return order_.marks(epoch, marks_); }
 
-  /// A cursor moved on by so many batches.
+  /// Returns the cursor `num_batches` batches after `from`.
   DataCursor after(const DataCursor& from, int64_t num_batches) const {
     const int64_t step = shape_.global_sequences;
     const int64_t left = (epoch_samples_ - from.sample) / step, per_epoch = epoch_samples_ / step;
@@ -85,7 +85,7 @@ class BatchMaker {
     return {from.epoch + 1 + beyond / per_epoch, beyond % per_epoch * step};
   }
 
-  /// This rank's share of the global batch at the cursor, which moves on to the next one.
+  /// Returns this rank's share of the global batch at the cursor, and advances the cursor to the next batch.
   Batch make() {
     while (std::cmp_less_equal(batches_.size(), num_ahead_)) read_ahead();
     data_->start_epoch(batches_.front().epoch);
@@ -100,7 +100,7 @@ class BatchMaker {
  private:
   struct BatchAhead {
     int64_t epoch;
-    int64_t width;  // the same on all ranks
+    int64_t width;  // equal on all ranks
     std::vector<uint32_t> samples;
   };
 
@@ -110,10 +110,10 @@ class BatchMaker {
     if (cursor.sample + shape_.global_sequences > epoch_samples_) cursor = {cursor.epoch + 1, 0};
   }
 
-  /// Which samples the batch at ahead_ has, for this rank; their shards are fetched meanwhile.
+  /// Finds this rank's samples of the batch at ahead_, and starts to fetch their shards.
   void read_ahead() {
     if (epoch_ != ahead_.epoch) {
-      samples_.reset();  // before there are two
+      samples_.reset();  // freed first, so that there is only one order in memory
       samples_ = bucketed_rows(order_.epoch(ahead_.epoch, marks_), config_, data_->trimmed_lengths(),
                                order_shape(shape_), ahead_.epoch);
       samples_->skip(ahead_.sample);
@@ -138,7 +138,7 @@ class BatchMaker {
   DataCursor cursor_, ahead_;
   int64_t num_ahead_ = 0;              // batches whose samples are known before they are read
   std::deque<BatchAhead> batches_;     // samples of this rank, from cursor_ to ahead_
-  std::unique_ptr<IdStream> samples_;  // of the epoch of ahead_, from there on
+  std::unique_ptr<IdStream> samples_;  // samples of ahead_'s epoch, from ahead_ on
   std::vector<uint32_t> global_batch_;
   int64_t epoch_ = -1;
 };
@@ -208,7 +208,7 @@ class PrefetchingLoader final : public DataLoader {
   size_t capacity_;
   DataCursor cursor_;
   OrderMarks marks_;
-  int64_t marked_epoch_ = -1;  // whose they are
+  int64_t marked_epoch_ = -1;  // epoch of marks_
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Ready> queue_;

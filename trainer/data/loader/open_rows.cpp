@@ -26,7 +26,8 @@ MakeShardSource source_of(const MdsConfig& stream, const std::shared_ptr<ShardMe
   };
 }
 
-/// None where ranks share a machine: each would decompress what the others do, too.
+/// Returns the memory for decompressed shards. Returns nullptr where ranks share a machine: each would
+/// decompress the same shards.
 std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShape& order) {
   if (data.decompress_memory.value == 0 || order.num_ranks > order.num_machines) return nullptr;
   return std::make_shared<ShardMemory>(data.decompress_memory.value);

@@ -9,15 +9,13 @@
 
 namespace tycho {
 
-/// Opens data of any kind. `order`: for rows that are packed batch by batch, and
-/// for the ranks that share a machine. Throws Error (kUnusable) when it
-/// is not there or does not fit.
+/// Opens data of any kind. `order` is used for rows that are packed batch by batch, and for ranks that share
+/// a machine. Throws Error (kUnusable) when the data is missing or does not fit.
 std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape,
                                      const OrderShape& order = {});
 
-/// Samples of an epoch: of MDS from index.json alone, unless it is cut anew; text is tokenised and packed for
-/// it. Throws as
-/// open_rows and data_order do.
+/// Number of samples of an epoch. For MDS without `recut`, this reads only index.json; text is tokenised and
+/// packed. Throws as open_rows and data_order do.
 int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order = {});
 
 }  // namespace tycho

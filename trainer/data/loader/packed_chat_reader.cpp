@@ -12,8 +12,8 @@
 namespace tycho {
 namespace {
 
-/// Lengths of the examples that a group gets in the first epoch. As in LLM Foundry, the first examples come
-/// once more at the end where the groups would not get equally many.
+/// Returns the lengths of the examples that a group gets in the first epoch. As in LLM Foundry, the first
+/// examples are repeated at the end where the groups would not get equally many.
 std::vector<int32_t> lengths_of_group(const std::vector<uint32_t>& order, std::span<const int32_t> lengths,
                                       size_t group, size_t num_groups) {
   std::vector<int32_t> own;

@@ -67,7 +67,8 @@ class StreamsReader final : public RowReader {
   }
 
  private:
-  /// The samples of each stream by its own numbers, and their rows.
+  /// Splits samples by stream: `of_stream` gets the numbers within each stream, `places` their rows in the
+  /// batch.
   void divide(std::span<const uint32_t> samples, std::vector<std::vector<uint32_t>>& of_stream,
               std::vector<std::vector<uint32_t>>& places) const {
     for (size_t row = 0; row < samples.size(); ++row) {
@@ -95,7 +96,7 @@ class StreamsReader final : public RowReader {
 
   std::vector<std::unique_ptr<RowReader>> streams_;
   int64_t vocab_size_;
-  std::vector<int64_t> ends_;  // of each stream, in the numbering of all
+  std::vector<int64_t> ends_;  // end of each stream, in the numbering of all
 };
 
 }  // namespace

@@ -10,9 +10,9 @@
 
 namespace tycho {
 
-/// The samples of the second stream follow those of the first, and so on. Fewer than 2^32 in all. They
-/// were opened for a vocabulary of vocab_size. Where only some tell documents apart, the rows of the others
-/// are one document.
+/// Joins streams: the samples of the second stream follow those of the first, and so on. Requires fewer than
+/// 2^32 samples in all, and streams opened for a vocabulary of vocab_size. If only some streams tell
+/// documents apart, each row of the others is one document.
 std::unique_ptr<RowReader> make_streams_reader(std::vector<std::unique_ptr<RowReader>> streams,
                                                int64_t vocab_size);
 
