@@ -5,8 +5,9 @@
 
 namespace tycho {
 
-/// What to say about a key or a value of that name, such as moe_num_experts, num_local_experts or torch_dmoe:
-/// "mixtures of experts are not supported"; "" for any other name.
+/// Returns the sentence about a key or value of another system that Tycho does not have, such as
+/// moe_num_experts, num_local_experts or torch_dmoe: "mixtures of experts are not supported". Returns "" for
+/// any other name.
 std::string absent_feature(std::string_view name);
 
 }  // namespace tycho

@@ -10,8 +10,9 @@
 
 namespace tycho {
 
-/// The error itself, or an Error with the text of another exception and the code that fits it; `unknown`
-/// where its type says nothing. What a run records and how its process ends agree because both ask here.
+/// Returns the error itself, or an Error with the text of another exception and the exit code that fits its
+/// type; `unknown` where the type does not tell. Run records and exit codes agree because both use this
+/// function.
 inline Error as_error(const std::exception& error, ExitCode unknown = ExitCode::kFailure) {
   if (const auto* own = dynamic_cast<const Error*>(&error)) return *own;
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)

@@ -12,11 +12,14 @@ inline constexpr int64_t kMostAlibiPositions = 65536;
 
 struct FlashCase {
   bool bf16 = false, softcap = false, alibi = false;
-  int64_t head_dim = 0, seq = 0;    // of whole sequences
-  bool cut = false, drops = false;  // queries are some of a sequence's tokens; attention weights are dropped
+  /// head_dim, and the length of a whole sequence in tokens.
+  int64_t head_dim = 0, seq = 0;
+  /// cut: the queries are only part of a sequence's tokens. drops: attention weights are dropped.
+  bool cut = false, drops = false;
 };
 
-/// Why flash attention cannot compute it and plain products do, which are slower; nullptr when it can.
+/// Returns why flash attention cannot compute this case, or nullptr when it can. Plain products, which are
+/// slower, compute it then.
 inline const char* flash_obstacle(const FlashCase& c) {
   constexpr int64_t kWidest = 256;
   if (!c.bf16) return "it needs precision=bf16";
@@ -30,17 +33,17 @@ inline const char* flash_obstacle(const FlashCase& c) {
   return nullptr;
 }
 
-/// fp32 scores in 64 MiB.
+/// Number of fp32 scores in 64 MiB.
 inline constexpr int64_t kMostScores = int64_t{16} << 20;
 
-/// Queries of a prompt whose fp32 scores over so many keys, of `heads` heads of all sequences, fit into 64
-/// MiB; at least one.
+/// Returns how many queries of a prompt have fp32 scores over `keys` keys, for `heads` heads of all sequences
+/// together, that fit into 64 MiB; at least one.
 inline int64_t queries_at_once(int64_t heads, int64_t keys) {
   return std::max<int64_t>(1, kMostScores / std::max<int64_t>(1, heads * keys));
 }
 
-/// Key heads of one sequence whose fp32 scores, queries x keys for every query head, fit into 64 MiB; at
-/// least one.
+/// Returns how many key heads of one sequence have fp32 scores (queries x keys for every query head) that fit
+/// into 64 MiB; at least one.
 inline int64_t kv_heads_at_once(int64_t heads, int64_t kv_heads, int64_t queries, int64_t keys) {
   return std::clamp<int64_t>(kMostScores / std::max<int64_t>(1, heads / kv_heads * queries * keys), 1,
                              kv_heads);

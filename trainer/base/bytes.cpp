@@ -35,8 +35,9 @@ double bytes_of_unit(std::string_view name, std::string_view text) {
        text);
 }
 
-/// value divided by the power of 1000 at which it prints below 1000, and that power. `decimals_of(x)` is how
-/// many digits x prints with: 999.96 M rounds to 1000.0 and so is 1.00 B.
+/// Returns `value` divided by the power of 1000 at which it prints below 1000, with the suffix of that power.
+/// `decimals_of(x)` is the number of digits that x prints with: 999.96 M rounds to 1000.0 and therefore
+/// prints as 1.00 B.
 template <class Decimals>
 std::string scaled_text(double value, const std::array<const char*, 5>& suffixes, Decimals decimals_of) {
   size_t power = 0;

@@ -24,15 +24,15 @@ class ConfigProblems {
   void add_all(const std::vector<ConfigProblem>& problems) {
     all_.insert(all_.end(), problems.begin(), problems.end());
   }
-  /// For sizes whose products would not fit into 64 bits, or whose plan would not fit into memory.
+  /// Reports a size above `limit`: its products would not fit into 64 bits, or its plan into memory.
   void at_most(const char* path, double value, double limit) {
     if (value > limit) add(path, "{} is more than Tycho can plan; write at most {}", value, limit);
   }
-  /// A key that is set and would do nothing is an error: someone meant it. `when` says when it does nothing.
+  /// Reports a key that is set but has no effect, since someone meant it. `when` says when it has none.
   void idle(const std::string& path, bool set, bool used, const char* when) {
     if (set && !used) add(path, "has no effect {}; remove it", when);
   }
-  /// A length that is given as a share of the run ends within it.
+  /// Reports a length that is a share of the run larger than the whole run.
   void within_run(const std::string& path, const Duration& length) {
     if (length.unit == DurationUnit::kFraction && length.value > 1)
       add(path, "{} is more than the whole run; write at most 1dur", length.str());

@@ -10,25 +10,25 @@ namespace tycho {
 /// run · s seconds of wall time (m and h are read as s).
 enum class DurationUnit { kBatch, kEpoch, kSample, kToken, kFraction, kSecond };
 
-/// "ba", "ep", "sp", "tok", "dur", "s".
+/// Returns "ba", "ep", "sp", "tok", "dur" or "s".
 const char* unit_name(DurationUnit unit);
 
-/// A number of one unit.
 struct Duration {
   double value = 0;
   DurationUnit unit = DurationUnit::kBatch;
 
-  /// Reads "100ba", "1.5e9tok", "90m". Throws Error (kRecipe) that names the units when there is none.
+  /// Reads "100ba", "1.5e9tok", "90m". Throws Error (kRecipe) that lists the units when the text has none.
   static Duration parse(std::string_view text);
-  /// Shortest text that reads back the same: "4800ba", "2e9tok" prints as "2000000000tok".
+  /// Returns the shortest text that reads back as the same value: "4800ba"; "2e9tok" prints as
+  /// "2000000000tok".
   std::string str() const;
 
   bool operator==(const Duration&) const = default;
-  /// The value as a whole number. Throws Error (kRecipe) when it is not one.
+  /// Returns the value as a whole number. Throws Error (kRecipe) when it is not one.
   int64_t count() const;
 };
 
-/// A duration, or "auto" in its place: Tycho finds one.
+/// A duration, or "auto" for one that Tycho chooses.
 struct DurationOrAuto : Duration {
   static constexpr const char* kAuto = "auto";
   bool is_auto = false;

@@ -21,12 +21,12 @@ enum class ExitCode : int {
   kStorage = 15,
   kNoProgress = 93,
   kInterrupted = 130,  // Ctrl-C, stopped with a saved checkpoint
-  kPreempted = 138,    // SIGUSR1, likewise
-  kTerminated = 143,   // SIGTERM, likewise
+  kPreempted = 138,    // SIGUSR1, stopped with a saved checkpoint
+  kTerminated = 143,   // SIGTERM, stopped with a saved checkpoint
 };
 
-/// Thrown for everything that a user can cause. The text is "[place] what was wanted, what was given" and
-/// says what to do next. Only host/main.cpp turns one into an exit code.
+/// Thrown for every error that a user can cause. The text is "[place] expected …, got …" and says what to do
+/// next. Only host/main.cpp turns an Error into an exit code.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ExitCode code = ExitCode::kFailure)
@@ -37,7 +37,7 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-/// Raises an Error with a formatted message: fail(ExitCode::kStorage, "[checkpoint] cannot write {}", path).
+/// Throws an Error with a formatted message: fail(ExitCode::kStorage, "[checkpoint] cannot write {}", path).
 template <class... Args>
 [[noreturn]] void fail(ExitCode code, fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...), code);
@@ -45,7 +45,8 @@ template <class... Args>
 
 }  // namespace tycho
 
-/// TYCHO_CHECK(n > 0, "[packing] sequence length must be positive, got {}", n)
+/// Throws an Error (kFailure) unless the condition holds: TYCHO_CHECK(n > 0, "[packing] sequence length must
+/// be positive, got {}", n)
 #define TYCHO_CHECK(condition, ...)                                            \
   do {                                                                         \
     if (!(condition)) ::tycho::fail(::tycho::ExitCode::kFailure, __VA_ARGS__); \

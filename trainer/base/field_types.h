@@ -19,13 +19,13 @@ struct NullVisitor {
   void operator()(const Args&...) {}
 };
 
-/// A struct that names its knobs.
+/// A struct with fields().
 template <class T>
 concept FieldStruct = requires(T& value, NullVisitor& visitor) {
   value.fields(visitor);
 };
 
-/// An enum whose values have names.
+/// An enum with enum_names().
 template <class T>
 concept NamedEnum = std::is_enum_v<T> && requires(T value) {
   enum_names(value);
@@ -75,7 +75,7 @@ void for_each_kind(const std::variant<Kinds...>&, F&& f) {
   (f(Kinds{}), ...);
 }
 
-/// The name of an enum's value, or nullptr.
+/// Returns the name of an enum's value, or nullptr.
 template <NamedEnum E>
 const char* enum_name(E value) {
   for (const auto& [name, known] : enum_names(E{})) {
@@ -84,7 +84,7 @@ const char* enum_name(E value) {
   return nullptr;
 }
 
-/// All names of an enum, in the order of their declaration.
+/// Returns all names of an enum in the order of declaration.
 template <NamedEnum E>
 std::vector<std::string> enum_name_list() {
   std::vector<std::string> names;

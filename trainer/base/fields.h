@@ -22,7 +22,7 @@
 
 namespace tycho {
 
-/// A number, or "auto" in its place: Tycho finds one.
+/// A number, or "auto" for one that Tycho chooses.
 struct NumberOrAuto {
   static constexpr const char* kAuto = "auto";
   double value = 0;
@@ -48,19 +48,19 @@ struct Rule {
   const char* deprecated = "";            // what to write instead; "" for a field that is not deprecated
 };
 
-/// All of them in one.
+/// Merges the rules into one.
 Rule combine(std::initializer_list<Rule> rules);
 
 inline constexpr Rule positive = {.min = 0, .min_exclusive = true};
 inline constexpr Rule required = {.required = true};
 constexpr Rule at_least(double x) { return {.min = x}; }
 constexpr Rule at_most(double x) { return {.max = x}; }
-/// low <= value <= high.
+/// Requires low <= value <= high.
 constexpr Rule in_range(double low, double high) { return {.min = low, .max = high}; }
-/// low <= value < high.
+/// Requires low <= value < high.
 constexpr Rule below(double low, double high) { return {.min = low, .max = high, .max_exclusive = true}; }
 constexpr Rule multiple_of(double x) { return {.multiple_of = x}; }
-/// Which units a duration may have: units("ba tok").
+/// Sets the units that a duration may have: units("ba tok").
 constexpr Rule units(const char* names) { return {.units = names}; }
 
 /// The field was called `name` until version `since`: recipes and arguments with that name still work, with a
@@ -69,7 +69,7 @@ constexpr Rule formerly(const char* name, const char* since = "") { return {.for
 /// Recipes that write the field get a warning that says what to write instead.
 constexpr Rule deprecated(const char* advice) { return {.deprecated = advice}; }
 
-/// Names of an enum's values: found by enum_names(E) in the enum's namespace.
+/// Names of an enum's values. enum_names(E) in the enum's namespace returns them.
 template <class E, size_t N>
 using EnumNames = std::array<std::pair<const char*, E>, N>;
 

@@ -116,7 +116,8 @@ class RealFile : public OutputFile {
     filled_ -= whole;
   }
 
-  /// Writes the buffer to its last byte. O_DIRECT cannot end inside a block, so it is over for this file.
+  /// Writes the whole buffer. A write with O_DIRECT cannot end inside a block, so this ends O_DIRECT for the
+  /// file.
   void flush() {
     if (!bounce_) return;
     flush_blocks();

@@ -16,13 +16,14 @@ class OutputFile {
  public:
   virtual ~OutputFile() = default;
   virtual void write(const void* data, size_t num_bytes) = 0;
-  /// Makes what was written durable (fsync). A failure is final for this file: it is never synced again.
+  /// Makes all written bytes durable (fsync). A failure is final for this file: it is never synced again.
   virtual void sync() = 0;
-  /// Closes and reports what close() reports.
+  /// Closes the file. Throws what close() reports.
   virtual void close() = 0;
 };
 
-/// Who may read a new file: those whom the umask allows, or its owner alone, for what may hold secrets.
+/// Who may read a new file: everyone whom the umask allows, or only its owner (for files that may hold
+/// secrets).
 enum class Readers { kUmask, kOwner };
 
 /// The calls that change a file system. One real implementation; tests derive to inject faults.
@@ -38,8 +39,8 @@ class FileOps {
   /// Creates one directory, which must not exist.
   virtual void make_dir(const std::string& path);
   virtual void rename(const std::string& from, const std::string& to);
-  /// A second name for a file; false when there is something of that name. Of many that try at once, on any
-  /// machine, one gets true.
+  /// Creates a second name for a file. Returns false when `to` exists. Of several processes that try at once,
+  /// on any machine, exactly one gets true.
   virtual bool link(const std::string& from, const std::string& to);
   virtual void remove_file(const std::string& path);
   virtual void remove_dir(const std::string& path);
@@ -53,9 +54,9 @@ FileOps& real_files();
 /// Writes `text` to path durably and atomically: path.tmp-<pid>, fsync, rename, fsync of the directory.
 void write_file_atomically(FileOps& files, const std::string& path, std::string_view text,
                            Readers readers = Readers::kUmask);
-/// make_dir for every missing part of the path; existing directories are fine.
+/// Creates every missing folder of the path. Existing folders are fine.
 void make_dirs(FileOps& files, const std::string& path);
-/// The whole file. Throws Error (kUnusable) that names the path.
+/// Returns the whole file. Throws Error (kUnusable) that names the path.
 std::string read_file(const std::string& path);
 /// Reads exactly num_bytes at offset with pread. Throws Error (kUnusable) naming path and offset on a short
 /// file.

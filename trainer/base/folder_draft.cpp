@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::string draft_name(const fs::path& place) { return "." + place.filename().string() + ".partial"; }
 
-/// The path without links, so that the folder takes the place that a link names.
+/// Returns the path with links resolved, so that the folder replaces the target of a link.
 fs::path place_of(const std::string& path) {
   std::error_code error;
   fs::path place = fs::weakly_canonical(fs::absolute(path), error);
@@ -34,7 +34,8 @@ bool names_folder(const std::string& dir, int descriptor) {
          named.st_ino == open.st_ino;
 }
 
-/// A lock on a folder that is made for it, held until it is closed; -1 when another process has it.
+/// Creates the folder and locks it until the descriptor is closed. Returns -1 when another process holds the
+/// lock.
 int lock_new_folder(FileOps& files, const std::string& dir) {
   while (true) {
     make_dirs(files, dir);
@@ -50,7 +51,8 @@ int lock_new_folder(FileOps& files, const std::string& dir) {
   }
 }
 
-/// Whether the folder must stay the one that it is: this process is in it, or a file system begins there.
+/// Returns true when the folder itself must not be replaced: it is this process's working folder, or a mount
+/// point.
 bool must_stay(const std::string& path) {
   std::error_code error;
   if (fs::equivalent(path, ".", error)) return true;

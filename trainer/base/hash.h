@@ -8,10 +8,10 @@
 
 namespace tycho {
 
-/// XXH3-128 as 32 hex digits, the same text as `xxh128sum` prints.
+/// Returns XXH3-128 as 32 hex digits, the text that `xxh128sum` prints.
 std::string hash_hex(std::string_view bytes);
 
-/// The same over pieces.
+/// Computes hash_hex of bytes that arrive in pieces.
 class Hasher {
  public:
   Hasher();

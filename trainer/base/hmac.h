@@ -7,16 +7,16 @@ namespace tycho {
 
 inline constexpr size_t kDigestBytes = 32;
 
-/// 32 bytes.
+/// Returns the 32 bytes of the digest.
 std::string sha256(std::string_view bytes);
 
-/// 32 bytes; RFC 2104.
+/// Returns the 32 bytes of the code (RFC 2104).
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 
-/// Two lower-case digits for each byte.
+/// Returns two lower-case hex digits for each byte.
 std::string hex(std::string_view bytes);
 
-/// Takes as long for texts that differ in the first byte as for equal ones.
+/// Compares two texts in a time that does not depend on where they differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace tycho

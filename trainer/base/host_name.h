@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// As gethostname has it; "unknown" when it has none.
+/// Returns the name from gethostname, or "unknown".
 inline std::string host_name() {
   std::array<char, 256> name{};
   const bool known = ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0';

@@ -27,19 +27,19 @@ extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace tycho {
 
-/// Keeps the order of keys. Objects are searched from front to back, so not for tables of many thousand keys.
+/// JSON that keeps the order of keys. Looking up a key takes linear time, so do not use it for tables of many
+/// thousand keys.
 using Json = nlohmann::ordered_json;
-/// Sorts keys and finds them quickly. As nlohmann::json, but for the type of binary values, which nobody
-/// uses.
+/// JSON that sorts keys and finds them quickly. Same as nlohmann::json except for the type of binary values,
+/// which is unused.
 using SortedJson = nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, double,
                                         std::allocator, nlohmann::adl_serializer, std::vector<char>>;
 
-/// Text with sorted keys and shortest round-trip numbers, 2.0 as 2: what is hashed, compared across ranks and
-/// saved. Throws Error (kRecipe) on text that is not UTF-8 and on numbers that are not finite.
+/// Returns text with sorted keys and shortest round-trip numbers (2.0 as 2), for hashes, comparisons across
+/// ranks and files. Throws Error (kRecipe) on text that is not UTF-8 and on numbers that are not finite.
 std::string canonical_json(const Json& json);
 
-/// Parses bounded text: depth <= 64, no key twice in one object. Throws Error (kUnusable) "[place] ... at
-/// byte N".
+/// Parses JSON with depth <= 64 and no duplicate keys. Throws Error (kUnusable) "[place] ... at byte N".
 Json parse_json(std::string_view text, std::string_view place);
 
 }  // namespace tycho

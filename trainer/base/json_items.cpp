@@ -13,9 +13,8 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;
 
-/// Builds a document from a parser's events, in time that is proportional to the text. The library's own
-/// builders look through an object's keys for each new one, and, when they are watched, through a list for
-/// each of its items.
+/// Builds a document from a parser's events in time linear in the text. The library's own builders search an
+/// object's keys for each new key, and with a callback search a list for each item.
 class DocumentEvents : public nlohmann::json_sax<Json> {
  public:
   DocumentEvents(std::string_view place, size_t num_bytes, std::string_view list, const TakeJsonItem& take)

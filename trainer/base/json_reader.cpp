@@ -21,7 +21,7 @@ std::string shown(const Json& json) {
   return text;
 }
 
-/// "a number > 0 and <= 1, a multiple of 0.5".
+/// Appends the rule to a text: "a number > 0 and <= 1, a multiple of 0.5".
 std::string with_rule(std::string text, const Rule& rule) {
   if (rule.min) text += fmt::format(" {} {}", rule.min_exclusive ? ">" : ">=", *rule.min);
   if (rule.min && rule.max) text += " and";
@@ -42,7 +42,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// The sentence of an Error without its "[place] ".
+/// Returns the message of an Error without its "[place] ".
 std::string without_place(const Error& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");

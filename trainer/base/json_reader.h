@@ -14,7 +14,7 @@
 
 namespace tycho {
 
-/// A value of the document, its dotted path, and where problems go.
+/// A value in the document, its dotted path, and the list that collects problems.
 struct JsonPlace {
   const Json& json;
   std::string path;
@@ -23,11 +23,12 @@ struct JsonPlace {
   JsonPlace child(const Json& value, const std::string& name) const;
   /// `index` from 0; the path counts from 1.
   JsonPlace item(const Json& value, size_t index) const;
-  /// Notes "wanted <wanted>, given <the value>".
+  /// Adds the problem "wanted <wanted>, given <the value>".
   void wanted(const std::string& wanted) const;
 };
 
-// Each reads one value and checks its rule. On a problem it is noted and `out` stays as it was.
+// Each overload reads one value and checks its rule. On a problem it adds the problem and leaves `out`
+// unchanged.
 void read_value(const JsonPlace& place, const Rule& rule, bool& out);
 void read_value(const JsonPlace& place, const Rule& rule, int64_t& out);
 void read_value(const JsonPlace& place, const Rule& rule, double& out);
@@ -39,17 +40,17 @@ void read_value(const JsonPlace& place, const Rule& rule, Bytes& out);
 void read_value(const JsonPlace& place, const Rule& rule, FunctionRef& out);
 void read_value(const JsonPlace& place, const Rule& rule, Json& out);
 
-/// Index of the value among `names`, or -1 after noting the problem.
+/// Returns the index of the value in `names`, or -1 after adding a problem.
 int read_name(const JsonPlace& place, const std::vector<std::string>& names);
-/// True when the value is an object; otherwise notes that `what` was wanted.
+/// Returns true when the value is an object; otherwise adds a problem that says `what` was expected.
 bool check_object(const JsonPlace& place, const char* what);
-/// Notes every key of the object that is not in `known`.
+/// Adds a problem for every key of the object that is not in `known`.
 void check_keys(const JsonPlace& place, const std::vector<std::string>& known);
 
 template <class T>
 void read_value(const JsonPlace& place, const Rule& rule, T& out);
 
-/// Reads every field that it visits out of an object.
+/// Reads every visited field from an object.
 class JsonReader : public FieldVisitor<JsonReader> {
  public:
   explicit JsonReader(const JsonPlace& place) : place_(place) {}
@@ -61,15 +62,15 @@ class JsonReader : public FieldVisitor<JsonReader> {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  /// The value of a field, also under a name that older versions saved; nullptr when it is absent, which is
-  /// noted when it is required.
+  /// Returns the value of a field, also when it was saved under a former name. Returns nullptr when it is
+  /// absent, and adds a problem when it is required.
   const Json* find(const char* name, const Rule& rule);
 
   const JsonPlace& place_;
   std::vector<std::string> names_;
 };
 
-/// The fields of a struct out of an object that may also have the keys of `other_keys`.
+/// Reads the fields of a struct from an object that may also have the keys in `other_keys`.
 template <FieldStruct T>
 void read_fields(const JsonPlace& place, T& out, std::vector<std::string> other_keys = {}) {
   JsonReader reader(place);
@@ -134,7 +135,7 @@ void read_value(const JsonPlace& place, const Rule& rule, T& out) {
   }
 }
 
-/// A whole config struct. What was wrong is appended to `problems`; the fields concerned keep their defaults.
+/// Reads a whole config struct. Appends problems to `problems`; the fields concerned keep their defaults.
 template <FieldStruct T>
 T from_json(const Json& json, std::vector<ConfigProblem>& problems) {
   T value;

@@ -13,7 +13,7 @@ namespace tycho {
 template <class T>
 Json to_json(const T& value);
 
-/// Adds every field that it visits to an object.
+/// Writes every visited field into an object.
 class JsonWriter : public FieldVisitor<JsonWriter> {
  public:
   explicit JsonWriter(Json& object) : object_(object) {}
@@ -29,7 +29,7 @@ class JsonWriter : public FieldVisitor<JsonWriter> {
   Json& object_;
 };
 
-/// Any type that a field can have.
+/// Converts a value of any type that a field can have.
 template <class T>
 Json to_json(const T& value) {
   if constexpr (std::same_as<T, Json>) {

@@ -9,7 +9,7 @@ namespace tycho {
 namespace {
 
 constexpr size_t kMaxSuggestions = 3;
-/// Shorter names are contained in too many others to be a hint.
+/// Minimum length of a name for "contains": shorter names are part of too many others to be a hint.
 constexpr size_t kMinContained = 3;
 
 std::string lower(std::string_view text) {
@@ -18,8 +18,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn a into b (optimal string
-/// alignment).
+/// Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps of
+/// neighbours that turn a into b.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before_last, last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -35,7 +35,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return last[b.size()];
 }
 
-/// True when b stands in a as whole words, which underscores separate.
+/// Returns true when b occurs in a as whole words separated by underscores.
 bool contains(const std::string& a, const std::string& b) {
   const size_t begin = a.find(b), end = begin + b.size();
   if (b.size() < kMinContained || begin == std::string::npos) return false;

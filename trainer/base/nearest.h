@@ -6,11 +6,12 @@
 
 namespace tycho {
 
-/// Up to three of `known`, closest first, by edit distance with swapped neighbours counted once and case
-/// ignored. A name that is more than a third wrong is left out, unless whole words of one are the other.
+/// Returns up to three of `known`, closest first, by edit distance that counts swapped neighbours once and
+/// ignores case. Leaves out names of which more than a third differs, unless whole words of one are the
+/// other.
 std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& known);
 
-/// "; did you mean \"a\" or \"b\"?", or "" when nothing is close.
+/// Returns "; did you mean \"a\" or \"b\"?", or "" when nothing is close.
 std::string did_you_mean(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace tycho

@@ -15,8 +15,9 @@ struct FreeMemory {
 };
 using PageMemory = std::unique_ptr<char, FreeMemory>;
 
-/// At least num_bytes. From 2 MiB on it asks for huge pages: the first touch of a small one costs as much as
-/// copying it, and walks over large memory miss in the TLB. A kernel that has none just ignores this.
+/// Allocates at least num_bytes. From 2 MiB on it asks for huge pages, because first touches of small pages
+/// cost as much as copying and walks over large memory miss in the TLB. A kernel without huge pages ignores
+/// the request.
 inline PageMemory page_memory(size_t num_bytes) {
   constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
   const size_t alignment = num_bytes >= kHugePage ? kHugePage : kPage;

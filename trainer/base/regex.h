@@ -6,23 +6,23 @@
 
 namespace tycho {
 
-/// May be copied, and used from any thread.
+/// A compiled pattern. Copyable; usable from any thread.
 class Regex {
  public:
-  /// A text that is not a regular expression, or one longer than 4096 bytes, matches nothing, and problem()
-  /// says why.
+  /// Never throws: a pattern that is invalid or longer than 4096 bytes matches nothing, and problem() says
+  /// why.
   explicit Regex(const std::string& text);
 
-  /// Empty when the pattern is valid.
+  /// Returns why the pattern is invalid; "" when it is valid.
   const std::string& problem() const { return problem_; }
   bool is_found_in(const std::string& text) const;
   bool matches_all_of(const std::string& text) const;
-  /// `text` with every match replaced; \1 to \9 in `by` stand for groups.
+  /// Returns `text` with every match replaced; \1 to \9 in `by` stand for groups.
   std::string replaced_in(const std::string& text, const std::string& by) const;
 
  private:
   struct Compiled;
-  std::shared_ptr<const Compiled> compiled_;  // none when there is a problem
+  std::shared_ptr<const Compiled> compiled_;  // null when there is a problem
   std::string problem_;
 };
 

@@ -65,7 +65,7 @@ const char* kind_of(mode_t mode) {
        path, human_bytes(static_cast<double>(most_bytes)));
 }
 
-/// What is left of an open file.
+/// Reads the rest of an open file.
 std::string read_to_end(const OpenFile& file, const std::string& path, size_t expected, int64_t most_bytes) {
   std::string text(expected, '\0');
   size_t filled = 0;

@@ -7,12 +7,12 @@
 namespace tycho {
 namespace {
 
-/// Whole numbers as integers, so that 0 does not print as 0.0.
+/// Returns whole numbers as integers, so that 0 does not print as 0.0.
 Json exact(double x) {
   return x == std::floor(x) && std::abs(x) <= 0x1p53 ? Json(static_cast<int64_t>(x)) : Json(x);
 }
 
-/// The members that rules add to the description of a number: "min" to "multiple_of".
+/// Adds the rules of a number to its description: "min" to "multiple_of".
 void add_number_rules(Json& description, const Rule& rule) {
   if (rule.min) description["min"] = exact(*rule.min);
   if (rule.min && rule.min_exclusive) description["min_exclusive"] = true;

@@ -28,20 +28,20 @@
 
 namespace tycho {
 
-/// The units that durations under this rule may have.
+/// Returns the units that a duration under this rule may have.
 std::vector<std::string> accepted_units(const Rule& rule);
 
 template <class T>
 Json describe_type(const Rule& rule);
 
-// What does not depend on the type of the config is compiled once.
+// These parts do not depend on the type of the config and are compiled once.
 Json simple_description(const char* type);
-/// Of an integer, a number, a duration or a size.
+/// Describes an integer, a number, a duration or a size.
 Json number_description(const char* type, const Rule& rule);
-/// The same of one that may be "auto" instead.
+/// Describes a number or duration that may also be "auto".
 Json number_or_auto_description(const char* type, const Rule& rule);
 Json optional_description(Json description);
-/// `length`: 0 when it is not fixed.
+/// `length` is 0 when it is not fixed.
 Json list_description(Json item, size_t length);
 Json map_description(Json item);
 Json enum_description(const std::vector<std::string>& names);
@@ -49,7 +49,7 @@ Json struct_description(Json fields);
 Json kind_description(const char* help, Json of_struct);
 Json component_description(const char* name_space, Json kinds);
 
-/// Adds a description of every field that it visits to a list.
+/// Appends a description of every visited field to a list.
 class SchemaWriter : public FieldVisitor<SchemaWriter> {
  public:
   explicit SchemaWriter(Json& fields) : fields_(fields) {}
@@ -85,7 +85,7 @@ Json describe_component() {
   return component_description(T::kNamespace, std::move(kinds));
 }
 
-/// {"type": ...} and what belongs to it.
+/// Returns {"type": ...} and the members of that type.
 template <class T>
 Json describe_type(const Rule& rule) {
   if constexpr (std::same_as<T, Json>) {
@@ -121,7 +121,7 @@ Json describe_type(const Rule& rule) {
   }
 }
 
-/// A whole config struct.
+/// Describes a whole config struct.
 template <FieldStruct T>
 Json schema_of() {
   return describe_struct<T>();

@@ -14,7 +14,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-/// Parts of names that tell a secret: as a word, at the end of a word, anywhere.
+/// Parts of variable names that indicate a secret: as a word, at the end of a word, anywhere.
 constexpr std::array kSecretWords = {"AUTH"sv, "CONNECTION"sv, "CONNSTR"sv, "CRED"sv, "CREDS"sv,
                                      "DSN"sv,  "JWT"sv,        "KEYS"sv,    "PASS"sv, "PAT"sv,
                                      "PW"sv,   "PWD"sv,        "PRIVATE"sv, "SAS"sv,  "SIG"sv};
@@ -22,7 +22,7 @@ constexpr std::array kSecretEndings = {"AUTH"sv, "KEY"sv, "TOKEN"sv};
 constexpr std::array kSecretParts = {"COOKIE"sv,   "CREDENTIAL"sv, "PASSPHRASE"sv, "PASSWD"sv,
                                      "PASSWORD"sv, "SECRET"sv,     "WEBHOOK"sv};
 
-/// Where a secret stands in a text.
+/// Position of a secret in a text.
 struct Span {
   size_t begin, end;
 };
@@ -30,7 +30,7 @@ struct Span {
 struct Register {
   std::shared_mutex mutex;
   std::vector<std::string> values;
-  /// Whether there is any: most processes have none, and look no further.
+  /// True once a secret is registered. Most processes have none and skip the search.
   std::atomic<bool> filled = false;
 };
 
@@ -52,8 +52,8 @@ bool is_delimiter(char c) {
   return static_cast<unsigned char>(c) <= ' ' || "'\"`<>"sv.find(c) != std::string_view::npos;
 }
 
-/// Adds what stands between "://" and "@", and what follows "?", of every URL. A second URL may begin inside
-/// the first: in a list, or as its path.
+/// Adds the spans between "://" and "@" and after "?" of every URL. A second URL may begin inside the first,
+/// in a list or as its path.
 void find_in_urls(std::string_view text, std::vector<Span>& spans) {
   constexpr std::string_view kMark = "://";
   size_t i = 0;
@@ -82,7 +82,7 @@ void find_registered(std::string_view text, std::vector<Span>& spans) {
       spans.push_back({at, at + value.size()});
 }
 
-/// Spans that overlap are masked as one.
+/// Masks the spans; overlapping spans count as one.
 std::string masked(std::string_view text, std::vector<Span> spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::string result;

@@ -8,29 +8,29 @@
 
 namespace tycho {
 
-/// Stands where a secret was.
+/// Replacement for a secret.
 inline constexpr const char* kMasked = "***";
 
-/// Shorter values occur by chance, so they are not masked.
+/// Shorter values occur by chance and are not masked.
 inline constexpr size_t kShortestSecretBytes = 6;
 
-/// Whether variables of this name usually hold a secret: AWS_SECRET_ACCESS_KEY, HF_TOKEN, GH_PAT, DB_PW. Goes
-/// by whole words, so TOKENIZER and MAX_TOKENS are not among them.
+/// Returns true when variables of this name usually hold a secret: AWS_SECRET_ACCESS_KEY, HF_TOKEN, GH_PAT,
+/// DB_PW. Compares whole words, so TOKENIZER and MAX_TOKENS are not among them.
 bool is_secret_name(std::string_view name);
 
-/// Makes the functions below mask this value, and each line of it, for the rest of the process. False when it
-/// is too short to be masked. From any thread. The program and its engine have a register each.
+/// Registers a value, and each line of it, to be masked for the rest of the process. Returns false when it is
+/// too short to be masked. Callable from any thread. The program and its engine have separate registers.
 bool register_secret(const std::string& value);
 
-/// Whether the text holds a registered value.
+/// Returns true when the text contains a registered value.
 bool holds_secret(std::string_view text);
 
-/// The text as it may go to a screen, a file or an error: without registered values, and
-/// "https://user:pass@host/x?sig=abc" as "https://***@host/x?***". Takes linear time in the text. From any
-/// thread.
+/// Returns the text as it may be shown on a screen, in a file or in an error: without registered values, and
+/// "https://user:pass@host/x?sig=abc" as "https://***@host/x?***". Takes time linear in the text. Callable
+/// from any thread.
 std::string without_secrets(std::string text);
 
-/// The same for every text in it, keys included.
+/// Applies without_secrets to every string in the value, keys included.
 Json json_without_secrets(Json json);
 
 }  // namespace tycho

@@ -55,7 +55,7 @@ bool fits(Type type, const Json& json) {
   return false;
 }
 
-/// As JSON, but for numbers that it has no form for.
+/// Returns the value as JSON; numbers that JSON cannot express as "inf", "-inf" or "nan".
 std::string given_text(const Json& value) {
   const bool is_not_finite = value.is_number_float() && !std::isfinite(value.get<double>());
   return is_not_finite ? not_finite_text(value.get<double>()) : value.dump();

@@ -19,7 +19,8 @@ bool hears_nothing(const EventFunctions& own) {
                       [](const auto& function) { return function.has_value(); });
 }
 
-/// False for functions of other events alone. A callback without any function is another mistake.
+/// Returns true when the callback has a function of a step's event, or none at all (which is reported as
+/// another mistake).
 bool may_hear_steps(const EventFunctions& own) {
   return hears_nothing(own) || std::any_of(kEvents.begin(), kEvents.end(), [&](const EventEntry& entry) {
            return entry.of_step && own[entry.event].has_value();
@@ -53,7 +54,7 @@ void check_options(const CallbackConfig& callback, const std::string& path, Conf
   problems.idle(path + ".at", !options.at.empty(), steps, when.c_str());
 }
 
-/// What acts on evaluations needs some, and a metric that they have.
+/// Reports a callback that acts on evaluations when there are none, or when its metric is not one of theirs.
 void check_eval_metric(const std::string& metric, const std::vector<std::string>& known,
                        const std::string& path, ConfigProblems& problems) {
   if (known.empty())

@@ -20,7 +20,7 @@ constexpr EnumNames<OnError, 3> enum_names(OnError) {
   return {{{"stop", OnError::kStop}, {"disable", OnError::kDisable}, {"warn", OnError::kWarn}}};
 }
 
-/// When a callback runs, and how it may fail. Every kind has these.
+/// When a callback runs, and what happens when it fails. Common to all kinds.
 struct CallbackOptions {
   std::optional<Duration> every;
   std::vector<Duration> at;
@@ -46,7 +46,7 @@ struct CallbackOptions {
   }
 };
 
-/// The functions of a user's callback, by event; callback.h draws when each is called.
+/// The functions of a user's callback, by event; callback.h shows when each is called.
 struct EventFunctions {
   std::array<std::optional<FunctionRef>, kEvents.size()> functions;
   std::optional<FunctionRef>& operator[](Event event) { return functions[index_of(event)]; }
@@ -69,7 +69,7 @@ struct OwnCallback : CallbackOptions, EventFunctions {
   }
 };
 
-/// Where an observer runs.
+/// Ranks on which an observer runs.
 enum class ObserveRanks { kZero, kLocalZero };
 constexpr EnumNames<ObserveRanks, 2> enum_names(ObserveRanks) {
   return {{{"zero", ObserveRanks::kZero}, {"local_zero", ObserveRanks::kLocalZero}}};
@@ -97,7 +97,7 @@ struct EverywhereConfig : OwnCallback {
   static constexpr const char* kHelp = "Runs on every rank, and can reduce over all ranks with ctx.dist.";
 };
 
-/// A ready-made callback that runs every so many steps.
+/// A ready-made callback that runs every `every` steps.
 struct ReadyCallback : CallbackOptions {
   explicit ReadyCallback(double steps) { every = Duration{steps, DurationUnit::kBatch}; }
 };
@@ -264,13 +264,13 @@ struct GenerateSamplesConfig : ReadyCallback {
   }
 };
 
-/// Which numbers statistics are kept of apart.
+/// Granularity of statistics.
 enum class StatisticsPer { kLayer, kParam };
 constexpr EnumNames<StatisticsPer, 2> enum_names(StatisticsPer) {
   return {{{"layer", StatisticsPer::kLayer}, {"param", StatisticsPer::kParam}}};
 }
 
-/// Callbacks that record norms.
+/// Base of the callbacks that record norms.
 struct NormsCallback : ReadyCallback {
   StatisticsPer per;
   NormsCallback(double steps, StatisticsPer default_per) : ReadyCallback(steps), per(default_per) {}
@@ -302,7 +302,7 @@ struct OptimizerMonitorConfig : NormsCallback {
   OptimizerMonitorConfig() : NormsCallback(10, StatisticsPer::kParam) {}
 };
 
-/// What histograms are made of.
+/// Tensors that histograms show.
 enum class HistogramsOf { kGradients, kParameters, kBoth };
 constexpr EnumNames<HistogramsOf, 3> enum_names(HistogramsOf) {
   return {{{"gradients", HistogramsOf::kGradients},
@@ -358,15 +358,15 @@ struct CallbackConfig
   static constexpr const char* kNamespace = "cb";
 };
 
-/// The options that every kind has.
+/// Returns the options that every kind has.
 inline const CallbackOptions& callback_options(const CallbackConfig& config) {
   return std::visit([](const auto& kind) -> const CallbackOptions& { return kind; }, config.value);
 }
 
 class ConfigProblems;
 
-/// Reports what is wrong with the callback at `path` ("callbacks.NAME"). eval_metrics: what evaluations of
-/// the run measure.
+/// Reports problems of the callback at `path` ("callbacks.NAME"). `eval_metrics` are the metrics of the run's
+/// evaluations.
 void check(const CallbackConfig& callback, const std::string& path,
            const std::vector<std::string>& eval_metrics, bool has_tokenizer, ConfigProblems& problems);
 

@@ -28,12 +28,12 @@ enum class Event {
 
 struct EventEntry {
   Event event;
-  const char* name;  // the key of a callback's function, and ctx.event
+  const char* name;  // key of a callback's function, and ctx.event
   const char* help;
-  bool of_step = false;  // `every` and `at` of a callback thin these out
+  bool of_step = false;  // a callback's `every` and `at` apply
 };
 
-/// In the order of Event: the keys that recipes have, their help and their names follow.
+/// In the order of Event. Recipe keys, their help and the names follow from this table.
 inline constexpr std::array kEvents = {
     EventEntry{Event::kSetup, "setup", "Everything is built, but nothing is loaded yet."},
     EventEntry{Event::kLoad, "load", "Weights and state are loaded."},

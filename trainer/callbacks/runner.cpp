@@ -24,7 +24,7 @@ bool runs_here(const Callback& callback, const RunnerContext& context) {
          context.local_rank == 0;
 }
 
-/// Hands on what a callback of another rank recorded.
+/// Reports a record of another rank's callback.
 void report(const Json& record, size_t rank, Reporter& reporter) {
   if (record.contains("metric"))
     return reporter.metric(record.at("step"),
@@ -36,7 +36,8 @@ void report(const Json& record, size_t rank, Reporter& reporter) {
                  facts);
 }
 
-/// Without those that only say that another rank failed, if that rank gives the cause.
+/// Returns the failures without those that only repeat the failure of another rank, when that rank gives the
+/// cause.
 std::vector<Json> causes(const std::vector<Json>& failures) {
   std::vector<Json> kept;
   for (const Json& one : failures) {

@@ -17,8 +17,8 @@ int64_t product(const std::vector<int64_t>& shape, size_t first) {
   return n;
 }
 
-/// Cuts elements [begin, end) of the part of a tensor that `row` opens: row.offsets and row.shape are set up
-/// to dim - 1, the rest of row is whole.
+/// Cuts elements [begin, end) of the part of a tensor that `row` selects: row.offsets and row.shape are set
+/// for the dims before `dim` and cover the whole of the later dims.
 void add_boxes(const std::vector<int64_t>& shape, size_t dim, int64_t begin, int64_t end, Box row,
                std::vector<Box>& boxes) {
   if (begin == end) return;

@@ -7,29 +7,29 @@
 
 namespace tycho {
 
-/// The elements of a tensor with offsets[d] <= index[d] < offsets[d] + shape[d] in every dim d. They lie in
-/// row-major order wherever they are stored.
+/// The elements of a tensor with offsets[d] <= index[d] < offsets[d] + shape[d] in every dim d. Always stored
+/// in row-major order.
 struct Box {
   std::vector<int64_t> offsets, shape;
   bool operator==(const Box&) const = default;
 };
 
 Box whole_box(const std::vector<int64_t>& shape);
-/// Elements of a box.
+/// Returns the number of elements.
 int64_t volume(const Box& box);
-/// "[0:4, 2:3]"
+/// Returns "[0:4, 2:3]".
 std::string box_text(const Box& box);
-/// Whether it has the dims of the tensor and lies inside.
+/// Returns true when the box has the dims of the tensor and is inside it.
 bool lies_in(const Box& box, const std::vector<int64_t>& shape);
-/// What two boxes of one tensor have in common; of volume 0 when that is nothing.
+/// Returns the intersection of two boxes of one tensor; its volume is 0 when they do not meet.
 Box common_box(const Box& a, const Box& b);
-/// Elements [begin, end) of a tensor in row-major order, as few boxes, in that order.
+/// Returns elements [begin, end) of a tensor in row-major order as a short list of boxes, in that order.
 std::vector<Box> boxes_of_range(const std::vector<int64_t>& shape, int64_t begin, int64_t end);
-/// Whether the boxes, all of which lie in the tensor, hold each of its elements exactly once. A tensor of
-/// more than 8 dims cannot be cut.
+/// Returns true when the boxes hold each element of the tensor exactly once. Requires boxes inside the
+/// tensor. Returns false for a cut tensor of more than 8 dims.
 bool boxes_tile(const std::vector<int64_t>& shape, const std::vector<Box>& boxes);
-/// Calls run(i, j, n) for the elements of `part`, which lies in `from` and in `to`: n neighbours in both,
-/// beginning at element i of `from` and element j of `to`.
+/// Calls run(i, j, n) for the elements of `part`, which is inside both `from` and `to`: n consecutive
+/// elements in both, starting at element i of `from` and element j of `to`.
 void for_runs(const Box& part, const Box& from, const Box& to,
               const std::function<void(int64_t i, int64_t j, int64_t n)>& run);
 

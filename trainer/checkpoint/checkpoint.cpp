@@ -13,7 +13,8 @@
 namespace tycho {
 namespace {
 
-/// Removes what a failed save left. What cannot be removed now has no COMMIT and is swept after a later save.
+/// Removes the folder of a failed save. Files that cannot be removed now have no COMMIT and are swept after a
+/// later save.
 void abandon(FileOps& files, const std::string& folder) {
   try {
     if (std::filesystem::exists(folder)) remove_checkpoint(files, folder);
@@ -22,7 +23,7 @@ void abandon(FileOps& files, const std::string& folder) {
   }
 }
 
-/// What a save takes on the disk, headers and COMMIT included.
+/// Returns the disk space that a save takes in bytes, headers and COMMIT included.
 int64_t estimated_bytes(const CheckpointMeta& meta, int64_t num_bytes) {
   constexpr int64_t kPerFile = 4096, kFixed = int64_t{64} << 10;
   int64_t total = num_bytes + kFixed;
@@ -39,7 +40,7 @@ std::string free_text(const std::string& dir) {
   return free < 0 ? "an unknown number of bytes" : human_bytes(static_cast<double>(free));
 }
 
-/// Runs what may fail after the commit and keeps what it said.
+/// Runs a step that may fail after the commit, and keeps its error as a warning.
 template <class Step>
 void tolerate(CheckpointInfo& saved, Step step) {
   try {

@@ -34,7 +34,7 @@ T read_as(const char* bytes) {
   return value;
 }
 
-/// The number that an element's bytes stand for; nothing if the dtype is not a floating-point one.
+/// Returns the number that an element's bytes encode; nullopt when the dtype is not a floating-point one.
 std::optional<double> value_of(const std::string& dtype, const char* bytes) {
   if (dtype == "F32") return read_as<float>(bytes);
   if (dtype == "F64") return read_as<double>(bytes);
@@ -43,7 +43,7 @@ std::optional<double> value_of(const std::string& dtype, const char* bytes) {
   return std::nullopt;
 }
 
-/// Adds what differs between two rows of elements.
+/// Adds the differences between two rows of elements.
 void compare_elements(const std::vector<char>& a, const std::vector<char>& b, const std::string& dtype,
                       TensorDifference& found) {
   const auto width = static_cast<size_t>(safetensors_dtype_bytes(dtype));

@@ -36,7 +36,7 @@ struct CheckpointConfig {
   }
 };
 
-/// Whether a checkpoint may be called this. Where one is chosen, a text with "/" is a path.
+/// Returns true when the text can be the tag of a checkpoint. A text with "/" is a path.
 inline bool is_tag(const std::string& text) { return text.find('/') == std::string::npos; }
 
 }  // namespace tycho

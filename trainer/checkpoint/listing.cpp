@@ -40,7 +40,7 @@ std::vector<std::string> checkpoint_folders(const std::string& dir) {
   return paths;
 }
 
-/// Reads COMMIT and compares file sizes: what can be known without reading the shards.
+/// Reads COMMIT and compares file sizes, without reading the shards.
 CheckpointInfo read_info(const std::string& folder) {
   const std::string commit = folder + "/" + kCommitFile;
   const std::string text = read_file(commit);

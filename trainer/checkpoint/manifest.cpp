@@ -33,7 +33,7 @@ Json file_json(const FileRecord& file) {
       {"name", file.name}, {"num_bytes", file.num_bytes}, {"xxh3_128", file.hash}, {"blocks", file.blocks}};
 }
 
-/// Typed access to parsed JSON; every surprise is an Error with the place and the field.
+/// Typed access to parsed JSON. Throws Error with the place and the field when a value is not as expected.
 class Fields {
  public:
   Fields(const Json& json, const std::string& place) : json_(json), place_(place) {
@@ -55,7 +55,7 @@ class Fields {
     if (!value.is_array()) bad(key);
     return value;
   }
-  /// An object of texts, which older checkpoints lack.
+  /// Returns an object of strings; null in older checkpoints, which lack it.
   Json texts_or_null(const char* key) const {
     const auto found = json_.find(key);
     if (found == json_.end()) return {};
@@ -166,7 +166,7 @@ TensorRecord parse_tensor(const Json& json, const std::unordered_map<std::string
   return tensor;
 }
 
-/// The JSON after the hash, once the hash is right.
+/// Verifies the hash and returns the JSON after it.
 Json verified_body(std::string_view text, const std::string& place) {
   const size_t opening = sizeof kHashOpening - 1, rest = opening + kHashDigits;
   if (text.size() < rest + 2 || text.substr(0, opening) != kHashOpening) {

@@ -5,9 +5,8 @@
 
 namespace tycho {
 
-/// Passes calls on after it has looked whether the lock still holds. A process that was stopped, lost its
-/// folder to a successor meanwhile and is woken then writes nothing: every call throws Error (kFolderOwned).
-/// Both references outlive it and its files.
+/// Checks the lock before it passes a call on. A process that was stopped, lost its folder to a successor and
+/// is woken writes nothing: every call throws Error (kFolderOwned). Both references outlive it and its files.
 class OwnedFiles final : public FileOps {
  public:
   OwnedFiles(FileOps& files, const RunLock& lock) : files_(files), lock_(lock) {}

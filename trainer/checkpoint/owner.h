@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-/// A process id alone is used again after a reboot, by a new process, and by another container.
+/// Identity of a process. A process id alone is reused: after a reboot, by a new process, in another
+/// container.
 struct Owner {
   std::string uuid;  // new for every lock taken
   int64_t epoch = 0;
@@ -19,24 +20,24 @@ struct Owner {
   int64_t restarts = 0;     // SLURM_RESTART_COUNT
 };
 
-/// This process, now, with a new uuid.
+/// Describes this process, with a new uuid.
 Owner this_process(int64_t epoch);
 
-/// One line of JSON with a newline at its end.
+/// Returns one line of JSON that ends in a newline.
 std::string owner_line(const Owner& owner);
 /// Reads the first line of a LOCK. Throws Error (kUnusable) when it is anything else.
 Owner parse_owner(std::string_view lock_text, const std::string& place);
 
-/// Whether this process can look up the owner's: same boot, same pid namespace.
+/// Returns true when this process can look up the owner's process: same boot, same pid namespace.
 bool same_machine(const Owner& owner);
 enum class ProcessState { kGone, kStopped, kRuns };
-/// The state of the process with that id and start time. Means something only on the same machine. kStopped
-/// is one that was sent SIGSTOP and may go on at any time.
+/// Returns the state of the process with that id and start time. Valid only on the same machine. kStopped
+/// means that it received SIGSTOP and may continue at any time.
 ProcessState process_state(const Owner& owner);
-/// Whether we are a later start of the same Slurm job, which ends the earlier one.
+/// Returns true when `ours` is a later start of the same Slurm job, which ends the earlier one.
 bool is_later_start(const Owner& ours, const Owner& theirs);
 
-/// For messages: "process 4711 on host n3, Slurm job 99 (restart 1)".
+/// Returns a text for messages: "process 4711 on host n3, Slurm job 99 (restart 1)".
 std::string describe(const Owner& owner);
 
 }  // namespace tycho

@@ -24,10 +24,10 @@ struct Piece {
 
 struct Tensor {
   TensorBytes shape;
-  std::vector<Piece> pieces;  // by file and place in it
+  std::vector<Piece> pieces;  // by file and offset
 };
 
-/// What a file's own header must say: of each entry its dtype, shape, and first byte in the file.
+/// Expected entries of a file's header: the dtype, shape and first byte in the file of each.
 using Entries = std::map<std::string, std::tuple<std::string, std::vector<int64_t>, int64_t>>;
 
 [[noreturn]] void fail_hash(const std::string& path, int64_t block, const std::string& wanted,
@@ -38,7 +38,7 @@ using Entries = std::map<std::string, std::tuple<std::string, std::vector<int64_
        path, block * kHashBlockBytes, (block + 1) * kHashBlockBytes, wanted, found);
 }
 
-/// Reads pieces of one file; the last block that was needed only in part is kept for its neighbours.
+/// Reads pieces of one file. Keeps the last block that was needed only in part, for the next piece.
 class VerifiedFile {
  public:
   VerifiedFile(std::string path, FileRecord record) : path_(std::move(path)), record_(std::move(record)) {}
@@ -84,7 +84,7 @@ class VerifiedFile {
   std::vector<char> cached_;
 };
 
-/// The shard's own header must describe the same tensors at the same places as COMMIT.
+/// Checks that the shard's header describes the same tensors at the same offsets as COMMIT.
 void check_header(const std::string& path, const Entries& wanted) {
   const SafetensorsHeader header = read_safetensors_header(path);
   Entries found;
@@ -117,7 +117,7 @@ struct CheckpointReader::State {
     if (found == files.end()) fail(ExitCode::kUnusable, "[checkpoint] {} has no file '{}'", info.path, name);
     return found->second;
   }
-  /// By file.
+  /// Returns the expected header entries, by file.
   std::map<std::string, Entries> entries() const {
     std::map<std::string, Entries> all;
     for (const auto& [name, tensor] : tensors)

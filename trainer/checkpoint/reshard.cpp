@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMostFiles = 100'000;  // as many as rank_file_name has digits for
 
-/// A box of a tensor, read while it is written.
+/// Returns a box of a tensor that is read while it is written.
 TensorBytes copy_of(const CheckpointReader& from, const TensorBytes& tensor, const Box& box) {
   const int64_t width = safetensors_dtype_bytes(tensor.dtype);
   TensorBytes copy = {tensor.name, tensor.dtype, box.shape, nullptr, volume(box) * width};
@@ -33,7 +33,7 @@ TensorBytes copy_of(const CheckpointReader& from, const TensorBytes& tensor, con
   return copy;
 }
 
-/// What shard `index` of `num_files` holds: the elements that begin in its part of all bytes.
+/// Returns the tensors of shard `index` of `num_files`: the elements that begin in its part of all bytes.
 std::vector<TensorBytes> tensors_of_shard(const CheckpointReader& from, int64_t num_bytes, int index,
                                           int num_files) {
   const auto bound = [&](int i) { return num_bytes / num_files * i + num_bytes % num_files * i / num_files; };
@@ -86,7 +86,8 @@ CheckpointInfo reshard(const CheckpointReader& from, FileOps& files, const std::
   FolderDraft draft(files, dir);
   CheckpointStore store(files, draft.dir(), /*keep=*/0, original.epoch);
   store.set_copied_from(original);
-  std::exception_ptr damage;  // of the original; a save reports it as one of the disk that it writes to
+  std::exception_ptr
+      damage;  // damage of the original, which the save would report as a failure of its own disk
   const auto write = [&](const std::string& folder) {
     std::vector<WrittenShard> shards;
     try {

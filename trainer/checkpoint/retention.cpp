@@ -27,7 +27,7 @@ std::vector<std::string> names_in(const std::string& dir) {
   return names;
 }
 
-/// The folder itself, or the first thing in it, that is a link; "" for none.
+/// Returns the path of the folder itself, or of the first entry in it, that is a link; "" when there is none.
 std::string link_in(const std::string& path, const std::vector<std::string>& names) {
   std::error_code error;
   if (fs::is_symlink(path, error)) return path;
@@ -37,7 +37,7 @@ std::string link_in(const std::string& path, const std::vector<std::string>& nam
   return "";
 }
 
-/// What write_file_atomically() leaves when it is killed: "COMMIT.tmp-4711".
+/// Returns true for a file that a killed write_file_atomically() left: "COMMIT.tmp-4711".
 bool is_temporary_of(std::string_view file, std::string_view name) {
   return name.starts_with(std::string(file) + ".tmp-");
 }

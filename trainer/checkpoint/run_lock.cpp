@@ -26,14 +26,14 @@ using Seconds = std::chrono::duration<double>;
 constexpr int kMaxRounds = 100;
 constexpr int64_t kOftenNs = 500'000'000;
 
-/// Counts on while the process, or the machine, is stopped.
+/// Returns a clock that continues while the process, or the machine, is stopped.
 int64_t boot_time_ns() {
   timespec now = {};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// What messages call something that is not a file.
+/// Returns the word of messages for something that is not a file.
 const char* kind_of(std::filesystem::file_type type) {
   switch (type) {
     case std::filesystem::file_type::directory: return "a folder";
@@ -44,7 +44,7 @@ const char* kind_of(std::filesystem::file_type type) {
 
 enum class Verdict { kFree, kAlive, kUnknown };
 
-/// The file's text; nothing when there is none.
+/// Returns the file's text; nullopt when it does not exist.
 std::optional<std::string> read_if_there(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
@@ -96,7 +96,7 @@ Verdict judge(const std::string& text, const std::optional<Owner>& owner, const 
        folder, describe(*owner), stop, path);
 }
 
-/// What the wait for a silent owner is about.
+/// Returns the reason for waiting for a silent owner.
 std::string waiting_text(const std::string& path, const std::optional<Owner>& owner, double stale_s) {
   const std::string why = owner ? fmt::format("names {}, which cannot be checked from here", describe(*owner))
                                 : std::string("is damaged or half written");
@@ -104,8 +104,8 @@ std::string waiting_text(const std::string& path, const std::optional<Owner>& ow
                      stale_s);
 }
 
-/// Returns the text of LOCK (or of a claim) once its owner is known to be gone, nothing when the file went
-/// away. Throws when the owner is alive.
+/// Returns the text of LOCK (or of a claim) once its owner is known to be gone; nullopt when the file was
+/// removed. Throws when the owner is alive.
 std::optional<std::string> wait_until_free(const std::string& path, const Owner& ours, double stale_s,
                                            const RunLock::Waiting& waiting) {
   std::optional<std::string> text = read_if_there(path);
@@ -148,10 +148,11 @@ struct RunLock::State {
   std::mutex mutex = {};
   std::condition_variable changed = {};
   bool stopped = false;
-  std::atomic<int64_t> checked_ns = 0;  // when check_often() looked
+  std::atomic<int64_t> checked_ns = 0;  // time of the last look by check_often()
   std::thread thread = {};
 
-  /// One attempt to become the owner; false when another process moved and all has to be looked at again.
+  /// Tries once to become the owner. Returns false when another process was faster and everything must be
+  /// read again.
   bool take() {
     const std::optional<std::string> seen = wait_until_free(path, owner, stale_s, waiting);
     const std::optional<Owner> last = seen ? owner_in(*seen, path) : std::nullopt;
@@ -172,7 +173,7 @@ struct RunLock::State {
     return result && result->starts_with(line);
   }
 
-  /// False when another process has the claim, or had it and died: then it is removed.
+  /// Returns false when another process holds the claim, or held it and died: the claim is then removed.
   bool create_claim(const std::string& claim, const std::optional<std::string>& seen) {
     try {
       file = files.create(claim);

@@ -20,7 +20,7 @@ constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxDims = 64;
 constexpr char kMetadata[] = "__metadata__";
 
-/// Collects a header from JSON events. A document tree would cost ten times the memory and lose duplicate
+/// Collects a header from JSON events. A document tree would take ten times the memory and lose duplicate
 /// keys.
 class HeaderEvents : public nlohmann::json_sax<Json> {
  public:

@@ -8,8 +8,8 @@
 namespace tycho {
 
 Json shard_json(const WrittenShard& shard);
-/// Throws Error (kUnusable) tagged with `place` when a field is missing or has another type. Whether shards
-/// make a whole checkpoint is checked when that is committed.
+/// Throws Error (kUnusable) tagged with `place` when a field is missing or has another type. The commit
+/// checks whether the shards make a whole checkpoint.
 WrittenShard shard_from_json(const Json& json, const std::string& place);
 
 }  // namespace tycho

@@ -31,7 +31,7 @@ constexpr size_t kCopyBytes = size_t{128} << 10;
 struct Piece {
   const char* data;
   size_t num_bytes;
-  const TensorBytes* made = nullptr;  // whose `fill` stands for data
+  const TensorBytes* made = nullptr;  // the tensor whose `fill` produces the data
 
   void copy(size_t offset, char* to, size_t n) const {
     if (n == 0) return;
@@ -42,8 +42,7 @@ struct Piece {
   }
 };
 
-/// Cuts pieces of memory into blocks on a thread of its own, hashing on the way; next() hands them out in
-/// order.
+/// Cuts pieces of memory into blocks on a thread of its own and hashes them; next() returns them in order.
 class BlockSource {
  public:
   explicit BlockSource(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {
@@ -67,7 +66,7 @@ class BlockSource {
   BlockSource(const BlockSource&) = delete;
   BlockSource& operator=(const BlockSource&) = delete;
 
-  /// The next block, valid until the next call; empty at the end.
+  /// Returns the next block, valid until the next call; empty at the end.
   std::string_view next() {
     std::unique_lock lock(mutex_);
     if (handed_out_) ++num_taken_;
@@ -79,7 +78,7 @@ class BlockSource {
     const Block& block = ring_[static_cast<size_t>(num_taken_ % kNumBlocks)];
     return {block.memory.get(), block.num_bytes};
   }
-  /// Of all that next() has handed out, once it came back empty.
+  /// Returns the hash of all blocks. Requires that next() has returned an empty one.
   std::string file_hash() const { return file_hash_.hex(); }
   const std::vector<std::string>& block_hashes() const { return block_hashes_; }
 
@@ -143,7 +142,7 @@ class BlockSource {
   std::condition_variable changed_;
   int64_t num_filled_ = 0, num_taken_ = 0;
   bool handed_out_ = false, finished_ = false, stopped_ = false;
-  std::exception_ptr failure_;  // of a tensor's `fill`
+  std::exception_ptr failure_;  // error of a tensor's `fill`
   std::thread thread_;
 };
 

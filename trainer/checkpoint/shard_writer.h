@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// What a shard holds: its record for COMMIT, and where each tensor lies.
+/// The contents of a shard: its record for COMMIT, and the position of each tensor.
 struct WrittenShard {
   FileRecord file;
   std::vector<TensorRecord> tensors;  // one per tensor or piece that was written
@@ -19,12 +19,12 @@ struct WrittenShard {
 /// Data starts on a page, for readers that map it.
 inline constexpr int64_t kDataAlignment = 4096;
 
-/// "rank-00003.safetensors"
+/// Returns "rank-00003.safetensors".
 std::string rank_file_name(int rank);
 
 /// Creates dir/name as a safetensors file with these tensors or pieces of tensors, wider elements first so
-/// that each stays aligned; durable when it returns, but for the folder's own entry. Throws Error (kStorage)
-/// on anything that fails, and what a tensor's `fill` throws.
+/// that each stays aligned. Durable when it returns, apart from the folder's own entry. Throws Error
+/// (kStorage) on any failure, and whatever a tensor's `fill` throws.
 WrittenShard write_shard(FileOps& files, const std::string& dir, const std::string& name,
                          const std::vector<TensorBytes>& tensors, int64_t data_alignment = kDataAlignment);
 
@@ -32,7 +32,7 @@ WrittenShard write_shard(FileOps& files, const std::string& dir, const std::stri
 /// and shape must be the same in all.
 void add_shards(std::vector<WrittenShard> shards, Manifest& manifest);
 
-/// Creates dir/name with this text, durable likewise.
+/// Creates dir/name with this text, as durable as write_shard.
 FileRecord write_text(FileOps& files, const std::string& dir, const std::string& name,
                       const std::string& text);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kOrder = "parallel.reduce = \"canonical\"";
 
-/// Equal micro-batches, whoever computes them.
+/// Checks that micro-batches are equal whichever rank computes them.
 void check_leaves(const TrainConfig& config, ConfigProblems& problems) {
   if (!config.micro_batch || config.micro_batch->is_auto)
     return problems.add("micro_batch",
@@ -23,7 +23,7 @@ void check_leaves(const TrainConfig& config, ConfigProblems& problems) {
                  kOrder, batch, micro, batch);
 }
 
-/// A rank has a whole subtree.
+/// Checks that every rank has a whole subtree of the sum.
 void check_ranks(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
   const int64_t data = data_ranks(config.parallel, num_ranks), micro = micro_batch_sequences(config);
   const int64_t fewer = num_ranks / data * static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(data)));
@@ -42,7 +42,7 @@ void check_ranks(const TrainConfig& config, int64_t num_ranks, ConfigProblems& p
         kOrder, data, batch / data, micro, batch / data);
 }
 
-/// Where rows go to other places of the batch when there are more ranks.
+/// Returns true when rows move to other positions of the batch with another number of ranks.
 bool depends_on_ranks(const DataConfig& data) {
   const auto* mds = std::get_if<MdsConfig>(&data.value);
   return mds != nullptr &&

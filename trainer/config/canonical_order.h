@@ -7,9 +7,9 @@
 
 namespace tycho {
 
-/// Reports micro-batches that another number of ranks would cut differently, numbers of ranks that do not
-/// have whole subtrees, and keys whose sums depend on the ranks. Of a config whose batch is whole sequences
-/// and whose mesh can be, when the number of ranks is known.
+/// Reports micro-batches that depend on the number of ranks, numbers of ranks without whole subtrees, and
+/// keys whose sums depend on the ranks. Requires a global batch of whole sequences and, when num_ranks is
+/// given, a valid mesh.
 void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num_ranks,
                            ConfigProblems& problems);
 

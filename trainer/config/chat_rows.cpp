@@ -26,7 +26,7 @@ void for_each_chat(const TrainConfig& config,
   for (const auto& [name, data] : config.eval_data) visit("eval_data." + name, data);
 }
 
-/// Ranks that share sequences take equal parts of rows of any width.
+/// Checks that ranks that share sequences get equal parts of rows of any width.
 void check_trimmed_padding(const TrainConfig& config, const std::string& path, const ChatConfig& chat,
                            ConfigProblems& problems) {
   if (chat.bucket_batches > 1 && !chat.trim_padding)

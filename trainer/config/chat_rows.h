@@ -5,10 +5,10 @@
 
 namespace tycho {
 
-/// Reports rows that are filled up on the left for a model whose positions count from there, and evaluations
-/// whose rows would be packed for batches of training.
+/// Reports rows padded on the left for a model whose positions count from there, and evaluation rows that
+/// would be packed for batches of training.
 void check_chat_rows(const TrainConfig& config, ConfigProblems& problems);
-/// Reports groups that do not divide the global batch. For a global_batch of whole sequences.
+/// Reports packing groups that do not divide the global batch. Requires a global_batch of whole sequences.
 void check_packing_groups(const TrainConfig& config, ConfigProblems& problems);
 
 }  // namespace tycho

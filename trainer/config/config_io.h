@@ -10,43 +10,44 @@
 
 namespace tycho {
 
-/// Every knob of a run, as schema.h describes it.
+/// Describes every knob of a run in the form of schema.h.
 Json train_config_schema();
 
-/// Every field, defaults included.
+/// Writes every field, defaults included.
 Json config_to_json(const TrainConfig& config);
 
-/// Reads a config. What is wrong with single values is appended to `problems`; when nothing is, what
-/// check_config finds.
+/// Reads a config. Appends problems of single values to `problems`; when there are none, appends those of
+/// check_config.
 TrainConfig read_config(const Json& json, std::vector<ConfigProblem>& problems);
-/// The same for a caller that cannot go on: throws Error (kRecipe) that lists all problems.
+/// Reads a config. Throws Error (kRecipe) that lists all problems.
 TrainConfig read_config_or_fail(const Json& json);
-/// Throws Error that lists all problems, when there are any. `place`: whose they are.
+/// Throws Error with the exit code `code` that lists all problems, if there are any. `place` names the config
+/// they belong to.
 void require_no_problems(const std::vector<ConfigProblem>& problems, ExitCode code,
                          const std::string& place = "config");
-/// The same for all rules of a config on `num_ranks` ranks: kRecipe when it breaks one without ranks, too,
-/// else kTopology.
+/// Checks all rules of a config on `num_ranks` ranks. Throws Error: kRecipe when a rule fails without the
+/// ranks too, else kTopology.
 void require_valid(const TrainConfig& config, int64_t num_ranks);
 
-/// What a trained model is wanted for.
+/// Purpose for which a trained model is loaded.
 enum class TrainedUse { kModel, kEvaluation };
-/// Reads the recipe of a checkpoint to use what it trained. Only what that needs is checked (the model, its
-/// sequences and numbers; for an evaluation batches and data too): a checkpoint stays usable when another
-/// part of its recipe breaks a rule that came later. Throws Error (kRecipe) that names `checkpoint`.
+/// Reads the recipe of a checkpoint in order to use its model. Checks only what that needs (the model, its
+/// sequences and numbers; for an evaluation also batches and data), so that a checkpoint stays usable when
+/// another part of its recipe breaks a newer rule. Throws Error (kRecipe) that names `checkpoint`.
 TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::string& checkpoint);
 
-/// XXH3-128 of what decides the numbers of a run: run_name, run_dir, resume, threads, parallel, eval_data,
-/// eval, ckpt and log are left out. `resolved` has every key, as config_to_json writes it; the order of keys
-/// and the spelling of numbers do not matter.
+/// Returns XXH3-128 of every key that affects the numbers of a run: all but run_name, run_dir, resume,
+/// threads, parallel, eval_data, eval, ckpt and log. `resolved` has every key, in the form of config_to_json;
+/// the order of keys and the spelling of numbers do not matter.
 std::string config_hash(const Json& resolved);
 
-/// One value that differs. The texts are JSON; "" where one side has no such key.
+/// One value that differs. The values are JSON; "" where one side lacks the key.
 struct ConfigDifference {
   std::string path;
   std::string old_value;
   std::string new_value;
 };
-/// Every leaf that differs, in the order of `a`, then what only `b` has.
+/// Returns every leaf that differs, in the order of `a`, followed by the leaves that only `b` has.
 std::vector<ConfigDifference> diff_configs(const Json& a, const Json& b);
 
 }  // namespace tycho

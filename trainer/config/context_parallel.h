@@ -6,12 +6,12 @@
 
 namespace tycho {
 
-/// Ranks along cp, and with sequence parallel those along tp, share every row: its length is a multiple of
-/// this.
+/// Returns the number that the length of a row must be a multiple of: ranks along cp, and with sequence
+/// parallel those along tp, share every row.
 int64_t row_parts(const ParallelConfig& parallel);
 
-/// Reports sequences that so many ranks cannot share evenly, with the nearest lengths that they can, and what
-/// needs whole sequences.
+/// Reports sequences that the ranks cannot share evenly, with the nearest lengths that they can, and features
+/// that need whole sequences.
 void check_context_parallel(const TrainConfig& config, ConfigProblems& problems);
 
 }  // namespace tycho

@@ -9,12 +9,11 @@
 
 namespace tycho {
 
-/// The stage of the step that follows `steps_done` steps: 0 for train_data, i for data_stages[i - 1].
+/// Returns the stage of the step after `steps_done` steps: 0 for train_data, i for data_stages[i - 1].
 int64_t stage_at(const TrainConfig& config, int64_t steps_done, int64_t total_steps,
                  const RunClock& clock = {});
-/// The data of a stage.
 const DataConfig& stage_data(const TrainConfig& config, int64_t stage);
-/// Reports stages that are not in their order, begin with the run or after its end, and data that is wrong.
+/// Reports stages that are out of order, that start with the run or after its end, and invalid data.
 void check_stages(const TrainConfig& config, ConfigProblems& problems);
 
 }  // namespace tycho

@@ -10,20 +10,21 @@
 namespace tycho {
 
 struct EmaSteps {
-  double decay = 0;   // the share of the average that an update keeps: ema.decay, or 0.5^(every / half_life)
-  int64_t start = 1;  // no update before so many steps are done; the first one copies the weights
+  double decay = 0;   // share of the average that an update keeps: ema.decay, or 0.5^(every / half_life)
+  int64_t start = 1;  // no update before `start` steps are done; the first one copies the weights
   double every = 1;   // at least 1
-  double lead = 0;    // clock_lead of the unit of `every`
+  double lead = 0;    // clock_lead for the unit of `every`
 };
 
-/// Of a config whose ema is used. total_steps and num_samples as in in_steps.
+/// Requires that the config's ema is used. See in_steps for total_steps and num_samples.
 EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
                    const RunClock& clock = {});
-/// EmaConfig::is_used, of a recipe as a run folder or a checkpoint keeps it; those from before ema have none.
+/// Returns EmaConfig::is_used for the recipe of a run folder or checkpoint; false for recipes from before ema
+/// existed.
 bool uses_ema(const Json& recipe);
-/// Whether a run evaluates anything, and its average instead of its weights.
+/// Returns true when the run evaluates, and evaluates its average instead of its weights.
 bool evaluates_ema(const TrainConfig& config);
-/// Reports keys that do nothing or contradict each other, and an average that would never begin.
+/// Reports keys without effect or in contradiction, and an average that would never begin.
 void check_ema(const TrainConfig& config, ConfigProblems& problems);
 
 }  // namespace tycho

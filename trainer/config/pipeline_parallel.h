@@ -5,8 +5,8 @@
 
 namespace tycho {
 
-/// Reports numbers of stages and parts that the model cannot be cut into, and what does not work on stages.
-/// Which blocks stay together, layout/stages.h knows.
+/// Reports numbers of stages and chunks that the model cannot be cut into, and features that do not work with
+/// stages. layout/stages.h decides which blocks stay together.
 void check_pipeline(const TrainConfig& config, ConfigProblems& problems);
 
 }  // namespace tycho

@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// The unit in which a schedule's own course is given; its warm-up has one of its own.
+/// Returns the unit of a schedule's own lengths, warm-up apart.
 DurationUnit course_unit(const TrainConfig& config) {
   return std::visit(
       [&](const auto& kind) {
@@ -47,22 +47,23 @@ struct Lengths {
 
   double lead(DurationUnit of) const { return clock_lead(of, config, clock); }
 
-  /// Whether time goes by tokens that differ from step to step: not for the table of a function.
+  /// Returns true when time is measured in tokens that differ from step to step; never for the table of a
+  /// function.
   bool by_tokens(DurationUnit of) const {
     if (of == DurationUnit::kFraction) of = config.max_duration.unit;
     return config.step_tokens && of == DurationUnit::kToken;
   }
   bool course_by_tokens() const { return by_tokens(unit) && !config.scheduler.is<FnScheduleConfig>(); }
 
-  /// Tokens that count as one step where time goes by tokens.
+  /// Tokens that count as one step when time is measured in tokens.
   double tokens_per_step() const {
     return config.max_duration.unit == DurationUnit::kToken
                ? config.max_duration.value / static_cast<double>(total_steps)
                : config.step_tokens->mean();
   }
 
-  /// A place on the clock of the schedule, from the place on another unit's: both are in steps of the present
-  /// size, and what lies before the clock's start is spread evenly over the steps there.
+  /// Converts a point on the clock of `length`'s unit to the schedule's clock. Both are in steps of the
+  /// present size; the part before the clock's start is spread evenly over the steps there.
   double place(const Duration& length, double at) const {
     const double own = lead(length.unit), main = lead(unit);
     const bool from_tokens = by_tokens(length.unit), to_tokens = course_by_tokens();
@@ -105,8 +106,8 @@ struct Lengths {
   }
 };
 
-/// Ends of the intervals, until one is beyond the run or has no length. Composer's have whole numbers of
-/// t_0's unit, others whole steps.
+/// Returns the ends of the intervals, up to the first that is beyond the run or has no length. Composer's are
+/// whole numbers of t_0's unit, others whole steps.
 std::vector<double> restarts_of(const Lengths& lengths, const CosineRestartsConfig& config) {
   const double ratio = config.scale_schedule_ratio;
   const bool composer = is_composer(lengths.config.scheduler);
@@ -238,7 +239,7 @@ double first_value(const SchedulerConfig& config) {
   return config.is<LinearConfig>() ? config.as<LinearConfig>().alpha_i : 1.0;
 }
 
-/// Time on a clock after so many steps.
+/// Returns the time on a clock after `steps_done` steps.
 double time_at(const Schedule& schedule, double lead, bool by_tokens, int64_t steps_done) {
   double t = static_cast<double>(steps_done) + lead;
   if (is_composer(schedule.config)) t = std::max(0.0, t - 1.0);
@@ -249,13 +250,14 @@ double time_at(const Schedule& schedule, double lead, bool by_tokens, int64_t st
 
 namespace {
 
-/// What Composer counts a length in: batches for epochs, max_duration's unit for shares.
+/// Returns the unit in which Composer counts a length: batches for epochs, max_duration's unit for fractions.
 DurationUnit composer_unit(const Duration& length, const Duration& run) {
   const DurationUnit unit = length.unit == DurationUnit::kFraction ? run.unit : length.unit;
   return unit == DurationUnit::kEpoch ? DurationUnit::kBatch : unit;
 }
 
-/// Lengths that Composer does not compare: t_warmup with t_max, and all of inv_sqrt's with max_duration.
+/// Reports lengths that Composer does not compare: t_warmup with t_max, and all of inv_sqrt's with
+/// max_duration.
 void check_composer_units(const TrainConfig& config, std::vector<ConfigProblem>& problems) {
   const Duration& run = config.max_duration;
   const auto refuse = [&](const char* path, const Duration& length, const std::string& other) {

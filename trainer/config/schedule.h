@@ -17,7 +17,7 @@ namespace tycho {
 struct Schedule {
   SchedulerConfig config;
   double warmup = 0;         // W: steps before it are warm-up
-  double warmup_length = 0;  // what warm-up divides by; another than W only when compat = composer scales it
+  double warmup_length = 0;  // divisor of the warm-up; differs from W only when compat = composer scales it
   double t_max = 0;
   double decay = 0, scale = 0, cooldown = 0;  // wsd; inv_sqrt
   double period = 0;                          // step, exponential
@@ -25,27 +25,28 @@ struct Schedule {
   int64_t total_steps = 0;
   // What is added to the steps that are done, for the clocks that the schedule and its warm-up follow.
   double lead = 0, warmup_lead = 0;
-  /// Where time goes by tokens of steps that differ: those of each step, how many count as one step, and
-  /// which of the two clocks goes by them.
+  /// Set when time is measured in tokens that differ from step to step: the tokens of each step, how many
+  /// count as one step, and which of the two clocks uses them.
   std::shared_ptr<const StepTokens> step_tokens = nullptr;
   double tokens_per_step = 0;
   bool by_tokens = false, warmup_by_tokens = false;
 };
 
-/// A length of a schedule that is a part of the run, with the path of its field.
+/// A length of a schedule that is a part of the run, and the path of its field.
 struct ScheduleLength {
   const char* path;
   Duration value;
 };
 std::vector<ScheduleLength> schedule_lengths(const SchedulerConfig& scheduler);
 
-/// What does not fit: lengths into the run, one share below another. num_samples as in in_steps.
+/// Returns lengths that do not fit into the run and shares that contradict each other. See in_steps for
+/// num_samples.
 std::vector<ConfigProblem> schedule_problems(const TrainConfig& config, int64_t total_steps,
                                              int64_t num_samples);
 
-/// Lengths that the config gives in tokens, samples, epochs or fractions become steps of the present size,
-/// and what is given in tokens or samples goes on from `clock`. total_steps as in step_at. Throws Error
-/// (kRecipe) with the first of schedule_problems.
+/// Converts the lengths of a config (tokens, samples, epochs, fractions) to steps of the present size; tokens
+/// and samples count from `clock`. See step_at for total_steps. Throws Error (kRecipe) with the first of
+/// schedule_problems.
 Schedule make_schedule(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
                        const RunClock& clock = {});
 

@@ -5,20 +5,21 @@
 
 namespace tycho {
 
-/// Tokens without padding of the first steps of a run, one after the other. Not empty; behind the last one
-/// steps have the mean of all.
+/// Tokens without padding of a run's first steps, in order. Not empty. Steps after the last one count the
+/// mean of all.
 class StepTokens {
  public:
   explicit StepTokens(const std::vector<int64_t>& of_steps);
 
-  /// Tokens of the first so many steps, real-valued: a part of a step has that part of its tokens.
+  /// Returns the tokens of the first `steps` steps, real-valued: a part of a step has that part of its
+  /// tokens.
   double tokens(double steps) const;
-  /// Steps that so many tokens take, from the start of the run (real-valued).
+  /// Returns how many steps from the start of the run have `tokens` tokens, real-valued.
   double steps(double tokens) const;
   double mean() const { return mean_; }
 
  private:
-  std::vector<int64_t> sums_;  // [k]: of k steps
+  std::vector<int64_t> sums_;  // [k]: tokens of the first k steps
   double mean_;
 };
 

@@ -16,7 +16,8 @@ struct Shared {
   int64_t heads, kv_heads, ffn_width, vocab_size, seq_len;
   bool cuts_tokens;
 
-  /// Every rank has as many heads; keys and values of a head may be on several.
+  /// Returns true when every rank gets the same number of heads; several ranks may hold the same head of keys
+  /// and values.
   bool heads_divide(int64_t tp) const {
     return heads % tp == 0 && (kv_heads % tp == 0 || tp % kv_heads == 0);
   }
@@ -41,7 +42,7 @@ Shared shared_of(const TrainConfig& config) {
 
 constexpr size_t kShownMeshes = 3;
 
-/// Sizes of tp that such a model and so many ranks allow, the nearest to `wanted` first.
+/// Lists the sizes of tp that the model and the number of ranks allow, nearest to `wanted` first.
 std::string nearest(const Shared& shared, int64_t wanted, int64_t num_ranks) {
   std::vector<int64_t> sizes;
   for (int64_t tp = 1; tp <= shared.heads; ++tp)

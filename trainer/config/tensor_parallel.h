@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-/// Reports a number of ranks that cannot share the model, with those that can, and the meshes of `num_ranks`
-/// nearest to the one that is asked for.
+/// Reports a tp that cannot share the model, with the sizes that can, and the meshes of `num_ranks` ranks
+/// nearest to the requested one.
 void check_tensor_parallel(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems);
 
 }  // namespace tycho

@@ -34,12 +34,12 @@ constexpr int64_t kTokensPerPass = 16384;
 
 bool is_whole(const Duration& duration) { return duration.value == std::floor(duration.value); }
 
-/// The multiple of `step` that is nearest to x, at least one step.
+/// Returns the multiple of `step` nearest to x, at least one step.
 int64_t nearest_multiple(int64_t x, int64_t step) {
   return std::max<int64_t>(1, (x + step / 2) / step) * step;
 }
 
-/// Yes and no are what other systems take; neither is the path of a checkpoint.
+/// Reports values of `resume` that other systems take (yes and no), which are no path of a checkpoint.
 void check_resume(const std::string& resume, ConfigProblems& problems) {
   if (resume.empty())
     return problems.add("resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
@@ -67,7 +67,7 @@ void check_names(const TrainConfig& config, ConfigProblems& problems) {
   check_resume(config.resume, problems);
 }
 
-/// Lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.
+/// Reports lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.
 void check_sizes(const TrainConfig& config, ConfigProblems& problems) {
   problems.at_most("seq_len", static_cast<double>(config.seq_len), 0x1p24);
   problems.at_most("global_batch", config.global_batch.value, 0x1p30);
@@ -90,7 +90,7 @@ void check_sequence(const TrainConfig& config, ConfigProblems& problems) {
   }
 }
 
-/// global_batch as whole sequences. False when that is not what it is.
+/// Checks that global_batch is a whole number of sequences; returns false otherwise.
 bool check_global_batch(const TrainConfig& config, ConfigProblems& problems) {
   const Duration& batch = config.global_batch;
   if (!is_whole(batch)) {
@@ -146,7 +146,8 @@ void check_icl(const TrainConfig& config, ConfigProblems& problems) {
         "are text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\", the one of the data");
 }
 
-/// How long a run of epochs is, only the data tells, and so it is for tokens where padding does not count.
+/// Checks lengths of the schedule against the run. Skips runs whose length only the data tells: epochs, and
+/// tokens without padding.
 void check_schedule(const TrainConfig& config, ConfigProblems& problems) {
   if (config.max_duration.unit == DurationUnit::kEpoch || counts_without_padding(config)) return;
   problems.add_all(schedule_problems(config, total_steps(config, 0), 0));

@@ -38,8 +38,8 @@ constexpr EnumNames<MasterWeights, 3> enum_names(MasterWeights) {
            {"stochastic", MasterWeights::kStochastic}}};
 }
 
-/// Its special members are in train_config.cpp: written into every source that copies or drops a config, they
-/// took seconds of each.
+/// The special members are defined in train_config.cpp: inline they took seconds in every source that copies
+/// or destroys a config.
 struct TrainConfig {
   TrainConfig();
   ~TrainConfig();
@@ -81,7 +81,7 @@ struct TrainConfig {
   ProfileConfig profile;
   std::map<std::string, CallbackConfig> callbacks;
   Bytes lua_memory = {int64_t{256} << 20};
-  /// How many tokens each step has, once the data has been read, where padding does not count.
+  /// Tokens of each step, set once the data has been read, where padding does not count. Otherwise null.
   std::shared_ptr<const StepTokens> step_tokens = nullptr;
 
   template <class Visitor>
@@ -137,35 +137,36 @@ struct TrainConfig {
   }
 };
 
-/// The rules between fields (heads and kv_heads, batch sizes, sequence lengths). Empty when all hold.
-/// `num_ranks`: of the run, where they are known; else batches are checked as those of one rank.
+/// Checks the rules between fields (heads and kv_heads, batch sizes, sequence lengths). Returns the problems.
+/// `num_ranks` is that of the run; without it, batches are checked for one rank.
 std::vector<ConfigProblem> check_config(const TrainConfig& config,
                                         std::optional<int64_t> num_ranks = std::nullopt);
-/// Those of them that a trained model needs, and those that evaluating it needs besides.
+/// The subset of these rules needed to load a model (check_model), or to evaluate it (check_evaluation).
 std::vector<ConfigProblem> check_model(const TrainConfig& config);
 std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
 
-/// global_batch and micro_batch as sequences, after check_config passed. A micro_batch of "auto" counts as
-/// the default until a run or a plan has chosen it (plan/micro_batch_choice.h).
+/// Return global_batch and micro_batch in sequences. Require that check_config passed. A micro_batch of
+/// "auto" counts as the default until a run or a plan has chosen it (plan/micro_batch_choice.h).
 int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
-/// The most tokens that the model takes: its max_seq_len, or the seq_len that it is trained with.
+/// Returns the most tokens that the model takes: its max_seq_len, or the seq_len of its training.
 int64_t longest_sequence(const TrainConfig& config);
-/// Passes of a rank's share of the global batch, when so many ranks read different data.
+/// Returns the number of passes over a rank's share of the global batch when `num_ranks` ranks read different
+/// data.
 int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks);
-/// Whether padding is left out where tokens are counted.
+/// Returns true when tokens are counted without padding.
 bool counts_without_padding(const TrainConfig& config);
-/// max_duration and others as optimizer steps, rounded up. Epochs need the data set's samples, 0 when
-/// unknown.
+/// Returns the number of optimizer steps of the run, rounded up. Epochs need the data set's samples;
+/// num_samples is 0 when unknown.
 int64_t total_steps(const TrainConfig& config, int64_t num_samples);
-/// A duration in optimizer steps (real-valued), given the run's length.
+/// Returns a duration in optimizer steps, real-valued, for a run of `total_steps` steps.
 double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
                 int64_t num_samples);
-/// Steps that a length comes to, rounded up.
+/// Returns `steps` rounded up to a whole number.
 int64_t whole_steps(double steps);
-/// Whether a whole multiple of `every` steps, or of 1 when that is less, is reached or passed with this step.
+/// Returns true when this step reaches or passes a multiple of max(every, 1) steps.
 bool passes_multiple(int64_t step, double every);
-/// run_dir with {run_name} filled in.
+/// Returns run_dir with {run_name} replaced.
 std::string run_folder_path(const TrainConfig& config);
 
 }  // namespace tycho

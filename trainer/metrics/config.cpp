@@ -15,7 +15,7 @@
 namespace tycho {
 namespace {
 
-/// What a sink writes to, relative to others of its kind.
+/// Returns the target of a sink, comparable with those of its kind.
 std::string target_of(const SinkConfig& sink) {
   return std::visit(
       [](const auto& kind) -> std::string {

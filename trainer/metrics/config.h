@@ -13,7 +13,7 @@
 
 namespace tycho {
 
-/// Whose names a logger gives to metrics, so that dashboards made for another system go on working.
+/// The system whose metric names a logger uses, so that dashboards made for it continue to work.
 enum class MetricNames { kTycho, kComposer, kTorchtitan, kNanotron };
 constexpr EnumNames<MetricNames, 4> enum_names(MetricNames) {
   return {{{"tycho", MetricNames::kTycho},
@@ -25,7 +25,7 @@ constexpr EnumNames<MetricNames, 4> enum_names(MetricNames) {
 inline constexpr const char* kNamesHelp =
     "Names of the metrics: Tycho's own, or those of Composer, TorchTitan or Nanotron.";
 
-/// metrics.jsonl in the run folder: what plots, sweeps and `tycho ctl` read.
+/// metrics.jsonl in the run folder, which plots, sweeps and `tycho ctl` read.
 struct JsonlSinkConfig {
   static constexpr const char* kKind = "jsonl";
   static constexpr const char* kHelp = "metrics.jsonl in the run folder, one object a line.";
@@ -49,7 +49,6 @@ struct TensorboardSinkConfig {
   }
 };
 
-/// A table for spreadsheets.
 struct CsvSinkConfig {
   static constexpr const char* kKind = "csv";
   static constexpr const char* kHelp = "A table with a column for each metric, for spreadsheets.";
@@ -64,7 +63,6 @@ struct CsvSinkConfig {
   }
 };
 
-/// The newest numbers, for Prometheus.
 struct PrometheusSinkConfig {
   static constexpr const char* kKind = "prometheus";
   static constexpr const char* kHelp =
@@ -85,7 +83,6 @@ struct PrometheusSinkConfig {
   }
 };
 
-/// Runs of MLflow.
 struct MlflowSinkConfig {
   static constexpr const char* kKind = "mlflow";
   static constexpr const char* kHelp =
@@ -105,7 +102,6 @@ struct MlflowSinkConfig {
   }
 };
 
-/// Offline runs of Weights & Biases.
 struct WandbSinkConfig {
   static constexpr const char* kKind = "wandb";
   static constexpr const char* kHelp =
@@ -129,7 +125,7 @@ struct WandbSinkConfig {
 
 class MetricSink;
 struct SinkPlace;
-/// One for each kind (loggers/sink.h).
+/// Creates the sink of each kind (loggers/sink.h).
 std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkPlace& place);
 std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place);
 std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place);
@@ -169,10 +165,10 @@ struct LogConfig {
 
 class ConfigProblems;
 
-/// What is wrong with the place of MLflow's runs, and what to write instead; "" when nothing is.
+/// Returns what is wrong with MLflow's tracking URI and what to write instead; "" when it is right.
 std::string tracking_uri_problem(const std::string& uri);
 
-/// Reports sinks that are missing or listed twice, and files that cannot be right.
+/// Reports missing or duplicate sinks, and file names that cannot be right.
 void check(const LogConfig& log, ConfigProblems& problems);
 
 }  // namespace tycho

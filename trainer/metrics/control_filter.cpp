@@ -14,13 +14,14 @@ namespace {
 
 bool is_plain(char c) { return c == '\n' || c == '\t' || (c >= ' ' && c < '\x7f'); }
 
-/// Bytes that the character with this first byte has.
+/// Returns the length in bytes of a character from its first byte.
 size_t length_by(char first) {
   const auto byte = static_cast<uint8_t>(first);
   return byte < 0xC2 || byte > 0xF4 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-/// Where a character or a line end begins whose rest is still to come.
+/// Returns where an incomplete character or line end at the end of the text begins; text.size() when there is
+/// none.
 size_t end_of_whole(std::string_view text) {
   if (text.ends_with('\r')) return text.size() - 1;
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {

@@ -5,13 +5,13 @@
 
 namespace tycho {
 
-/// Writes controls (base/text/terminal_controls.h) as \u001b, the way JSON does: a JSON text keeps its
-/// meaning. Line ends and tabs stay. One filter for each stream: a character may come in parts.
+/// Writes controls (base/text/terminal_controls.h) as \u001b, like JSON, so that a JSON text keeps its
+/// meaning. Line ends and tabs stay. Use one filter for each stream, since a character may arrive in parts.
 class ControlFilter {
  public:
-  /// The text up to its last whole character, made harmless.
+  /// Returns the escaped text up to its last whole character, and keeps the rest.
   std::string add(std::string_view text);
-  /// What was held back.
+  /// Returns the rest that was kept.
   std::string finish();
 
  private:

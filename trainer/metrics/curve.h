@@ -5,14 +5,14 @@
 
 namespace tycho {
 
-/// Points in the order of x. Those that are not finite are left out of a drawing.
+/// Points in the order of x. Plots leave out points that are not finite.
 struct Curve {
   std::vector<double> x, y;
 };
 
-/// A number of metrics.jsonl over steps, "loss" for one. Steps that a later attempt did again are that
-/// attempt's. Lines that do not parse are skipped. Throws Error (kUnusable) when the file cannot be read or
-/// no record has the number.
+/// Reads a number of metrics.jsonl over steps, such as "loss". A step that a later attempt repeated counts
+/// once, with the later value. Skips lines that do not parse. Throws Error (kUnusable) when the file cannot
+/// be read or no record has the number.
 Curve read_curve(const std::string& metrics_path, const std::string& name);
 
 }  // namespace tycho

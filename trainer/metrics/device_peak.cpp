@@ -28,7 +28,7 @@ constexpr std::array kPeaks = {
     Peak{"MI325X", "", 1300e12, 0},    Peak{"MI355X", "", 2500e12, 0},
 };
 
-/// What the driver leaves, in whole GiB.
+/// Memory that the driver leaves, in whole GiB.
 struct Memory {
   const char* model;
   const char* variant;
@@ -40,7 +40,8 @@ constexpr std::array kMemories = {
     Memory{"A10", "", 22},      Memory{"A6000", "", 47},
 };
 
-/// Whether `word` stands in `name` with nothing alphanumeric beside it: "A10" is not in "A100-SXM4-80GB".
+/// Returns true when `word` occurs in `name` between non-alphanumeric characters: "A10" is not in
+/// "A100-SXM4-80GB".
 bool has_word(std::string_view name, std::string_view word) {
   const auto is_edge = [&](size_t i) {
     return i >= name.size() || !std::isalnum(static_cast<unsigned char>(name[i]));

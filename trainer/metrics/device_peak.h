@@ -8,12 +8,14 @@
 
 namespace tycho {
 
-/// Dense FLOP/s (no sparsity) of one device, by the name its driver gives: "NVIDIA H100 80GB HBM3". bf16 is
-/// the rate of the matrix units, fp32 that of plain fp32 arithmetic without TF32. None for a device or
-/// variant that is not in the table, for a slice of one (MIG) and for every CPU: an MFU is never a guess.
+/// Returns the dense FLOP/s (no sparsity) of one device by its driver's name: "NVIDIA H100 80GB HBM3". bf16
+/// is the rate of the matrix units, fp32 that of plain fp32 arithmetic without TF32. Returns nullopt for a
+/// device or variant that is not in the table, for a slice of one (MIG) and for every CPU, so that an MFU is
+/// never a guess.
 std::optional<double> device_peak_flops(std::string_view name, Precision precision);
 
-/// Bytes that a program can take of a GPU, by the same names; none where boards of one name differ.
+/// Returns the bytes of a GPU that a program can use, by the same names; nullopt where boards of one name
+/// differ.
 std::optional<int64_t> gpu_memory_bytes(std::string_view name);
 
 }  // namespace tycho

@@ -71,12 +71,12 @@ class FileReporter : public Reporter {
   }
 
  private:
-  /// What a start says before its first step, and that has no meaning if there is none.
+  /// Returns true for events that precede the first step of a start and have no meaning without one.
   static bool is_of_opening(const std::string& kind) {
     return kind == "wait" || kind == "data" || kind == "resume" || kind == "warning";
   }
 
-  /// The lines of this start. Where that cannot be, they stay.
+  /// Takes back the lines of this start. Returns false, and leaves them, when that fails.
   bool take_back() {
     try {
       log_.take_back();
@@ -124,8 +124,8 @@ class FileReporter : public Reporter {
   FileOps& files_;
   int64_t attempt_;
   int64_t step_ = 0, total_steps_ = 0;
-  std::optional<int64_t> first_step_;  // none before run_start
-  bool only_opened_ = true;            // all that was written so far belongs to the opening of a run
+  std::optional<int64_t> first_step_;  // nullopt before run_start
+  bool only_opened_ = true;            // all lines so far belong to the opening of a run
   LineFile events_, log_;
 };
 

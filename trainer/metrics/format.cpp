@@ -16,7 +16,7 @@
 namespace tycho {
 namespace {
 
-/// "5.8e-04" as "5.8e-4".
+/// Returns "5.8e-04" as "5.8e-4".
 std::string without_exponent_padding(std::string text) {
   const size_t e = text.find('e');
   if (e == std::string::npos) return text;
@@ -27,7 +27,7 @@ std::string without_exponent_padding(std::string text) {
   return text;
 }
 
-/// Bytes of the UTF-8 sequence at the front of `text`; 0 when it is broken.
+/// Returns the bytes of the UTF-8 sequence at the front of `text`; 0 when it is broken.
 size_t sequence_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const size_t length = byte(0) < 0x80   ? 1

@@ -36,7 +36,7 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-/// Does not work where the library is not there or has no driver below it.
+/// Opens the library. `works` is false when it is missing or has no driver.
 Nvml open_nvml(const std::string& path) {
   Nvml nvml;
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -33,7 +33,7 @@ struct Span {
   Colour colour = Colour::kNone;
 };
 
-/// A line that is filled from the left and refuses what does not fit.
+/// A line that is filled from the left and rejects fields that do not fit.
 class Line {
  public:
   explicit Line(const ViewStyle& style) : style_(style) {}
@@ -60,7 +60,7 @@ class Line {
   std::string text_;
 };
 
-/// Puts fields side by side, as many lines as it takes.
+/// Lays out fields side by side on as many lines as needed.
 class Flow {
  public:
   explicit Flow(const ViewStyle& style) : style_(style) {}
@@ -105,7 +105,7 @@ ViewLine header(const ViewState& state, const ViewStyle& style) {
   return line.view_line();
 }
 
-/// Bar of `columns`: a heavy line for what is done, a light one for the rest.
+/// Draws a bar of `columns` columns: a heavy line for the part done, a light one for the rest.
 std::vector<Span> bar(double done, int columns, bool unicode) {
   const int half_cells = static_cast<int>(std::floor(std::clamp(done, 0.0, 1.0) * columns * 2));
   const int full = half_cells / 2;
@@ -151,7 +151,7 @@ std::string memory_text(const ViewState& state) {
                      human_bytes(static_cast<double>(state.run.device_memory_bytes)));
 }
 
-/// "407 TFLOP/s (361 causal)", or in GFLOP/s where these would be 0.02.
+/// Returns "407 TFLOP/s (361 causal)", or GFLOP/s for small values.
 std::string work_text(const StepMetrics& metrics) {
   const bool small = metrics.tflops < 1;
   const double scale = small ? 1e3 : 1;
@@ -184,7 +184,7 @@ void add_metrics(const ViewState& state, const ViewStyle& style, std::vector<Vie
   flow.append_to(out);
 }
 
-/// "12 s ago", and nothing for what has just happened.
+/// Returns "12 s ago"; "" for less than two seconds.
 std::string age_text(double age_s) {
   if (age_s < 2) return "";
   if (age_s < 90) return fmt::format("{:.0f} s ago", age_s);
@@ -192,7 +192,8 @@ std::string age_text(double age_s) {
   return fmt::format("{:.0f} h ago", age_s / 3600);
 }
 
-/// A notice on as many lines as its text takes, at most `most`; the age stands behind the last where it fits.
+/// Adds a notice on as many lines as its text needs, at most `most`, with its age after the last one where it
+/// fits.
 void add_notice(const Notice& notice, const Span& mark, size_t most, const ViewStyle& style,
                 std::vector<ViewLine>& out) {
   if (notice.text.empty()) return;

@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// "" for a file that cannot be read.
+/// Returns the text of a file; "" when it cannot be read.
 std::string text_in(const char* path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -18,7 +18,7 @@ std::string text_in(const char* path) {
   return text.str();
 }
 
-/// The number behind "MemTotal:", in bytes.
+/// Returns the number after a key such as "MemTotal:", in bytes.
 int64_t bytes_of(const std::string& meminfo, const std::string& key) {
   std::istringstream lines(meminfo);
   for (std::string line; std::getline(lines, line);) {

@@ -9,12 +9,12 @@ namespace tycho {
 
 struct NamedTable {
   std::string name;  // "icl/words/0-shot"
-  std::string file;  // in the run folder, which gets a line for each row
+  std::string file;  // file in the run folder, with one line for each row
   std::vector<std::string> columns;
-  std::vector<Json> rows;  // objects with these keys; one may lack some
+  std::vector<Json> rows;  // objects with these keys; a row may lack some
 };
 
-/// {"columns": [...], "data": [[...], ...]}: pandas' form "split", which W&B and MLflow read.
+/// Returns {"columns": [...], "data": [[...], ...]}: pandas' form "split", which W&B and MLflow read.
 inline Json split_form(const NamedTable& table) {
   Json data = Json::array();
   for (const Json& row : table.rows) {

@@ -12,13 +12,13 @@ namespace {
 
 std::string safe_value(const std::string& text) { return quoted_value(printable(text, true)); }
 
-/// "1.50 GB" as "1.50GB": a value has no spaces.
+/// Returns "1.50 GB" as "1.50GB", since a value has no spaces.
 std::string without_spaces(std::string text) {
   std::erase(text, ' ');
   return text;
 }
 
-/// Fields side by side, on as many lines as it takes; each line begins with `head`.
+/// Joins fields on as many lines as needed; each line begins with `head`.
 std::string joined(const std::vector<std::string>& fields, const std::string& head = "") {
   std::string text, line = head;
   bool empty = true;
@@ -33,7 +33,7 @@ std::string joined(const std::vector<std::string>& fields, const std::string& he
   return text + line;
 }
 
-/// "step=10    ": as wide as the last step of the run.
+/// Returns "step=10    ", as wide as for the last step of the run.
 std::string step_field(int64_t step, int64_t total_steps) {
   return fmt::format("step={:<{}}", step, std::to_string(total_steps).size());
 }

@@ -8,17 +8,18 @@
 
 namespace tycho {
 
-/// Lines are at most so wide, but for a single field or text that is longer.
+/// Maximum width of a line, except for a single longer field or text.
 inline constexpr size_t kPlainColumns = 80;
 
-/// What runs, and what it will take. Without the last newline, as all of these.
+/// Returns the facts of the run and its expected cost. Ends without a newline, like all functions here.
 std::string banner_lines(const RunInfo& run);
-/// Values stand below each other; a number that is not known has no column. The rest is in metrics.jsonl.
+/// Returns the line of a step, with values in fixed columns; an unknown number has none. All numbers are in
+/// metrics.jsonl.
 /// step=10     loss=6.881  lr=0.0003  grad=1.2   tok/s=8123  mfu=41.1% eta=0:41:12
 std::string step_line(const StepMetrics& metrics, int64_t total_steps);
-/// The numbers of log.show that are known, on lines of their own: step=10     loss_ema=6.9 eval.loss=7.012
+/// Returns the known numbers of log.show on lines of their own: step=10     loss_ema=6.9 eval.loss=7.012
 std::string shown_lines(int64_t step, int64_t total_steps, const std::vector<ShownMetric>& shown);
-/// event=checkpoint text="step 1000 saved"
+/// Returns event=checkpoint text="step 1000 saved".
 std::string event_line(const std::string& kind, const std::string& text);
 std::string end_line(const std::string& reason);
 

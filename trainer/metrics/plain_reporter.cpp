@@ -38,7 +38,8 @@ class PlainReporter : public Reporter {
   }
 
  private:
-  /// After the callbacks of a step, which record what it shows: when the next one is done, or the run is.
+  /// Prints the shown metrics of a step. Called at the next step or the end of the run, after the callbacks
+  /// of the step have recorded them.
   void print_shown() {
     if (!std::exchange(recorded_, false) || !shown_.take_news()) return;
     const std::string lines = shown_lines(step_, total_steps_, shown_.all());

@@ -14,19 +14,19 @@
 namespace tycho {
 namespace {
 
-/// Differences are taken of halves or of parts: those of numbers near 1e308 are infinite.
+/// Differences are computed from halves or parts, since those of numbers near 1e308 are infinite.
 struct Range {
   double low = 0, high = 0;
 
   double half_width() const { return high / 2 - low / 2; }
-  /// Where a value is, from 0 to 1, also when rounding put it beside the range; `middle` when there is only
-  /// one.
+  /// Returns the position of a value from 0 to 1, clamped against rounding; `middle` when the range is a
+  /// single value.
   double share(double value, double middle) const {
     return half_width() > 0 ? std::clamp((value / 2 - low / 2) / half_width(), 0.0, 1.0) : middle;
   }
 };
 
-/// A grid of dots, row 0 on top.
+/// A grid of dots, row 0 at the top.
 class Canvas {
  public:
   Canvas(int columns, int rows, bool unicode)
@@ -42,7 +42,7 @@ class Canvas {
         unicode_ ? kBraille[in_y][in_x] : static_cast<uint8_t>(1 << in_y);
   }
 
-  /// Joins (x - 1, y_from), which is drawn, with (x, y_to): each column gets its half of the climb.
+  /// Joins (x - 1, y_from), which is drawn, with (x, y_to): each column gets half of the climb.
   void join(int x, int y_from, int y_to) {
     const int middle = (y_from + y_to) / 2, step = y_to < y_from ? -1 : 1;
     for (int y = y_from; y != middle; y += step) dot(x - 1, y + step);
@@ -99,7 +99,7 @@ Curve finite_points(const Curve& curve) {
   return out;
 }
 
-/// The mean height per dot column; NaN in columns that no point falls into.
+/// Returns the mean height per dot column; NaN in columns without points.
 std::vector<double> column_means(const Curve& curve, Range x, int width) {
   std::vector<double> means(static_cast<size_t>(width), std::numeric_limits<double>::quiet_NaN()),
       counts(static_cast<size_t>(width), 0);
@@ -131,7 +131,7 @@ void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
   }
 }
 
-/// Distance of ticks: 1, 2 or 5 times a power of ten, so that at most about `count` fit.
+/// Returns the distance of ticks: 1, 2 or 5 times a power of ten, so that about `count` fit.
 double tick_distance(Range range, int count) {
   const double rough = range.half_width() / std::max(1, count) * 2;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -146,7 +146,7 @@ struct Tick {
   std::string label;
 };
 
-/// `least`: the smallest distance, such as 1 for steps; 0 for any.
+/// Returns the ticks of a range. `least` is the smallest distance, such as 1 for steps; 0 for any.
 std::vector<Tick> ticks_of(Range range, int count, double least = 0) {
   // Below the precision of the labels there is one value; ticks closer than doubles are would never end.
   const double size = std::max(std::abs(range.low), std::abs(range.high));
@@ -168,7 +168,7 @@ std::vector<Tick> ticks_of(Range range, int count, double least = 0) {
   return ticks;
 }
 
-/// The x axis and its labels, which leave out what would overlap.
+/// Returns the x axis and its labels, without labels that would overlap.
 std::string x_axis(Range x, int columns, int margin, const PlotOptions& options) {
   std::string axis(static_cast<size_t>(columns), '-');
   std::string labels(static_cast<size_t>(margin + 1 + columns), ' ');

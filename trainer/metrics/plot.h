@@ -15,11 +15,12 @@ struct PlotOptions {
   std::string x_label;  // below, at the right
 };
 
-/// The curve as lines that end in '\n', with labelled ticks on both axes. Points that share a column are
-/// averaged. A curve without finite points gives one line that says so.
+/// Returns the curve as lines that end in '
+/// ', with labelled ticks on both axes. Points that share a column are averaged. A curve without finite
+/// points gives one line that says so.
 std::string plot(const Curve& curve, const PlotOptions& options);
 
-/// `y` over the whole width in one row of `width` columns: 4 levels in Braille, 3 in ASCII. "" for nothing to
+/// Returns `y` in one row of `width` columns: 4 levels in Braille, 3 in ASCII; "" when there is nothing to
 /// draw.
 std::string sparkline(const std::vector<double>& y, int width, bool unicode);
 

@@ -13,48 +13,48 @@
 
 namespace tycho {
 
-/// Called by the trainer's thread. Implementations never throw for what is only display.
+/// Called by the trainer's thread. Implementations never throw for a failure that only affects the display.
 class Reporter {
  public:
   virtual ~Reporter() = default;
   virtual void run_start(const RunInfo&) {}
-  /// Every step, for a live view; `record` when log.every says so.
+  /// Called for every step, for a live view; `record` is true for the steps of log.every.
   virtual void step(const StepMetrics&, bool /*record*/) {}
-  /// A number that a callback recorded, for metrics.jsonl.
+  /// Records a callback's number in metrics.jsonl.
   virtual void metric(int64_t /*step*/, const std::string& /*name*/, double /*value*/) {}
-  /// Something that happened: kind "checkpoint", "eval", "resume", "stop", "warning", "error", ... with its
-  /// facts. `text` is one line for people: "step 1000 saved, 1.5 GB in 2.1 s". The live view keeps the last
-  /// of checkpoint, of warning or error, and of all others.
+  /// Reports an event: kind "checkpoint", "eval", "resume", "stop", "warning", "error", ... with its facts.
+  /// `text` is one line for display: "step 1000 saved, 1.5 GB in 2.1 s". The live view shows the last
+  /// checkpoint, the last warning or error, and the last of all others.
   virtual void event(const std::string& /*kind*/, const std::string& /*text*/, const Json& /*facts*/) {}
-  /// A table of this step, for loggers and for its own file in the run folder.
+  /// Records a table of this step, for loggers and for its own file in the run folder.
   virtual void table(int64_t /*step*/, const NamedTable&) {}
-  /// A warning that holds at this step and may hold at many: for the screen alone, not for files.
+  /// Shows a warning that may repeat at many steps: on the screen only, not in files.
   virtual void screen_warning(const std::string& /*text*/) {}
-  /// The run has ended, and run_end follows: the last moment to write what is buffered, and to fail so that
-  /// the others still hear of it.
+  /// Called when the run has ended, before run_end: the last chance to write buffered data, and to fail while
+  /// the other reporters can still report it.
   virtual void finish(const std::string& /*reason*/) {}
-  /// The last call, also when the run stopped early. `reason` is for people: "done", "stopped by SIGTERM at
-  /// step 120". `failure`: the error's exit code, when one ended it.
+  /// The last call, also when the run stopped early. `reason` is for display: "done", "stopped by SIGTERM at
+  /// step 120". `failure` is the exit code of the error that ended the run, if any.
   virtual void run_end(const std::string& /*reason*/, std::optional<ExitCode> /*failure*/) {}
 };
 
 /// Appends events.jsonl (one object a line, written at once) and log.txt in the run folder, which must exist.
-/// Nothing that an earlier process wrote is changed: a resumed run adds records, and each carries `attempt`,
-/// 1 for the first process of the folder. Numbers go to sinks (loggers/sink.h). Throws Error (kStorage) when
-/// a file cannot be opened or written.
+/// Never changes records of an earlier process: a resumed run adds its own, and each has `attempt`, 1 for the
+/// first process of the folder. Numbers go to sinks (loggers/sink.h). Throws Error (kStorage) when a file
+/// cannot be opened or written.
 std::unique_ptr<Reporter> make_file_reporter(const std::string& run_dir, FileOps& files = real_files());
-/// Plain key=value lines on `fd`: what a pipe or a Slurm log gets. ASCII keys, no colour, one line per record
-/// or event.
+/// Writes plain key=value lines to `fd`, for a pipe or a Slurm log. ASCII keys, no colour, one line per
+/// record or event.
 std::unique_ptr<Reporter> make_plain_reporter(int fd);
-/// The live view on a terminal: redrawn in place at most 10 times a second, as wide as the terminal is now.
-/// Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8, and plain lines when TERM is
-/// dumb or unset.
+/// Draws the live view on a terminal, in place, at most 10 times a second and as wide as the terminal is.
+/// Without colour when NO_COLOR is set, in ASCII when the locale is not UTF-8, and as plain lines when TERM
+/// is dumb or unset.
 std::unique_ptr<Reporter> make_terminal_reporter(int fd);
-/// Whether the terminal that TERM names can be drawn over: the live view is plain lines elsewhere.
+/// Returns true when the terminal named by TERM can redraw; the live view prints plain lines elsewhere.
 bool can_redraw();
-/// Several as one, in their order, with secrets masked in all texts. run_start passes on what they throw: the
-/// run has not begun. After that a reporter that throws is named to the others as a warning, once until it
-/// works again, and the run goes on.
+/// Combines several reporters, called in their order, with secrets masked in all texts. run_start passes
+/// their exceptions on, since the run has not begun. Later, when a reporter throws, the others get one
+/// warning until it works again, and the run continues.
 std::unique_ptr<Reporter> make_tee(std::vector<std::unique_ptr<Reporter>> reporters);
 
 }  // namespace tycho

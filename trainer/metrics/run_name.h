@@ -4,13 +4,13 @@
 
 namespace tycho {
 
-/// What stands for the name in a path: "runs/{run_name}".
+/// Stands for the run's name in a path: "runs/{run_name}".
 inline constexpr const char* kRunNameMark = "{run_name}";
 
-/// The path with the name in place of every {run_name}.
+/// Returns the path with every {run_name} replaced.
 std::string with_run_name(std::string path, const std::string& run_name);
 
-/// Whether anything but {run_name} stands in braces.
+/// Returns true when braces contain anything but {run_name}.
 bool has_other_braces(const std::string& path);
 
 }  // namespace tycho

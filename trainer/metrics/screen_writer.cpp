@@ -38,8 +38,8 @@ ScreenWriter::~ScreenWriter() {
   if (own_ >= 0) close(own_);
 }
 
-/// Writes what can be written without waiting. error_ is then 0, EAGAIN when the reader takes no more now, or
-/// why nothing can be written.
+/// Writes as much as possible without waiting. Sets error_ to 0, to EAGAIN when the reader accepts no more
+/// now, or to the error.
 size_t ScreenWriter::put(std::string_view text) {
   error_ = 0;
   for (size_t done = 0; done < text.size();) {
@@ -67,7 +67,7 @@ bool ScreenWriter::wait(milliseconds patience) const {
   return poll(&file, 1, static_cast<int>(patience.count())) > 0;
 }
 
-/// True when nothing is left of what was kept.
+/// Writes the kept text. Returns true when none is left.
 bool ScreenWriter::put_kept() {
   if (!kept_.empty()) kept_.erase(0, put(kept_));
   if (error_ != EAGAIN) kept_.clear();
@@ -80,7 +80,7 @@ void ScreenWriter::drop(std::string_view text) {
   if (!text.empty()) in_dropped_line_ = text.back() != '\n';
 }
 
-/// After lines were dropped: what follows the line that was cut, below a note.
+/// Returns the text to write after lines were dropped: the rest after the line that was cut, below a note.
 std::string ScreenWriter::after_dropped(std::string_view text) {
   if (in_dropped_line_) {
     const size_t end = std::min(text.find('\n'), text.size() - 1);

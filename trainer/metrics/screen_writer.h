@@ -10,29 +10,29 @@
 
 namespace tycho {
 
-/// A stopped reader (Ctrl-S, a full pipe, a connection that died) holds up neither the caller nor signals.
-/// The descriptor stays the caller's, and as it is: it may be shared with other processes. Owned by one
+/// A stopped reader (Ctrl-S, a full pipe, a dead connection) blocks neither the caller nor signals. The
+/// caller keeps the descriptor, whose flags stay unchanged because other processes may share it. Owned by one
 /// thread.
 class ScreenWriter {
  public:
   explicit ScreenWriter(int fd);
-  /// finish() with two seconds.
+  /// Calls finish() with two seconds.
   ~ScreenWriter();
   ScreenWriter(const ScreenWriter&) = delete;
   ScreenWriter& operator=(const ScreenWriter&) = delete;
 
-  /// For lines. What the reader does not take now is kept for a later call, up to 1 MiB. Beyond that it waits
-  /// once, a second at most, and then drops lines until the reader has caught up; a line says how many. What
-  /// cannot be written is dropped.
+  /// Writes lines. Text that the reader does not accept now is kept for a later call, up to 1 MiB. Beyond
+  /// that it waits once, at most a second, and then drops lines until the reader has caught up; a line says
+  /// how many. Text that cannot be written is dropped.
   void print(std::string_view text);
-  /// For a picture that another one will replace: dropped while anything before it is not written. False when
-  /// it was.
+  /// Writes a picture that a later one will replace. Dropped, with false, while earlier text is not written
+  /// yet.
   bool draw(std::string_view picture);
-  /// For an answer: waits for the reader until all is written, or until `gives_up`, which is asked ten times
-  /// a second; the rest is dropped then. False, with errno, when it cannot be written.
+  /// Writes an answer: waits for the reader until all is written, or until `gives_up`, called ten times a
+  /// second, returns true; the rest is then dropped. Returns false, with errno, when it cannot be written.
   bool write_all(std::string_view text, const std::function<bool()>& gives_up);
-  /// Waits until what is kept is written, as long as the reader takes some of it within `patience` and
-  /// `gives_up` says nothing else.
+  /// Waits until the kept text is written, as long as the reader accepts some of it within `patience` and
+  /// `gives_up` returns false.
   void finish(std::chrono::milliseconds patience, const std::function<bool()>& gives_up = nullptr);
 
  private:
@@ -45,11 +45,12 @@ class ScreenWriter {
   std::string after_dropped(std::string_view text);
 
   int fd_;
-  int own_ = -1;  // the same file, opened again so that writing never waits; -1: it does not, or cannot
+  int own_ =
+      -1;  // the same file, reopened so that writes never wait; -1 when that is not needed or not possible
   bool is_socket_ = false, may_wait_ = false;
   int error_ = 0;
   std::string kept_;
-  bool is_stalled_ = false;  // the wait for room was in vain, and nothing was read since
+  bool is_stalled_ = false;  // waiting for space failed, and nothing was read since
   int64_t dropped_lines_ = 0;
   bool in_dropped_line_ = false;
 };

@@ -11,24 +11,24 @@ namespace tycho {
 
 struct ShownMetric {
   std::string name;
-  std::optional<double> value;  // the newest; none before it was recorded
+  std::optional<double> value;  // newest value; nullopt before it was recorded
 };
 
 class ShownMetrics {
  public:
   explicit ShownMetrics(const std::vector<std::string>& names = {});
 
-  /// Numbers of a step by their names in metrics.jsonl: samples, tflops, data_wait_s, ...
+  /// Takes the numbers of a step by their names in metrics.jsonl: samples, tflops, data_wait_s, ...
   void step(const StepMetrics& metrics);
-  /// What a callback recorded.
+  /// Takes a number that a callback recorded.
   void record(const std::string& name, double value);
   /// Takes eval.loss and eval.NAME.loss from an event "eval".
   void event(const std::string& kind, const Json& facts);
 
   const std::vector<ShownMetric>& all() const { return metrics_; }
-  /// Whether a value came since the last call.
+  /// Returns true when a value has arrived since the last call.
   bool take_news();
-  /// The warning at the end of a run about names that nothing recorded; "" if there is none.
+  /// Returns the warning at the end of a run about names that nothing recorded; "" when there is none.
   std::string missing_text() const;
 
  private:

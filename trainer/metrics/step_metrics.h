@@ -8,15 +8,15 @@
 
 namespace tycho {
 
-/// How displays write a number of a step: loss=2.3105 where label is "loss".
+/// How displays write a number of a step: loss=2.3105 where the label is "loss".
 struct MetricText {
   enum class As { kNumber, kShort, kCount, kPercent, kClock };
-  const char* label;  // "" for what they leave out
+  const char* label;  // "" for numbers that displays leave out
   As as = As::kNumber;
-  int width = 0;  // at least so many columns
+  int width = 0;  // minimum columns
 };
 
-/// One number of a step: its name in metrics.jsonl, log.show and ctx, and what it is.
+/// One number of a step: its name in metrics.jsonl, log.show and ctx, its member and its help.
 template <class T>
 struct MetricField {
   const char* name;
@@ -48,7 +48,7 @@ struct StepMetrics {
   int64_t memory_bytes = 0;
   double eta_s = 0;
 
-  /// Every number once, in the order of metrics.jsonl: readers and writers walk this.
+  /// Every number once, in the order of metrics.jsonl. All readers and writers iterate over this.
   static constexpr auto fields() {
     using M = StepMetrics;
     using As = MetricText::As;
@@ -87,25 +87,25 @@ struct StepMetrics {
   }
 };
 
-/// Calls visit(field, value) for every number of `metrics`; a std::optional as it is.
+/// Calls visit(field, value) for every number of `metrics`; a std::optional is passed unchanged.
 template <class Visit>
 void for_each_metric(const StepMetrics& metrics, const Visit& visit) {
   std::apply([&](const auto&... field) { (visit(field, metrics.*field.member), ...); },
              StepMetrics::fields());
 }
 
-/// What does not change during a run.
+/// Facts that stay the same during a run.
 struct RunInfo {
   std::string run_name, run_dir, precision, recipe_hash;
-  std::string device;             // for people: "2 threads, AMD EPYC 7R13", "8 x NVIDIA H200"
+  std::string device;             // for display: "2 threads, AMD EPYC 7R13", "8 x NVIDIA H200"
   std::vector<std::string> pins;  // "seq_len=8192"
   int64_t num_ranks = 1;
   int64_t total_steps = 0, total_tokens = 0;
-  int64_t first_step = 0;             // where this process starts
-  std::optional<int64_t> until_step;  // where it ends before total_steps
+  int64_t first_step = 0;             // first step of this process
+  std::optional<int64_t> until_step;  // step at which it ends before total_steps
   int64_t num_params = 0;
-  int64_t num_samples = 0;          // of the data set
-  int64_t device_memory_bytes = 0;  // of one device; 0 when unknown
+  int64_t num_samples = 0;          // samples of the data set
+  int64_t device_memory_bytes = 0;  // memory of one device; 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   std::optional<double> peak_flops;  // of all ranks together
   std::vector<std::string> show;     // log.show

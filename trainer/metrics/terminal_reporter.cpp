@@ -26,7 +26,7 @@ double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
 }
 
-/// "14:32", with the date when that is not today.
+/// Returns "14:32", with the date when it is not today.
 std::string time_of_day_in(double seconds) {
   if (!std::isfinite(seconds) || seconds > 1e9) return "";
   const std::time_t now = std::time(nullptr), then = now + static_cast<std::time_t>(seconds);
@@ -37,13 +37,13 @@ std::string time_of_day_in(double seconds) {
   return same_day ? fmt::format("{:%H:%M}", day) : fmt::format("{:%d %b %H:%M}", day);
 }
 
-/// A block of lines that is drawn over itself.
+/// A block of lines that is redrawn in place.
 class Screen {
  public:
   explicit Screen(int fd) : fd_(fd), writer_(fd) {}
 
-  /// Asked before each drawing, so that a resized terminal needs no signal. One column is left free: after a
-  /// character in the last one terminals differ in where the cursor is.
+  /// Returns the width of the terminal, read before each drawing so that resizing needs no signal. Leaves one
+  /// column free, because terminals differ in where the cursor is after a character in the last one.
   int width() const {
     winsize size{};
     const bool known = ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
@@ -63,16 +63,16 @@ class Screen {
     // it, are drawn over, and neither makes a line longer than the screen.
     if (writer_.draw(out + "\x1b[J\r")) widths_ = std::move(widths);
   }
-  /// A line of its own, before anything is drawn.
+  /// Prints a separate line before anything is drawn.
   void print_line(const std::string& text) { writer_.print(text + "\r\n"); }
-  /// Leaves what is shown and puts the cursor below it.
+  /// Keeps the drawn lines and moves the cursor below them.
   void release() {
     if (!widths_.empty()) writer_.print("\r\n");
     widths_.clear();
   }
 
  private:
-  /// A terminal that became narrower has wrapped our lines.
+  /// Returns the rows that our lines take, since a terminal that became narrower has wrapped them.
   int rows_on_screen() const {
     const int columns = width() + 1;
     int rows = 0;
@@ -82,7 +82,7 @@ class Screen {
 
   int fd_;
   ScreenWriter writer_;
-  std::vector<int> widths_;  // of the lines that are shown
+  std::vector<int> widths_;  // widths of the shown lines
 };
 
 class TerminalReporter : public Reporter {

@@ -10,41 +10,42 @@ namespace tycho {
 
 struct Speed {
   double tokens_per_s = 0;
-  double tflops = 0;  // full attention counted
+  double tflops = 0;  // counts full attention
   double tflops_causal = 0;
-  std::optional<double> mfu;  // tflops as a share of the peak; none where the peak is unknown
+  std::optional<double> mfu;  // tflops as a share of the peak; nullopt when the peak is unknown
   std::optional<double> mfu_causal;
 };
 
-/// What steps did, of all ranks together.
+/// The work of some steps, over all ranks.
 struct Work {
   int64_t tokens = 0;
   double flops = 0, flops_causal = 0;
 };
 Work work_of(int64_t tokens, double flops_per_token, double flops_per_token_causal);
 
-/// The speed of `work` done in `seconds`, with the peak of `run`. All zero for no time.
+/// Returns the speed of `work` done in `seconds`, with the peak of `run`. All zero when `seconds` is 0.
 Speed speed_of(const Work& work, double seconds, const RunInfo& run);
-/// Of `tokens` in rows of seq_len.
+/// Returns the speed of `tokens` tokens in rows of seq_len.
 Speed speed_of(int64_t tokens, double seconds, const RunInfo& run);
 
-/// Follows one process of a run.
+/// Measures one process of a run.
 class Throughput {
  public:
   /// Speed and ETA are means over the last `window` steps.
   explicit Throughput(const RunInfo& run, int64_t window = 20);
 
-  /// A step took `step_s`, its data wait included. The first step of a process pays for what is set up
-  /// lazily: it counts until there is a second one.
+  /// Adds a step that took `step_s` seconds, including its data wait. The first step of a process includes
+  /// lazy setup, so it counts only until there is a second one.
   void add_step(const Work& work, double step_s);
-  /// Evaluation, a checkpoint, a callback: not training, so not in the speed, but expected again in the ETA.
+  /// Adds the time of an evaluation, a checkpoint or a callback: not part of the speed, but expected again in
+  /// the ETA.
   void add_pause(double seconds);
 
   Speed speed() const;
-  /// Seconds until step run.total_steps at the pace of the window, plus the pauses met so far per step. 0
-  /// before the first step and after the last.
+  /// Returns the seconds until step run.total_steps at the pace of the window, plus the pauses per step so
+  /// far. Returns 0 before the first step and after the last.
   double eta_s() const;
-  /// Writes speed, MFU and ETA into the metrics of the step that was added last.
+  /// Sets speed, MFU and ETA in the metrics of the step that was added last.
   void fill(StepMetrics& metrics) const;
 
  private:

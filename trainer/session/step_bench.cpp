@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// The kind of work that a range of ours is; "" for a range that lies in another one, or is none of ours.
+/// Returns the kind of work that a range measures; "" for a range inside another one, and for foreign ranges.
 std::string part_named(const std::string& range) {
   if (range == "data wait") return "waiting for data";
   if (range == "head forward and backward") return "head and loss";

@@ -17,7 +17,7 @@ std::string shape_text(const std::vector<int64_t>& shape, bool unicode) {
   return text;
 }
 
-/// Positions that are shown of `size`: the first ones and the last, when not all fit.
+/// Which positions are shown: the first ones, and the last when not all fit.
 struct Shown {
   int64_t first = 0;
   bool last = false;
@@ -28,7 +28,7 @@ Shown shown_of(int64_t size, int64_t limit) {
   return {std::max<int64_t>(1, limit - 1), true};
 }
 
-/// The shown columns of the rows [begin, end).
+/// Returns the shown columns of rows [begin, end).
 std::vector<std::vector<double>> read_rows(const TensorView& matrix, int64_t begin, int64_t end,
                                            const Shown& columns) {
   std::vector<std::vector<double>> out(static_cast<size_t>(end - begin));
@@ -42,8 +42,8 @@ std::vector<std::vector<double>> read_rows(const TensorView& matrix, int64_t beg
   return out;
 }
 
-/// The power of ten that numbers are shown in, none when they read well as they are; and the decimals with
-/// which the largest has four significant digits.
+/// The power of ten that numbers are shown in, 0 when they are readable without one, and the number of
+/// decimals that gives the largest four significant digits.
 struct NumberScale {
   int power = 0, decimals = 3;
 };
@@ -59,7 +59,7 @@ NumberScale scale_of(const std::vector<std::vector<double>>& rows) {
   return {0, largest <= 1 ? 4 : 3 - power};  // shares have four decimals
 }
 
-/// Four significant digits without closing zeros: "0.02035", "1.25e-5".
+/// Returns four significant digits without trailing zeros: "0.02035", "1.25e-5".
 std::string four_digits(double value) {
   std::string text = std::isfinite(value) ? fmt::format("{:.4g}", value) : exact_text(value);
   for (const char* padded : {"e-0", "e+0"})

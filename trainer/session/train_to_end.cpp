@@ -28,7 +28,7 @@ std::string end_text(int signal, const SessionState& state, int64_t total_steps)
                      sigabbrev_np(signal), step);
 }
 
-/// Every step was done before this process began, and no evaluation is left either.
+/// Returns true when every step was done before this process began and no evaluation is left.
 bool has_nothing_left(const TrainingSession& session) {
   const TrainState state = session.state().train;
   return state.step >= session.facts().run.total_steps && !state.eval_open && !state.icl_open;
@@ -39,7 +39,7 @@ std::string nothing_left_text(const SessionFacts& facts) {
                      facts.run.total_steps);
 }
 
-/// What to type instead, when a finished run is started with a different recipe.
+/// Refuses to start a finished run with a different recipe, and says what to type instead.
 [[noreturn]] void refuse_other_recipe(const TrainingSession& session) {
   const SessionFacts& facts = session.facts();
   const int64_t step = session.state().train.step;

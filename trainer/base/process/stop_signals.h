@@ -6,11 +6,11 @@
 
 namespace tycho {
 
-/// SIGUSR2 is what submitit sends before a time limit, SIGHUP comes when a terminal closes, SIGXCPU when the
-/// CPU time of `ulimit -t` is used up.
+/// Signals that end a run in good order. submitit sends SIGUSR2 before a time limit; SIGHUP comes when a
+/// terminal closes, SIGXCPU when the CPU time of `ulimit -t` is used up.
 inline constexpr std::array<int, 6> kStopSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGXCPU};
 
-/// True for the exit code of a run that one of them ended in good order: 128 + its number.
+/// Returns true for the exit code of a run that one of these signals ended in good order: 128 + its number.
 constexpr bool is_stop_code(int exit_code) {
   return std::any_of(kStopSignals.begin(), kStopSignals.end(),
                      [=](int number) { return exit_code == 128 + number; });

@@ -4,10 +4,10 @@
 
 namespace tycho {
 
-/// From the kernel. Throws Error when it has none to give.
+/// Returns random bytes from the kernel. Throws Error when it has none to give.
 std::string random_bytes(size_t num_bytes);
 
-/// The same as text: two hex digits for each byte.
+/// Returns random bytes as text: two hex digits for each byte.
 std::string random_hex(size_t num_bytes);
 
 }  // namespace tycho

@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-/// The first `shown` lines, each on a line of its own and indented, then "and 9 more" for the others: the
-/// text that follows a colon. "" without lines.
+/// Returns the first `shown` lines, each indented on a line of its own, then "and 9 more" for the rest: the
+/// text after a colon. Returns "" without lines.
 inline std::string line_list(const std::vector<std::string>& lines, size_t shown = 3) {
   std::string text;
   for (size_t i = 0; i < std::min(lines.size(), shown); ++i) text += "\n  " + lines[i];

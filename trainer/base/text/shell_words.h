@@ -5,14 +5,14 @@
 
 namespace tycho {
 
-/// A word, quoted where a shell would read it otherwise.
+/// Returns the word, quoted where a shell would read it otherwise.
 std::string shell_word(const std::string& word);
 
-/// Words with spaces between them, each quoted as shell_word does.
+/// Joins words with spaces, each quoted by shell_word.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// The words of a line: blanks part them, single and double quotes and backslashes are read, nothing is
-/// expanded. Throws Error (kUnusable) on a quote that is not closed.
+/// Splits a line into words: separated by blanks, with single and double quotes and backslashes, without
+/// expansion. Throws Error (kUnusable) on an unclosed quote.
 std::vector<std::string> split_shell_line(const std::string& line);
 
 }  // namespace tycho

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// Length of the UTF-8 character at `s`, of which `left` >= 1 bytes can be read, and its code point. A byte
-/// that starts no valid character has length 1 and code point U+FFFD.
+/// Decodes the UTF-8 character at `s`, of which `left` >= 1 bytes can be read. Returns its length and sets
+/// its code point. A byte that starts no valid character has length 1 and code point U+FFFD.
 inline size_t decode_utf8(const char* s, size_t left, uint32_t& code) {
   const auto byte = [s](size_t i) { return static_cast<uint8_t>(s[i]); };
   const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -31,8 +31,8 @@ inline size_t decode_utf8(const char* s, size_t left, uint32_t& code) {
   return 1;
 }
 
-/// Where the first byte is that belongs to no valid character, or is zero, which no text has; npos when all
-/// is text.
+/// Returns the offset of the first byte that is zero or belongs to no valid character; npos when there is
+/// none.
 inline size_t find_not_text(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
