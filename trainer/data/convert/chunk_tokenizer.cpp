@@ -40,7 +40,8 @@ std::optional<ChunkTokens> ChunkTokenizer::next() {
   return std::move(result.tokens);
 }
 
-/// The next chunk and its number. Nothing when there is no more, or the threads are to stop.
+/// Reads the next chunk and sets `number` to its number. Returns nothing after the last chunk, or when the
+/// threads must stop.
 std::optional<TextChunk> ChunkTokenizer::take(const std::stop_token& stop, size_t& number) {
   const std::lock_guard reading(reading_);
   {

@@ -19,30 +19,30 @@
 
 namespace tycho {
 
-/// The tokens of a TextChunk.
+/// Tokens of a TextChunk.
 struct ChunkTokens {
   TextFormat format = TextFormat::kText;
-  bool first = true, last = true;  // kText: of its document
+  bool first = true, last = true;  // kText: first and last chunk of the document
   std::vector<int32_t> tokens;
   struct Document {
     size_t end = 0;  // in tokens
     int64_t text_bytes = 0;
-    int64_t skipped_rows = 0;  // between the document before and this one
+    int64_t skipped_rows = 0;  // rows between the previous document and this one
   };
-  std::vector<Document> documents;  // of the other formats
-  SkippedRows skipped;              // of all the chunk
+  std::vector<Document> documents;  // for the other formats
+  SkippedRows skipped;              // skipped rows of the whole chunk
   int64_t text_bytes = 0, file_bytes = 0;
 };
 
-/// The arguments must outlive it. A few chunks per thread are in memory at a time.
+/// The constructor's arguments must outlive this object. A few chunks per thread are in memory at a time.
 class ChunkTokenizer {
  public:
-  /// `adds_tokens`: with what the tokenizer's own encoding puts around a text, once per document.
+  /// `adds_tokens`: add the tokens that the tokenizer's own encoding puts around a text, once per document.
   ChunkTokenizer(const Tokenizer& tokenizer, DocumentReader& reader, bool adds_tokens, BadRows bad_rows,
                  int threads);
 
-  /// The tokens of the next chunk, nothing after the last; called by one thread. Errors of reading and
-  /// tokenising are thrown here, the one of the earliest chunk.
+  /// Returns the tokens of the next chunk; nothing after the last. Called by one thread. Throws errors of
+  /// reading and tokenising, those of the earliest chunk first.
   std::optional<ChunkTokens> next();
 
  private:
@@ -58,7 +58,7 @@ class ChunkTokenizer {
   const Tokenizer& tokenizer_;
   DocumentReader& reader_;
   const BadRows bad_rows_;
-  std::vector<int32_t> begin_, end_;  // around every document
+  std::vector<int32_t> begin_, end_;  // tokens around every document
   size_t window_;                     // how far the threads may run ahead
   std::mutex reading_;                // held by the thread that reads: chunks are numbered in order
   std::mutex mutex_;
@@ -66,7 +66,8 @@ class ChunkTokenizer {
   size_t next_chunk_ = 0, next_result_ = 0;
   bool ended_ = false;
   std::map<size_t, Result> results_;
-  std::vector<std::jthread> threads_;  // last: they stop before what they use goes
+  std::vector<std::jthread> threads_;  // declared last, so that the threads stop before the members that they
+                                       // use are destroyed
 };
 
 }  // namespace tycho

@@ -16,17 +16,17 @@
 
 namespace tycho {
 
-/// The file of a state, in the folder of the first split while it is written.
+/// Name of the file that holds a conversion's state, in the work folder of the first split.
 inline constexpr const char* kConversionState = ".resume";
 
 struct SplitState {
   int64_t documents = 0, bytes = 0, longest_bytes = 0, skipped_rows = 0;
-  int64_t part_bytes = 0;     // of the document that has begun
-  TokenPacker::State packer;  // of conversations: their tokens and samples
+  int64_t part_bytes = 0;     // bytes of the unfinished document
+  TokenPacker::State packer;  // for conversations: only the numbers of tokens and samples
   MdsWriter::State writer;
 };
 
-/// After a whole number of chunks, which are the same for the same files and rules.
+/// State of a conversion after a whole number of chunks. Chunks are the same for the same files and rules.
 struct ConversionState {
   int64_t chunks = 0, documents = 0;
   std::vector<SplitState> splits;
@@ -34,21 +34,24 @@ struct ConversionState {
   int64_t num_shards() const;
 };
 
-/// Into `dir`. `key`: of all that the bytes depend on.
+/// Writes the state into `dir`. `key` identifies everything that the bytes of the data set depend on; see
+/// conversion_key.
 void write_conversion_state(FileOps& files, const std::string& dir, const std::string& key,
                             const ConversionState& state);
-/// Nothing where there is none, or where it belongs to another conversion or is damaged.
+/// Reads the state in `dir`. Returns nothing if there is none, if it belongs to another conversion, or if it
+/// is damaged.
 std::optional<ConversionState> read_conversion_state(const std::string& dir, const std::string& key);
 void remove_conversion_state(FileOps& files, const std::string& dir);
 
-/// Equal for two conversions that write the same bytes. `kind`: what else they depend on.
+/// Returns a key that is equal for two conversions that write the same bytes. `kind` holds what they depend
+/// on in addition to rules and inputs.
 std::string conversion_key(const std::string& kind, const SplitRules& rules,
                            const std::vector<InputFile>& inputs);
-/// What a conversion of the same key has left when it was killed, in the work folders of this process.
+/// Takes over the work folders of a killed conversion with the same key, and returns its state.
 std::optional<ConversionState> adopt_conversion(FileOps& files, const SplitRules& rules,
                                                 const std::string& key);
 
-/// Writes a state down when there are new shards, at most once in `every_s` seconds.
+/// Writes the state when there are new shards, at most once in `every_s` seconds.
 class StateSaver {
  public:
   StateSaver(FileOps& files, std::string key, double every_s, int64_t num_shards)

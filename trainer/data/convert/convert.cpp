@@ -26,7 +26,7 @@ namespace {
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 const std::vector<MdsColumn> kColumns = {{"tokens", "ndarray:int32"}};
 
-/// One split being written: its packer, its shards, its counts.
+/// One split while it is written: its packer, shards and counts.
 class SplitInProgress {
  public:
   SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
@@ -35,7 +35,7 @@ class SplitInProgress {
         split_({.dir = writer_.dir()}),
         packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {}
 
-  /// Continues what a conversion that was killed has left in the work folder.
+  /// Continues from the work folder and state of a conversion that was killed.
   SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
                   TokenPacker::Rules packing, SplitState state)
       : writer_(files, rules, split, kColumns, std::move(state.writer)),
@@ -54,7 +54,7 @@ class SplitInProgress {
             part_bytes_,      packer_.state(), writer_.state()};
   }
 
-  /// Some text of one document.
+  /// Adds a part of one document.
   void add_part(const ChunkTokens& part) {
     packer_.add_part(part.tokens, part.first, part.last);
     part_bytes_ += part.text_bytes;
@@ -73,7 +73,7 @@ class SplitInProgress {
   int64_t num_tokens() const { return packer_.num_tokens(); }
   int64_t num_samples() const { return packer_.num_samples(); }
 
-  /// Completes the files; the split still has its temporary name.
+  /// Completes the files. The split keeps its temporary name.
   void finish(ConversionNote note) {
     packer_.finish();
     if (packer_.num_samples() == 0) {
@@ -109,7 +109,7 @@ class SplitInProgress {
 
   SplitWriter writer_;
   ConvertedSplit split_;
-  int64_t part_bytes_ = 0;  // of the document that has begun
+  int64_t part_bytes_ = 0;  // bytes of the unfinished document
   TokenPacker packer_;
 };
 
@@ -125,13 +125,13 @@ void check_options(const ConvertOptions& options) {
     refuse(fmt::format("a sample needs at least 2 tokens, got {}", options.concat_tokens));
 }
 
-/// Whether there can be more documents than one, which something has to keep apart.
+/// True if there can be more than one document, so that a separator is needed.
 bool has_many_documents(const std::vector<InputFile>& files) {
   return files.size() > 1 || (!files.empty() && files[0].format != TextFormat::kText);
 }
 
-/// Ids of what stands between documents: a special token where the text is one, also for a tokenizer.model,
-/// whose encode takes the text of a control token for ordinary characters.
+/// Ids of a separator between documents: a special token where the text is one. This also holds for a
+/// tokenizer.model, whose encode treats the text of a control token as ordinary characters.
 std::vector<int32_t> separator_ids(const Tokenizer& tokenizer, const std::string& text) {
   const int32_t id = tokenizer.find(text);
   return id >= 0 && tokenizer.is_special(id) ? std::vector{id} : tokenizer.encode(text);
@@ -166,10 +166,10 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
   return rules;
 }
 
-/// Deals the documents out to the splits, in order.
+/// Deals the documents to the splits, in order.
 class Dealer {
  public:
-  /// `divides_text`: the second of two documents is for validation.
+  /// `divides_text`: there are two documents, and the second one is for validation.
   Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing, bool divides_text,
          std::optional<ConversionState> left)
       : rules_(split_rules(options)),
@@ -195,7 +195,7 @@ class Dealer {
     return state;
   }
 
-  /// Whether it has all the documents that are wanted.
+  /// True if it has as many documents as options.max_documents allows.
   bool is_full() const { return documents_ >= most_documents_; }
 
   void add(const ChunkTokens& chunk) {
@@ -223,7 +223,7 @@ class Dealer {
       progress.tokens += split->num_tokens(), progress.samples += split->num_samples();
   }
 
-  /// `reasons`: of skipped rows.
+  /// `reasons`: why rows were skipped.
   std::vector<ConvertedSplit> publish(const ConversionNote& note, const std::string& key,
                                       const std::vector<std::string>& reasons, FileOps& files) {
     if (documents_ == 0 && !reasons.empty())
@@ -301,7 +301,7 @@ std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, co
       split_rules(options), inputs.files);
 }
 
-/// Where the share of the validation split begins in a text that is the only document.
+/// Returns the byte at which the validation split begins in a text that is the only document.
 std::optional<int64_t> validation_text_at(const ConvertOptions& options,
                                           const std::vector<InputFile>& files) {
   if (options.val_fraction == 0 || has_many_documents(files) || files.empty()) return std::nullopt;
@@ -311,7 +311,7 @@ std::optional<int64_t> validation_text_at(const ConvertOptions& options,
   return std::llround(static_cast<double>(bytes) * (1 - options.val_fraction));
 }
 
-/// Passes over what is in the splits already.
+/// Skips the chunks that are in the splits already.
 void skip_chunks(DocumentReader& reader, int64_t chunks, ConvertProgress& progress) {
   for (int64_t i = 0; i < chunks; ++i)
     if (const auto chunk = reader.next()) progress.bytes_done += chunk->file_bytes;

@@ -25,13 +25,13 @@ namespace {
 
 constexpr auto kReportEvery = std::chrono::milliseconds(100);
 
-/// A sample: values in the order of the columns.
+/// A sample: its values in the order of the columns.
 struct ChatSample {
   std::vector<std::string> values;
   int64_t tokens = 0;
 };
 
-/// Text as json.dumps of Python writes it.
+/// Returns text as Python's json.dumps writes it.
 std::string python_json(const std::string& text) { return Json(text).dump(-1, ' ', /*ensure_ascii=*/true); }
 
 std::string messages_json(const ChatRow& row) {
@@ -54,7 +54,7 @@ ChatSample tokens_of_turns(const std::vector<TokenTurn>& turns) {
   return sample;
 }
 
-/// What lines become. Immutable; used by several threads at once.
+/// Makes samples of rows. Immutable; used by several threads at once.
 class SampleMaker {
  public:
   explicit SampleMaker(const ConvertChatOptions& options) : skips_(options.bad_rows == BadRows::kSkip) {
@@ -63,7 +63,7 @@ class SampleMaker {
     ChatConfig config{.path = options.inputs.front(),
                       .chat_template = options.chat_template,
                       .template_date = options.template_date};
-    config.eos_token_id = 0;  // readers add their own: none is looked for
+    config.eos_token_id = 0;  // readers add their own, so none is searched for
     const std::string text = chat_template_text(config, options.tokenizer);
     encoder_.emplace(config, text, *tokenizer_, INT32_MAX);
     template_ = options.chat_template + "|" + options.template_date + "|" + text;
@@ -71,7 +71,7 @@ class SampleMaker {
 
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
 
-  /// What samples depend on besides the files.
+  /// Identifies everything that samples depend on, except the files.
   std::string key() const {
     return fmt::format("chat|{}|{}", skips_,
                        encoder_ ? fmt::format("{}|{}", tokenizer_->hash(), hash_hex(template_)) : "");
@@ -101,10 +101,10 @@ class SampleMaker {
   std::string template_;
 };
 
-/// The splits while they are written. They begin with the first line, which says what columns there are.
+/// The splits while they are written. They are opened at the first usable row, which determines the columns.
 class ChatSplits {
  public:
-  /// `left`: what a conversion that was killed has left in the work folders.
+  /// `left`: state of a conversion that was killed.
   ChatSplits(FileOps& files, const SplitRules& rules, std::optional<ConversionState> left)
       : files_(files), rules_(rules), left_(std::move(left)), lines_(left_ ? left_->documents : 0) {}
 
@@ -192,10 +192,10 @@ class ChatSplits {
   int64_t skipped_before_ = 0;  // before the first line that can be used
 };
 
-/// Makes samples of rows, a block at a time.
+/// Turns rows into samples, a block at a time.
 class ChatConversion {
  public:
-  /// `left`: of a conversion with this key.
+  /// `left`: state of a killed conversion with this key.
   ChatConversion(const ConvertChatOptions& options, const SampleMaker& maker, const std::string& key,
                  FileOps& files, std::optional<ConversionState> left)
       : options_(options),
@@ -235,7 +235,7 @@ class ChatConversion {
       saver_.save_if_due(splits_.work_dir(), splits_.num_shards(), [&] { return splits_.state(blocks_); });
   }
 
-  /// The first row that can be used says what all are; there may be none among these.
+  /// Determines the kind of all rows from the first usable row of the block, if there is one.
   void find_kind(const ChatBlock& block) {
     for (size_t i = 0; i < block.size() && !conversations_; ++i) {
       try {
@@ -258,12 +258,12 @@ class ChatConversion {
 
   const ConvertChatOptions& options_;
   const SampleMaker& maker_;
-  const int64_t blocks_left_;  // that the conversion before has done
+  const int64_t blocks_left_;  // blocks that the killed conversion has converted
   int64_t blocks_ = 0;
   StateSaver saver_;
   ChatSplits splits_;
   ConvertProgress progress_;
-  std::optional<bool> conversations_;  // what the first row is
+  std::optional<bool> conversations_;  // kind of the rows, once the first usable one is known
   SkippedRows skipped_;
   std::chrono::steady_clock::time_point reported_ = std::chrono::steady_clock::now();
 };

@@ -7,9 +7,9 @@
 
 namespace tycho {
 
-/// The values of the column `name`, which must be of encoding "str", of all samples in their order: of MDS
-/// and of shards of text. Compressed shards are decompressed in memory. Throws Error (kUnusable) that names
-/// what is damaged, and lists the columns where there is none of that name.
+/// Opens the column `name` of all samples in order, from MDS or from shards of text. The column's encoding
+/// must be "str". Compressed shards are decompressed in memory. Throws Error (kUnusable) that names what is
+/// damaged, or lists the columns if none has that name.
 std::unique_ptr<RecordSource> open_data_set_texts(const std::string& folder, const std::string& name);
 
 }  // namespace tycho

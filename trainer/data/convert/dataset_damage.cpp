@@ -41,7 +41,7 @@ bool is_there(const MdsIndex& index, const MdsShard& shard) {
   return has_file(shard) && (!shard.lines || has_file(index.offset_files[shard.offsets_file]));
 }
 
-/// Where the raw file alone is there, as in a cache, it is read as if it had never been compressed.
+/// Reads a shard as never compressed if only its raw file exists, as in a cache.
 void prefer_raw_files(MdsIndex& index) {
   for (auto* files : {&index.shards, &index.offset_files})
     for (MdsShard& file : *files)
@@ -75,7 +75,7 @@ class DamageFinder {
       findings_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// Shards that are listed twice, and shards beside them that are not listed.
+  /// Checks that no shard is listed twice, and that all shards in the folder are listed.
   void check_names() {
     std::set<std::string> listed;
     for (const MdsShard& shard : index_.shards)
@@ -95,7 +95,7 @@ class DamageFinder {
     for (const std::string& path : unlisted) add("{} is not listed in index.json", path);
   }
 
-  /// Size, number of samples, offsets and columns; false when the samples cannot be read.
+  /// Checks size, number of samples, offsets and columns. Returns false if the samples cannot be read.
   bool check_head(const MdsShard& shard) {
     if (!shard.lines)
       return shard.zip ? check_compressed(shard) : check_size(shard) && check_head(shard, shard);
@@ -115,7 +115,7 @@ class DamageFinder {
     return bytes == file.bytes;
   }
 
-  /// `file`: which begins with the offsets, the shard itself or its file of offsets.
+  /// `file`: the file that begins with the offsets, either the shard itself or its file of offsets.
   bool check_head(const MdsShard& shard, const MdsShard& file) {
     const int64_t table_end = 4 + 4 * (shard.samples + 1);
     std::vector<uint32_t> head(static_cast<size_t>(shard.samples) + 2);
@@ -133,7 +133,7 @@ class DamageFinder {
     return check_offsets(shard, file.path, head, table_end) && check_columns(shard, file, head[1], table_end);
   }
 
-  /// Of a compressed shard, the file as a whole; what is in it is checked when its samples are read.
+  /// Checks the compressed file of a shard as a whole; its contents are checked when its samples are read.
   bool check_compressed(const MdsShard& shard) {
     try {
       check_zip(shard);
@@ -144,7 +144,7 @@ class DamageFinder {
     }
   }
 
-  /// `first`: where the first sample can begin.
+  /// `first`: first byte at which the first sample can begin.
   bool check_offsets(const MdsShard& shard, const std::string& path, const std::vector<uint32_t>& head,
                      int64_t first) {
     if (head[1] < first || head[1] > shard.bytes) {
@@ -163,7 +163,7 @@ class DamageFinder {
     return false;
   }
 
-  /// The JSON between the offsets and `end`.
+  /// Checks the JSON between the offsets and `end`.
   bool check_columns(const MdsShard& shard, const MdsShard& file, int64_t end, int64_t table_end) {
     std::string text(static_cast<size_t>(end - table_end), '\0');
     read_exactly(file.path, table_end, text.data(), text.size());
@@ -197,7 +197,8 @@ class DamageFinder {
     return columns;
   }
 
-  /// Whoever is free takes the next shard; findings are in the order of shards all the same.
+  /// Checks shards on several threads, each taking the next shard when it is free. Findings are in the order
+  /// of shards.
   void check_samples(int num_threads) {
     std::vector<std::string> found(index_.shards.size());
     std::atomic<size_t> next = 0;
@@ -215,7 +216,7 @@ class DamageFinder {
       if (!finding.empty()) add("{}", finding);
   }
 
-  /// The first thing that is wrong with a shard; "" when nothing is.
+  /// Returns the first damage of a shard; "" if there is none.
   std::string damage_of(MdsReader& reader, size_t shard) const {
     try {
       const MdsShard& here = index_.shards[shard];
@@ -229,7 +230,7 @@ class DamageFinder {
     return "";
   }
 
-  /// A run reads what was decompressed before, where it is there.
+  /// Checks the decompressed file where it exists, because a run reads it.
   static void check_raw_file(const MdsShard& shard) {
     const int descriptor = open_regular_file(shard.path);
     if (descriptor < 0) return;

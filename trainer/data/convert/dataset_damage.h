@@ -6,18 +6,18 @@
 
 namespace tycho {
 
-/// What is wrong with the split in `dir`, for people: shards that are missing, of another size or number of
-/// samples than index.json says, listed twice or not at all; offsets that are out of order; checksums;
-/// values that their column's encoding cannot have; samples of another length than tycho.json says; tokens
-/// outside the vocabulary. Of a compressed shard, the compressed file, and the raw one where it is there; the
-/// raw one alone where only that is. Shards that a cache does not have are left out.
-/// Empty when all is well. `quick` reads the heads of shards alone, which hold the offsets. At most twenty
-/// findings, one for each shard. Throws Error (kUnusable) when index.json or tycho.json cannot be read at
-/// all.
+/// Returns damage of the split in `dir`, as text for users; empty if there is none. Finds shards that are
+/// missing, listed twice or not listed, or have another size or number of samples than index.json says;
+/// offsets that are out of order; wrong checksums; values that their column's encoding cannot have; samples
+/// of another length than tycho.json says; tokens outside the vocabulary. For a compressed shard, checks the
+/// compressed file and, where it exists, the raw one; only the raw one where the compressed one is missing.
+/// Shards that a cache does not have are left out. `quick` reads only the heads of shards, which hold the
+/// offsets. At most twenty findings, one for each shard. Throws Error (kUnusable) when index.json or
+/// tycho.json cannot be read at all.
 std::vector<std::string> find_damage(const std::string& dir, bool quick, int num_threads = 1);
 
-/// How many shards a cache of remote data does not have, or not yet. 0 for other folders, where a shard that
-/// is missing is damage.
+/// Returns the number of shards that a cache of remote data does not have yet. Returns 0 for other folders,
+/// where a missing shard is damage.
 int64_t num_absent_shards(const std::string& dir);
 
 }  // namespace tycho

@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-/// Counts each token by its id.
+/// Counts the occurrences of each token.
 class TokenCounter {
  public:
   explicit TokenCounter(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
@@ -47,7 +47,7 @@ class TokenCounter {
   std::unordered_map<int32_t, int64_t> others_;  // ids that a damaged data set may have
 };
 
-/// The lengths of documents, from their tokens one after the other.
+/// Measures the lengths of documents, given their tokens one after the other.
 class DocumentLengths {
  public:
   DocumentLengths(const Separators& separators, LengthCounts& lengths)

@@ -22,14 +22,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kHalfWritten = ".tmp-";  // of write_file_atomically
+constexpr std::string_view kHalfWritten = ".tmp-";  // temporary files of write_file_atomically
 
 struct Leftovers {
   std::map<std::string, std::vector<std::string>> folders;        // by process
   std::vector<std::pair<std::string, std::string>> half_written;  // process, path
 };
 
-/// Files that conversions write beside the splits.
+/// True for names of files that conversions write next to the splits.
 bool is_of_conversion(std::string_view name) {
   return name.starts_with(kPublication) || name.starts_with("tokenizer");
 }
@@ -47,7 +47,7 @@ Leftovers find_leftovers(const std::string& out_dir) {
   return found;
 }
 
-/// False for what is no number.
+/// True if `process` is the number of no running process of this machine. False if it is not a number.
 bool runs_nowhere_here(const std::string& process) {
   pid_t number = 0;
   const char* const end = process.data() + process.size();
@@ -66,7 +66,7 @@ bool has_state_of_another(const std::string& folder, const std::string& key) {
   return fs::exists(folder + "/" + kConversionState) && !read_conversion_state(folder, key);
 }
 
-/// Whether it could be: another user may own it.
+/// Returns true if `remove` succeeded. It fails where another user owns the file.
 template <class Remove>
 bool removed(Remove remove) {
   try {

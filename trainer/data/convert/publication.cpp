@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names every count once, for both directions.
+/// Visits every count once with its name. Reading and writing both use it.
 template <class Split, class Visit>
 void visit_counts(Split& split, Visit visit) {
   visit("documents", split.documents);
@@ -31,7 +31,7 @@ void visit_counts(Split& split, Visit visit) {
   visit("shards", split.shards);
 }
 
-/// A split that waits to be renamed, or has been already.
+/// A split that waits to be renamed, or has been renamed already.
 struct Pending {
   std::string work_dir;
   ConvertedSplit split;
@@ -48,7 +48,7 @@ struct Publication {
   std::vector<Pending> splits;
 };
 
-/// Nothing for one that ended in the meantime.
+/// Returns nothing for a publication that has ended meanwhile.
 std::optional<Publication> read_publication(const std::string& path, const std::string& out_dir) {
   if (::access(path.c_str(), F_OK) != 0) return std::nullopt;
   const Json json = parse_json(read_file(path), path);
@@ -69,8 +69,8 @@ std::optional<Publication> read_publication(const std::string& path, const std::
   }
 }
 
-/// Held while a process gives a data set its splits: of several that finish at once, one comes first. Without
-/// locks of the file system, as without it.
+/// Lock that a process holds while it renames its splits, so that conversions that finish at once do so in
+/// turn. On a file system without locks, no lock is held.
 class PublicationLock {
  public:
   explicit PublicationLock(const std::string& out_dir)
@@ -86,7 +86,7 @@ class PublicationLock {
   int folder_;
 };
 
-/// Throws Error (kUsage) where another conversion has written one of the splits meanwhile.
+/// Throws Error (kUsage) if another conversion has written one of the splits meanwhile.
 void check_still_free(const std::vector<SplitWriter*>& writers) {
   for (const SplitWriter* writer : writers)
     if (std::error_code error; fs::exists(writer->dir(), error) && !fs::is_empty(writer->dir(), error))

@@ -14,23 +14,24 @@
 
 namespace tycho {
 
-/// In `out_dir`, before the number of a process: the file that lists the renames.
+/// Prefix of the file in `out_dir` that lists the renames; the number of the process follows.
 inline constexpr std::string_view kPublication = ".publish-";
 
-/// Notes for people, of a conversion that was interrupted and of this one.
+/// Notes for users about a conversion that was interrupted and continued.
 inline constexpr const char* kPublicationCompleted =
     "completed the conversion that was interrupted when all samples were written";
 inline std::string continuation_note(int64_t num_samples) {
   return fmt::format("continued the conversion that was interrupted after {} samples", num_samples);
 }
 
-/// Renames finished splits into place. A file in `out_dir` lists the renames first: from then on the work
-/// folders stay, and if this ends early, complete_publications does the rest. `key`: the conversion's.
+/// Renames finished splits into place. First writes a file in `out_dir` that lists the renames: from then on
+/// the work folders stay, and if this call ends early, complete_publications renames the rest. `key`: the
+/// conversion's.
 void publish_together(FileOps& files, const std::string& out_dir, const std::string& key,
                       const std::vector<SplitWriter*>& writers, const std::vector<ConvertedSplit>& splits);
 
-/// Completes what conversions into `out_dir` had begun to publish when they ended; those that are running are
-/// left alone. Returns the splits of the one with this key. Throws Error (kUnusable) naming a file that is
+/// Completes the renames of interrupted conversions into `out_dir`; running conversions are left alone.
+/// Returns the splits of the conversion with this key. Throws Error (kUnusable) naming a file that is
 /// damaged, and (kStorage) for failing writes.
 std::optional<std::vector<ConvertedSplit>> complete_publications(FileOps& files, const std::string& out_dir,
                                                                  const std::string& key);

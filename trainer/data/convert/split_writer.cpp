@@ -28,8 +28,8 @@ std::vector<std::string> sorted_names(std::vector<std::string> names) {
   return names;
 }
 
-/// A descriptor that holds the lock of a folder until it is closed, or until its process ends; -1 where
-/// another process has it, or the file system has no locks.
+/// Returns a descriptor that holds the lock of a folder until it is closed, or until its process ends.
+/// Returns -1 if another process has the lock, or the file system has no locks.
 int lock_folder(const std::string& dir) {
   const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0 || ::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;

@@ -14,58 +14,59 @@
 
 namespace tycho {
 
-/// Where samples go and how shards are written.
+/// Folders and names of the splits, and the form of their shards.
 struct SplitRules {
   std::string out_dir;  // the data set: <out_dir>/<split>/index.json
   std::string split = "train", val_split = "val";
   double val_fraction = 0;          // in [0, 1): share of the documents (every k-th) that goes to val_split
   int64_t size_limit = 64 << 20;    // bytes per shard
-  std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names()
-  std::string compression;          // of shards: parse_compression's names; "": none
+  std::vector<std::string> hashes;  // checksums of every file in index.json: names of shard_hash_names()
+  std::string compression;          // of shards: a name of parse_compression; "": none
 
-  /// Every how many documents one goes to the validation split; 0: none does.
+  /// Returns k if every k-th document goes to the validation split; 0 if none does.
   int64_t validation_period() const;
-  /// Where document `number` (from 0) goes: 0 for `split`, 1 for `val_split`.
+  /// Returns the index in names() of the split that document `number` (from 0) goes to.
   size_t split_of(int64_t number) const;
-  /// `split`, and `val_split` where there is one.
+  /// Returns `split`, and `val_split` if there is one.
   std::vector<std::string> names() const;
 };
 
 /// Throws Error (kUsage) for rules that make no sense.
 void check_splits(const SplitRules& rules);
-/// Throws Error (kUsage) for a split that is already there.
+/// Throws Error (kUsage) for a split that already exists.
 void check_free(const SplitRules& rules);
-/// The data set gets a copy of its tokenizer. Throws Error (kUsage) when it has another one already.
+/// Copies the tokenizer into the data set. Throws Error (kUsage) when the data set has a different one
+/// already.
 void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::string& tokenizer);
 
-/// In the name of a folder in which a process writes a split, before the number of the process.
+/// Infix of the name of a work folder; the number of the process that writes the split follows.
 inline constexpr std::string_view kPartial = ".partial-";
-/// Whether a process, this one included, writes into that folder.
+/// True if a process, this one included, writes into that folder.
 bool is_folder_in_use(const std::string& dir);
-/// The folder in which this process writes a split.
+/// Returns the folder in which this process writes a split.
 std::string work_folder_of(const SplitRules& rules, const std::string& split);
-/// Where a killed conversion has left folders of all the splits that `rules` name, and `fits` accepts that
-/// of the first, gives them the names of this process's. Nothing is done where there are none.
+/// Renames the work folders of a killed conversion to those of this process, if it left one for each split
+/// that `rules` name and `fits` accepts the first. Returns false if there are none.
 bool adopt_left_over(FileOps& files, const SplitRules& rules,
                      const std::function<bool(const std::string& dir)>& fits);
 
-/// One split, in a temporary folder beside its place, which it removes unless keep() was called. Owned by one
-/// thread. Throws Error (kStorage) for failing writes.
+/// Writes one split into a temporary folder next to the final one; removes it unless keep() was called. Owned
+/// by one thread. Throws Error (kStorage) for failing writes.
 class SplitWriter {
  public:
   SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
               std::vector<MdsColumn> columns);
-  /// Continues in the work folder, which must be there.
+  /// Continues in the work folder, which must exist.
   SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
               std::vector<MdsColumn> columns, MdsWriter::State state);
   ~SplitWriter();
   SplitWriter(const SplitWriter&) = delete;
 
-  /// As MdsWriter::write.
+  /// See MdsWriter::write.
   void write(const std::vector<std::string>& values) { writer_->write(values); }
   /// Completes the files, and writes the note with the number and the hashes of the shards.
   void finish(ConversionNote note);
-  /// The folder stays.
+  /// Keeps the folder when this object is destroyed.
   void keep() { keeps_ = true; }
 
   const std::string& dir() const { return final_dir_; }
@@ -80,7 +81,7 @@ class SplitWriter {
 
   FileOps& files_;
   std::string final_dir_, work_dir_;
-  int lock_ = -1;  // of the folder: it is in use
+  int lock_ = -1;  // lock of the folder, which marks it as in use
   bool keeps_ = false;
   std::optional<MdsWriter> writer_;
 };

@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-/// Counts documents as they end; a text file comes in pieces.
+/// Counts documents as they end; a text file is added in pieces.
 class TextCounter {
  public:
   explicit TextCounter(TextStats& stats) : stats_(stats) {}
@@ -38,7 +38,7 @@ class TextCounter {
  private:
   TextStats& stats_;
   DuplicateCounter duplicates_;
-  std::optional<Hasher> hasher_{std::in_place};  // of this document
+  std::optional<Hasher> hasher_{std::in_place};  // hash of the current document
   int64_t bytes_ = 0;
 };
 

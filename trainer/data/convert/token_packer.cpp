@@ -34,7 +34,8 @@ void TokenPacker::append(std::span<const int32_t> tokens) {
   }
 }
 
-/// Without wrapping a full buffer waits for this, and what was added beyond it is gone.
+/// Emits a full buffer. Without wrapping, a full buffer waits for this call, and tokens added beyond it were
+/// dropped.
 void TokenPacker::drain() {
   if (state_.rest.size() == static_cast<size_t>(rules_.sample_tokens)) emit_sample();
 }

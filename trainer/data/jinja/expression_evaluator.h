@@ -21,7 +21,7 @@ struct Date {
   bool operator==(const Date&) const = default;
 };
 
-/// Names and their values, the innermost scope last; namespaces live as long as it does.
+/// Names and their values, the innermost scope last. Owns the namespaces of the template.
 class Scopes {
  public:
   using Scope = std::map<std::string, Value, std::less<>>;
@@ -29,7 +29,8 @@ class Scopes {
   void set(const std::string& name, Value value) { scopes_.back()[name] = std::move(value); }
   void open() { scopes_.emplace_back(); }
   void close() { scopes_.pop_back(); }
-  /// Leaves the first two: what the caller of the template gave, and the template's own outermost names.
+  /// Removes and returns all scopes but the first two: the names given by the template's caller, and the
+  /// template's outermost names.
   std::vector<Scope> hide_inner();
   void restore(std::vector<Scope> inner);
   Namespace* make_namespace() { return &namespaces_.emplace_back(); }
@@ -42,13 +43,12 @@ class Scopes {
 class ExpressionEvaluator {
  public:
   using CallMacro = std::function<Value(const Statement& macro, const Arguments& arguments)>;
-  /// `date` is what strftime_now formats; without one, the function is not there. Scopes and rendering are
-  /// borrowed.
+  /// strftime_now formats `date`; without a date, that function does not exist. Borrows scopes and rendering.
   ExpressionEvaluator(Scopes& scopes, std::optional<Date> date, CallMacro call_macro, Rendering& rendering)
       : scopes_(scopes), date_(date), call_macro_(std::move(call_macro)), rendering_(rendering) {}
 
   Value evaluate(const Expr& expr);
-  /// The filters of {% set x | filter %} on the text of its body.
+  /// Applies the filters of {% set x | filter %} to the text of its body.
   Value evaluate_on(const Expr& filters, const Value& text);
 
  private:

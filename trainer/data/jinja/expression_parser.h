@@ -9,16 +9,16 @@
 
 namespace tycho::jinja {
 
-/// A cursor over tokens. Every method throws Error (kUnusable) with the line of what it cannot read.
+/// Cursor over tokens. Every method throws Error (kUnusable) with the line of what it cannot read.
 class ExpressionParser {
  public:
   ExpressionParser(std::vector<Token> tokens, Rendering& rendering);
 
-  /// Without `with_condition`, "if" ends it.
+  /// Reads an expression. Without `with_condition`, the name "if" ends it.
   ExprPtr expression(bool with_condition = true);
-  /// Expressions with commas between them are a tuple; the name `end` stops it.
+  /// Reads an expression, or a tuple if commas follow. The name `end` ends it.
   ExprPtr tuple(bool with_condition, std::string_view end = {}, bool in_parentheses = false);
-  /// "| name(…) | …" of `value`, which may be null.
+  /// Reads "| name(…) | …" applied to `value`, which may be null.
   ExprPtr filters(ExprPtr value);
 
   const Token& current() const { return tokens_[at_]; }

@@ -33,7 +33,8 @@ Value case_filter(const Value& value, const Arguments& arguments, Rendering& ren
   return make_text(in_case(printed(value, rendering), wanted, rendering), rendering);
 }
 
-/// Words begin at white space, hyphens and brackets, not at every other character as in str.title.
+/// Capitalizes words. Unlike str.title, only white space, hyphens and brackets begin a word, not every
+/// character that is no letter.
 Value title_filter(const Value& value, const Arguments& arguments, Rendering& rendering) {
   arguments.bind("title", {}, 0, rendering);
   std::string text = in_case(printed(value, rendering), Case::kLower, rendering);
@@ -81,7 +82,7 @@ Value indent_filter(const Value& value, const Arguments& arguments, Rendering& r
   return make_text(std::move(out), rendering);
 }
 
-/// Python's float(text): decimal digits with white space around them.
+/// Parses text as Python's float(text) does: decimal digits with white space around them.
 std::optional<double> real_of(std::string_view text) {
   text = stripped(text, Sides::kBoth);
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);

@@ -8,7 +8,7 @@
 
 namespace tycho::jinja {
 
-/// `value | name(arguments)`. Throws Error for filters that are not supported.
+/// Evaluates `value | name(arguments)`. Throws Error for filters that are not supported.
 Value apply_filter(std::string_view name, const Value& value, const Arguments& arguments,
                    Rendering& rendering);
 

@@ -18,7 +18,7 @@ constexpr std::string_view kOperators = "+-/*%~[](){}><=.:|,";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-/// Line breaks as "\n", and none at the end.
+/// Replaces line breaks by LF, and removes one at the end.
 std::string normalized(std::string_view source) {
   std::string text;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -84,7 +84,7 @@ class Lexer {
     return source_.size();
   }
 
-  /// The text before the tag at `end`, cut as the tag wants it; moves to `end`.
+  /// Adds the text before the tag at `end`, trimmed as the tag asks, and moves to `end`.
   void add_text(size_t end) {
     std::string_view text = source_.substr(at_, end - at_);
     const std::string_view tag = source_.substr(end, 3);
@@ -100,7 +100,7 @@ class Lexer {
     advance(end - at_);
   }
 
-  /// Moves behind the end of a tag, whose mark has `bytes`, and what white space goes with it.
+  /// Moves behind the end mark of a tag, which has `bytes`, and behind the white space that it trims.
   void close(size_t bytes, bool trims_all, bool trims_break) {
     advance(bytes);
     if (trims_all) {
@@ -175,7 +175,7 @@ class Lexer {
     open_.pop_back();
   }
 
-  /// Digits with at most a fraction and an exponent.
+  /// Reads digits with at most a fraction and an exponent.
   void add_number() {
     const auto skip_digits = [&](size_t from) {
       while (from < source_.size() && is_digit(source_[from])) ++from;
@@ -220,7 +220,8 @@ class Lexer {
     advance(at + 1 - at_);
   }
 
-  /// Adds what Python makes of the escape whose letter is at `at`; returns where the text goes on.
+  /// Adds the character of the escape whose letter is at `at`, as Python does. Returns the position after the
+  /// escape.
   size_t add_escape(size_t at, std::string& value) const {
     constexpr std::string_view kLetters = "abfnrtv\\'\"", kMeanings = "\a\b\f\n\r\t\v\\'\"";
     if (at >= source_.size()) return at;

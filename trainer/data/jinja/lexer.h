@@ -15,7 +15,7 @@ enum class TokenKind {
   kBlock,     // {%
   kBlockEnd,  // %}
   kName,
-  kString,  // `text` is its value
+  kString,  // `text` holds its value
   kInteger,
   kFloat,
   kOperator,
@@ -28,10 +28,10 @@ struct Token {
   int line = 1;
 };
 
-/// The tokens of a template, the last one kEnd; comments are left out. As Jinja with trim_blocks and
-/// lstrip_blocks: a line break behind a block goes, and so does white space before a block that begins its
-/// line; "-" takes all white space on its side, "+" leaves it. Throws Error (kUnusable) with the line of what
-/// is not closed or not known.
+/// Returns the tokens of a template, the last one kEnd; comments are left out. White space is trimmed as by
+/// Jinja with trim_blocks and lstrip_blocks: a line break after a block and white space before a block that
+/// begins its line are removed; "-" removes all white space on its side, "+" keeps it. Throws Error
+/// (kUnusable) with the line of what is not closed or not known.
 std::vector<Token> lex(std::string_view source, Rendering& rendering);
 
 }  // namespace tycho::jinja

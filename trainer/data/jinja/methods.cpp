@@ -27,11 +27,12 @@ Value case_method(const std::string& text, const Arguments& arguments, Rendering
   return make_text(in_case(text, wanted, rendering), rendering);
 }
 
-/// Python's split() at white space: at most `most` times, or everywhere below 0.
+/// Splits text at white space as Python's split() does: at most `most` times, or everywhere if `most` is
+/// negative.
 std::vector<Value> split_at_space(std::string_view rest, int64_t most, Rendering& rendering) {
   std::vector<Value> parts;
   std::vector<std::string_view> characters = characters_of(rest, rendering);
-  size_t begin = rest.size(), at = 0;  // begin: of the part that is being read, or the end
+  size_t begin = rest.size(), at = 0;  // begin of the part that is being read, or the end
   for (const std::string_view character : characters) {
     const bool is_space = stripped(character, Sides::kBoth).empty();
     if (is_space && begin < at) {

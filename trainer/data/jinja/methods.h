@@ -8,9 +8,9 @@
 
 namespace tycho::jinja {
 
-/// Whether Python's type of `value` has a method of this name that templates may call.
+/// True if Python's type of `value` has a method of this name that templates may call.
 bool has_method(const Value& value, std::string_view name);
-/// Throws Error for methods that are not there or not supported.
+/// Calls a method of `value`. Throws Error for methods that do not exist or are not supported.
 Value call_method(const Value& value, std::string_view name, const Arguments& arguments,
                   Rendering& rendering);
 

@@ -91,7 +91,7 @@ Value repeated(const Value& value, int64_t times, Rendering& rendering) {
   return make_list(std::move(items), value.list().kind, rendering);
 }
 
-/// The positions that Python's slice takes of `size` items.
+/// Returns the positions that Python's slice takes of `size` items.
 std::vector<int64_t> positions(int64_t size, const Value& first, const Value& end, const Value& step,
                                Rendering& rendering) {
   const auto bound = [&](const Value& value, int64_t otherwise) {

@@ -7,15 +7,15 @@
 
 namespace tycho::jinja {
 
-/// "+", "-", "*", "/", "//" or "%".
+/// Computes "+", "-", "*", "/", "//" or "%".
 Value arithmetic(std::string_view op, const Value& a, const Value& b, Rendering& rendering);
-/// "==", "!=", "<", "<=", ">", ">=", "in" or "not in".
+/// Evaluates "==", "!=", "<", "<=", ">", ">=", "in" or "not in".
 bool compares(std::string_view op, const Value& a, const Value& b, Rendering& rendering);
-/// Python's `needle in heap`.
+/// Evaluates Python's `needle in heap`.
 bool contains(const Value& heap, const Value& needle, Rendering& rendering);
-/// value[key], or undefined. Namespaces and loops have no keys.
+/// Returns value[key], or undefined. Namespaces and loops have no keys.
 Value subscript(const Value& value, const Value& key, Rendering& rendering);
-/// value[first:end:step]; bounds that are none are left out.
+/// Returns value[first:end:step]; a bound of none is left out.
 Value slice(const Value& value, const Value& first, const Value& end, const Value& step,
             Rendering& rendering);
 

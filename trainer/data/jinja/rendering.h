@@ -10,14 +10,14 @@ namespace tycho::jinja {
 
 /// Limits that keep an untrusted template from hanging a run or filling its memory.
 inline constexpr int64_t kMaxTemplateBytes = int64_t{1} << 20;
-inline constexpr int64_t kMaxEffort = 50'000'000;  // of one rendering: bytes made, and steps
-inline constexpr int64_t kStepEffort = 16;         // of an expression, a statement or a turn of a loop
+inline constexpr int64_t kMaxEffort = 50'000'000;  // limit of one rendering: bytes made, and steps
+inline constexpr int64_t kStepEffort = 16;         // cost of an expression, a statement or a turn of a loop
 inline constexpr int64_t kMaxValueBytes = int64_t{64} << 20;
-inline constexpr int kMaxNesting = 100;  // of syntax and of values
+inline constexpr int kMaxNesting = 100;  // limit of syntax and of values
 inline constexpr int kMaxCallDepth = 400;
 
 struct Rendering {
-  std::string place;  // of the template
+  std::string place;  // name of the template, for messages
   int line = 1;
   int64_t effort_left = kMaxEffort;
   int call_depth = 0;
@@ -27,14 +27,14 @@ struct Rendering {
   [[noreturn]] void wrong(fmt::format_string<Args...> format, Args&&... args) const {
     fail(ExitCode::kUnusable, "[{}:{}] {}", place, line, fmt::format(format, std::forward<Args>(args)...));
   }
-  /// Counts steps, or bytes that are made or looked at. Throws Error when all is used up.
+  /// Counts steps, or bytes that are made or read. Throws Error when effort_left is used up.
   void charge(int64_t effort) {
     effort_left -= effort;
     if (effort_left < 0) wrong("the template does too much: wanted at most {} steps and bytes", kMaxEffort);
   }
 };
 
-/// Counts how deep the reader or the renderer is in calls of itself while it lives: the stack is not endless.
+/// Counts nested calls of the reader or the renderer while it lives, because the stack is limited.
 class CallDepth {
  public:
   explicit CallDepth(Rendering& rendering) : rendering_(rendering) {

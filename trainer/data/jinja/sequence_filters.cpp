@@ -11,7 +11,7 @@
 namespace tycho::jinja {
 namespace {
 
-/// The value at a path such as "role" or "function.name".
+/// Returns the value at a path such as "role" or "function.name".
 Value attribute_of(Value value, const Value& path, Rendering& rendering) {
   if (path.is_integer()) return subscript(value, path, rendering);
   if (!path.is_text()) rendering.wrong("wanted the name of an attribute, given {}", type_of(path));
@@ -27,7 +27,7 @@ Value attribute_of(Value value, const Value& path, Rendering& rendering) {
   return value;
 }
 
-/// As Jinja compares where case does not matter: texts in lower case.
+/// Returns the key that Jinja sorts an item by: text in lower case, unless case matters.
 Value sort_key(const Value& item, const std::optional<Value>& attribute, bool case_sensitive,
                Rendering& rendering) {
   Value key = attribute && !attribute->is<None>() ? attribute_of(item, *attribute, rendering) : item;
@@ -98,7 +98,7 @@ Value reverse_filter(const Value& value, const Arguments& arguments, Rendering& 
   return make_text(std::move(text), rendering);
 }
 
-/// As map and select see it: nothing where Python's bool() is false.
+/// Returns the items that map and select visit: none if Python's bool() of `value` is false.
 std::vector<Value> walked(const Value& value, Rendering& rendering) {
   return truth(value) ? items_of(value, rendering) : std::vector<Value>();
 }
@@ -121,7 +121,8 @@ Value map_filter(const Value& value, const Arguments& arguments, Rendering& rend
   return make_list(std::move(items), ListKind::kOnce, rendering);
 }
 
-/// The items whose test (of the attribute, the first argument) is `wanted`; without a test, their truth.
+/// Returns the items whose test (of the attribute, the first argument) is `wanted`; without a test, whose
+/// truth is.
 template <bool wanted, bool of_attribute>
 Value select_filter(const Value& value, const Arguments& arguments, Rendering& rendering) {
   Arguments rest = arguments;

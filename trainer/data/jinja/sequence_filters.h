@@ -13,7 +13,7 @@ namespace tycho::jinja {
 using Filter = Value (*)(const Value& value, const Arguments& arguments, Rendering& rendering);
 using Filters = std::map<std::string, Filter, std::less<>>;
 
-/// By name: first, join, map, selectattr…
+/// Maps names to filters: first, join, map, selectattr…
 const Filters& sequence_filters();
 
 }  // namespace tycho::jinja

@@ -41,7 +41,7 @@ struct Expr {
   int line = 1;
   int depth = 1;
   std::string name;
-  Value value;  // of a constant
+  Value value;  // value of a constant
   std::vector<ExprPtr> parts;
   std::vector<std::string> names;
   std::vector<std::pair<std::string, ExprPtr>> named;  // arguments by name
@@ -53,9 +53,9 @@ enum class StatementKind {
   kIf,        // body: a kBranch for each condition; otherwise
   kBranch,    // expr, body
   kFor,       // targets, expr, filter, body, otherwise
-  kSet,       // targets (with member: of a namespace), expr
+  kSet,       // targets (with member: a member of a namespace), expr
   kSetBlock,  // likewise, body; expr: filters or null
-  kMacro,     // text: its name; targets: parameters; defaults: of the last ones
+  kMacro,     // text: its name; targets: parameters; defaults: defaults of the last parameters
   kBody,      // body: {% generation %}
   kBreak,
   kContinue,
@@ -67,7 +67,7 @@ struct Statement {
   std::string text;
   ExprPtr expr, filter;
   std::vector<std::string> targets;
-  bool unpacks = false;  // into targets
+  bool unpacks = false;  // true if the value is unpacked into targets
   std::string member;
   std::vector<ExprPtr> defaults;
   std::vector<Statement> body, otherwise;

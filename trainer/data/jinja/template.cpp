@@ -125,7 +125,7 @@ class Renderer {
     }
   }
 
-  /// What `body` prints, in a scope of its own.
+  /// Returns the output of `body`, run in its own scope.
   std::string captured(const std::vector<Statement>& body) {
     std::string outer;
     std::swap(outer, out_);

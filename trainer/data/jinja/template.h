@@ -12,15 +12,17 @@
 
 namespace tycho::jinja {
 
-/// Immutable; rendered by several threads at once. What chat templates use of Jinja 3.1, with the settings
-/// and functions of transformers; what is outside of that is an Error with its line.
+/// A template in the subset of Jinja 3.1 that chat templates use, with the settings and functions of
+/// transformers. Anything else is an Error with its line. Immutable; rendered by several threads at once.
 class Template {
  public:
-  /// `place` names it in messages. Throws Error (kUnusable) for what is not supported, wrong or too large.
+  /// `place` names the template in messages. Throws Error (kUnusable) for syntax that is not supported, wrong
+  /// or too large.
   Template(std::string_view source, std::string place);
 
-  /// `names`: what the template can use, besides Jinja's functions. Throws Error (kUnusable) where the
-  /// template does what is not supported, uses up its limits, or refuses the conversation.
+  /// Renders the template. `names`: values that it can use, in addition to Jinja's functions. Throws Error
+  /// (kUnusable) when the template uses something unsupported, exceeds its limits, or refuses the
+  /// conversation.
   std::string render(const std::vector<std::pair<std::string, Value>>& names,
                      std::optional<Date> date = std::nullopt) const;
 

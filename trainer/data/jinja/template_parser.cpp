@@ -22,7 +22,8 @@ class TemplateParser {
   }
 
  private:
-  /// Up to the block that begins with one of `ends`, whose name is left to take; up to the end without any.
+  /// Reads statements up to the block that begins with one of `ends`, whose name is not taken; to the end of
+  /// the template if `ends` is empty.
   std::vector<Statement> statements(std::initializer_list<std::string_view> ends) {
     if (++nesting_ > kMaxNesting) rendering_.wrong("blocks are nested more than {} deep", kMaxNesting);
     const int line = in_.current().line;
@@ -58,7 +59,7 @@ class TemplateParser {
     return body;
   }
 
-  /// Statements between the end of this block and the block `end`, whose name is taken.
+  /// Reads the statements between the end of this block and the block `end`, whose name is taken.
   std::vector<Statement> body_until(std::string_view end) {
     in_.expect(TokenKind::kBlockEnd);
     std::vector<Statement> body = statements({end});
@@ -159,7 +160,7 @@ class TemplateParser {
     in_macro_ = false;
   }
 
-  /// "a", "a, b" or "(a, b)".
+  /// Reads "a", "a, b" or "(a, b)".
   void read_targets(Statement& made) {
     const bool in_parentheses = in_.skip_operator("(");
     while (true) {

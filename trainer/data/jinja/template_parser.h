@@ -8,7 +8,7 @@
 
 namespace tycho::jinja {
 
-/// Throws Error (kUnusable) with the line of what is wrong or not supported.
+/// Parses a template. Throws Error (kUnusable) with the line of what is wrong or not supported.
 std::vector<Statement> parse_template(std::string_view source, Rendering& rendering);
 
 }  // namespace tycho::jinja

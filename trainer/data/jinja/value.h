@@ -19,7 +19,7 @@ struct Loop;
 struct Statement;  // of a macro: syntax.h
 struct Namespace;
 
-/// What a name without a value is: empty where it is printed, an error where more is done with it.
+/// A name without a value: printed as an empty text, an error in other uses.
 struct Undefined {
   std::string what;  // for messages: "x"
 };
@@ -30,7 +30,7 @@ using Text = std::shared_ptr<const std::string>;
 using ListPtr = std::shared_ptr<const List>;
 using DictPtr = std::shared_ptr<const Dict>;
 
-/// Immutable but for namespaces and loops; cheap to copy.
+/// Immutable except for namespaces and loops; cheap to copy.
 class Value {
  public:
   using Data = std::variant<Undefined, None, bool, int64_t, double, Text, ListPtr, DictPtr, Namespace*,
@@ -52,7 +52,7 @@ class Value {
   const std::string& text() const { return *as<Text>(); }
   const List& list() const { return *as<ListPtr>(); }
   const Dict& dict() const { return *as<DictPtr>(); }
-  /// Python's int, of which bool is one.
+  /// True for Python's int, of which bool is a subclass.
   bool is_integer() const { return is<int64_t>() || is<bool>(); }
   int64_t integer() const { return is<bool>() ? as<bool>() : as<int64_t>(); }
   bool is_number() const { return is_integer() || is<double>(); }
@@ -62,15 +62,15 @@ class Value {
   Data data_;
 };
 
-/// kOnce: where Python has a generator, which can be walked once and has no length.
+/// kOnce stands for Python's generators, which can be walked once and have no length.
 enum class ListKind { kList, kTuple, kView, kOnce };
 
 struct List {
   std::vector<Value> items;
   ListKind kind = ListKind::kList;
-  int depth = 1;               // of what it holds, itself included
-  int64_t bytes = 0;           // likewise
-  mutable bool spent = false;  // of kOnce
+  int depth = 1;               // nesting of the items, this list included
+  int64_t bytes = 0;           // size of the items, this list included
+  mutable bool spent = false;  // kOnce: already walked
 };
 
 struct Dict {
@@ -80,34 +80,35 @@ struct Dict {
   const Value* find(std::string_view key) const;
 };
 
-/// What `namespace()` gives: the only value that a template can change. The rendering owns it.
+/// Result of `namespace()`: the only value that a template can change. Owned by Scopes.
 struct Namespace {
   std::vector<std::pair<std::string, Value>> members;
 };
 
-/// The state of a `for`: `loop` in its body.
+/// State of a `for`: `loop` in its body.
 struct Loop {
   std::vector<Value> items;
   size_t index = 0;
-  int nesting = 1;  // of what it holds, itself included
+  int nesting = 1;  // nesting of the items, this loop included
 };
 
-/// Throw Error for values that nest too deep or are too large.
+/// Make values. Throw Error for values that nest too deep or are too large.
 Value make_list(std::vector<Value> items, ListKind kind, Rendering& rendering);
 Value make_dict(std::vector<std::pair<std::string, Value>> members, Rendering& rendering);
 Value make_text(std::string text, Rendering& rendering);
 std::shared_ptr<Loop> make_loop(std::vector<Value> items, Rendering& rendering);
 
-/// Python's name of its type: "str".
+/// Returns Python's name of the type: "str".
 std::string type_of(const Value& value);
 /// Python's bool().
 bool truth(const Value& value);
 /// Python's ==.
 bool equal(const Value& a, const Value& b, Rendering& rendering);
-/// Below, at or above 0, as Python orders them; an Error for values that have no order.
+/// Returns a number below, at or above 0, as Python orders the values. Throws Error for values that have no
+/// order.
 int compare(const Value& a, const Value& b, Rendering& rendering);
-/// What a `for` would see: characters of a text, keys of a dict, nothing of what is undefined. An Error for
-/// what is no sequence, and for a generator that is walked a second time.
+/// Returns the items that a `for` visits: characters of a text, keys of a dict, nothing for an undefined
+/// value. Throws Error for values that are no sequence, and for a generator that is walked a second time.
 std::vector<Value> items_of(const Value& value, Rendering& rendering);
 
 }  // namespace tycho::jinja

@@ -10,12 +10,13 @@ namespace tycho::jinja {
 
 struct JsonStyle {
   bool ensure_ascii = false;
-  std::optional<std::string> indent;  // of one level; without it, all is one line
+  std::optional<std::string> indent;  // indent of one level; without it, all is one line
   std::string item_separator = ", ", key_separator = ": ";
   bool sort_keys = false;
 };
 
-/// Throws Error for what JSON has no form for: what is undefined, functions, generators.
+/// Returns the value as JSON. Throws Error for values without a JSON form: undefined ones, functions,
+/// generators.
 std::string json_text(const Value& value, const JsonStyle& style, Rendering& rendering);
 
 }  // namespace tycho::jinja

@@ -48,7 +48,7 @@ const std::map<std::string, const char*, std::less<>>& operand_tests() {
   return tests;
 }
 
-/// Whether value % divisor == rest.
+/// True if value % divisor == rest.
 bool leaves(const Value& value, const Value& divisor, int64_t rest, Rendering& rendering) {
   return equal(arithmetic("%", value, divisor, rendering), Value::Data(rest), rendering);
 }

@@ -8,7 +8,7 @@
 
 namespace tycho::jinja {
 
-/// `value is name(arguments)`. Throws Error for tests that are not supported.
+/// Evaluates `value is name(arguments)`. Throws Error for tests that are not supported.
 bool apply_test(std::string_view name, const Value& value, const Arguments& arguments, Rendering& rendering);
 
 }  // namespace tycho::jinja

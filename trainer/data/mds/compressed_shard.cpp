@@ -37,7 +37,7 @@ bool is_older(const struct stat& file, const struct stat& other) {
   return time(file) < time(other);
 }
 
-/// A descriptor that is closed.
+/// File descriptor, closed by the destructor.
 struct OpenFile {
   explicit OpenFile(const std::string& path) : descriptor(open_regular_file(path)) {
     if (descriptor < 0)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFile = "/tycho.json";
 
-/// Names every field once, for both directions.
+/// Visits every field once with its name. Reading and writing both use it.
 template <class Note, class Visit>
 void visit_fields(Note& note, Visit visit) {
   visit("tokenizer_hash", note.tokenizer_hash);

@@ -17,20 +17,21 @@ struct ConversionNote {
   std::string bos_text, eos_text;
   bool no_wrap = false;
   int64_t concat_tokens = 0, documents = 0, text_bytes = 0, tokens = 0, dropped_tokens = 0, samples = 0;
-  // Notes of older versions do not have these.
-  std::vector<int32_t> text_begin, text_end;  // what the tokenizer's own encoding put around every document
+  // Empty in notes of older versions.
+  std::vector<int32_t> text_begin, text_end;  // tokens that the tokenizer's own encoding put around every
+                                              // document
   bool keep_newlines = false;
-  std::map<std::string, std::string> shards;  // XXH3-128 of each by its name
+  std::map<std::string, std::string> shards;  // XXH3-128 of each shard by its name
 };
 
 void write_conversion_note(FileOps& files, const std::string& split_dir, const ConversionNote& note);
 
-/// An empty note when the split has none. Throws Error (kUnusable) naming file and field when it is
-/// malformed.
+/// Reads the note. Returns an empty one if the split has none. Throws Error (kUnusable) naming file and field
+/// when it is malformed.
 ConversionNote read_conversion_note(const std::string& split_dir);
 
-/// Throws Error (kUnusable) when the note names another tokenizer. `place` says in messages where this one
-/// is.
+/// Throws Error (kUnusable) when the note names a tokenizer other than `tokenizer`. `place` says in messages
+/// where that one is.
 void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, const std::string& place);
 
 }  // namespace tycho

@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 14> kVariable = {
     "bytes", "str", "json",       "str_int",   "str_float",  "str_decimal", "jpeg",
     "png",   "pil", "jpeg_array", "jpegarray", "list[jpeg]", "list[png]",   "list[pil]"};
 
-/// "ndarray:int32:2,3" in its parts. Empty parts are not fixed by the encoding.
+/// Parts of "ndarray:int32:2,3". Parts that the encoding does not fix are empty.
 struct ArrayEncoding {
   std::string_view dtype, shape;
 };
@@ -49,7 +49,7 @@ ArrayEncoding split_array_encoding(std::string_view encoding) {
   return {rest.substr(0, colon), rest.substr(colon + 1)};
 }
 
-/// Elements of a shape "2,3"; 0 when it is malformed or too large.
+/// Returns the number of elements of a shape "2,3"; 0 when it is malformed or too large.
 int64_t shape_elements(std::string_view shape) {
   int64_t product = 1;
   while (true) {

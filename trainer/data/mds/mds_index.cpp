@@ -16,7 +16,7 @@
 namespace tycho {
 namespace {
 
-/// Fields of one object of index.json.
+/// Reads the fields of one object of index.json.
 class Fields {
  public:
   Fields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {
@@ -63,7 +63,7 @@ void read_columns(const Fields& fields, MdsShard& shard) {
   for (size_t i = 0; i < names.size(); ++i) shard.columns.push_back({names[i], encodings[i]});
 }
 
-/// {"NAME": "ENCODING"}
+/// Reads the columns of a shard of JSON lines: {"NAME": "ENCODING"}.
 void read_json_columns(const Fields& fields, MdsShard& shard) {
   const Json& columns = fields.get("columns");
   const Fields encodings(columns, fields.place() + ": \"columns\"");
@@ -72,7 +72,7 @@ void read_json_columns(const Fields& fields, MdsShard& shard) {
   if (shard.columns.empty()) fail(ExitCode::kUnusable, "{}: \"columns\" is empty", fields.place());
 }
 
-/// Of a shard of text.
+/// Reads the line format of a shard of text.
 LineFormat read_line_format(const std::string& format, const Fields& fields) {
   LineFormat lines{.is_json = format == "json", .separator = "", .newline = fields.text("newline")};
   if (format == "csv") lines.separator = ",";
@@ -83,7 +83,7 @@ LineFormat read_line_format(const std::string& format, const Fields& fields) {
   return lines;
 }
 
-/// The path of a file that index.json names: never outside of the data set.
+/// Returns the path of a file that index.json names. It is never outside of the data set.
 std::string file_name(const Fields& file) {
   const std::string basename = file.text("basename");
   if (basename.empty() || basename[0] == '/' || ("/" + basename + "/").find("/../") != std::string::npos ||
@@ -93,7 +93,7 @@ std::string file_name(const Fields& file) {
   return basename;
 }
 
-/// Of the checksums that are recorded, the one that is compared.
+/// Chooses the recorded checksum that shards are compared with: the first of shard_hash_names().
 void read_hash(const Fields& file, std::string& name, std::string& hash) {
   const Json& hashes = file.get("hashes");
   if (!hashes.is_object()) fail(ExitCode::kUnusable, "{}: \"hashes\" must be an object", file.place());
@@ -109,8 +109,8 @@ void read_hash(const Fields& file, std::string& name, std::string& hash) {
   }
 }
 
-/// What index.json itself says is the bound of what a compressed shard may give. The first line of a shard of
-/// text, with the names of its columns, is not counted there.
+/// Checks that a compressed shard is not larger than its "size_limit", which index.json gives. For a shard of
+/// text, the first line, with the names of its columns, does not count towards that limit.
 void check_raw_size(const Fields& entry, const MdsShard& shard) {
   const Json& limit = entry.get("size_limit");
   if (shard.samples < 2 || !limit.is_number_integer() || limit.get<int64_t>() <= 0) return;
@@ -123,12 +123,12 @@ void check_raw_size(const Fields& entry, const MdsShard& shard) {
          shard.bytes, limit.get<int64_t>());
 }
 
-/// Where the files of a data set are, and where they are decompressed to.
+/// Folder of a data set's files, and folder that they are decompressed to.
 struct Folders {
   const std::string &dir, &raw_dir;
 };
 
-/// One file, which `raw_key` describes, or `raw_key` and `zip_key` when it is compressed.
+/// Reads the entry of one file: `raw_key`, and `zip_key` when it is compressed.
 void read_file_entry(const Folders& folders, const Fields& fields, const char* raw_key, const char* zip_key,
                      int64_t least_bytes, MdsShard& file) {
   const Fields raw(fields.get(raw_key), fmt::format("{}: \"{}\"", fields.place(), raw_key));
@@ -152,7 +152,8 @@ void read_file_entry(const Folders& folders, const Fields& fields, const char* r
   file.path = folders.raw_dir + "/" + file_name(raw);
 }
 
-/// The file with the offsets of a shard's samples, and a description of the shard behind them.
+/// Reads the entry of the file that holds the offsets of a shard's samples, and after them a description of
+/// the shard.
 MdsShard read_offset_file(const Folders& folders, const Fields& fields, const MdsShard& shard) {
   constexpr int64_t kMostDescription = 1 << 20;
   MdsShard file{.samples = shard.samples};
@@ -164,7 +165,7 @@ MdsShard read_offset_file(const Folders& folders, const Fields& fields, const Md
   return file;
 }
 
-/// `offset_files`: where that of a shard of text is added.
+/// Reads the entry of a shard. Adds the file of offsets of a shard of text to `offset_files`.
 MdsShard read_shard_entry(const Folders& folders, const Fields& fields, std::vector<MdsShard>& offset_files) {
   if (fields.count("version", 0, INT32_MAX) != 2)
     fail(ExitCode::kUnusable, "{}: \"version\" must be 2", fields.place());
@@ -190,7 +191,7 @@ MdsShard read_shard_entry(const Folders& folders, const Fields& fields, std::vec
   return shard;
 }
 
-/// A folder of its own for each data set.
+/// Returns the folder to decompress to. Below decompress_dir, each data set has its own.
 std::string raw_dir_of(const std::string& dir, const std::string& decompress_dir) {
   if (decompress_dir.empty()) return dir;
   std::error_code error;

@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-/// A compressed shard: what there is of it until somebody decompresses it.
+/// The compressed file of a shard. Only this file may exist until a process decompresses it.
 struct MdsZip {
   std::string path;
   int64_t bytes = 0;
@@ -20,45 +20,46 @@ struct MdsZip {
 };
 
 struct MdsShard {
-  std::string path;  // of the raw bytes: where they are, or where they are put when the shard is compressed
+  std::string path;                // of the raw bytes: their file, or the file to decompress to
   int64_t samples = 0, bytes = 0;  // of the raw file
   std::string hash_name, hash;     // of the raw file; "" when neither index.json nor tycho.json records one
   std::optional<MdsZip> zip;
   std::vector<MdsColumn> columns;
   std::vector<std::optional<int64_t>> column_sizes;
-  std::optional<LineFormat> lines;  // of a shard of text; none: MDS
-  size_t offsets_file = 0;          // with `lines`: in MdsIndex::offset_files
+  std::optional<LineFormat> lines;  // format of a shard of text; none: MDS
+  size_t offsets_file = 0;          // with `lines`: index in MdsIndex::offset_files
 
-  // Of the file that was written: the compressed one where there is one.
+  // Path and size of the file that was written: the compressed one where there is one.
   const std::string& stored_path() const { return zip ? zip->path : path; }
   int64_t stored_bytes() const { return zip ? zip->bytes : bytes; }
-  /// Whether other bytes would be noticed.
+  /// True if changed bytes would be noticed.
   bool has_checksum() const { return !hash.empty() || (zip && !zip->hash.empty()); }
 };
 
-/// What index.json says, checked for sense but not against the shards.
+/// Contents of index.json, checked for sense but not against the shards.
 struct MdsIndex {
   std::string dir;
   std::vector<MdsShard> shards;
-  /// The files with the offsets of samples, of shards of text: each begins as an MDS shard does. Columns are
-  /// left out.
+  /// Files that hold the offsets of samples of shards of text; each begins as an MDS shard does. Their
+  /// columns are left empty.
   std::vector<MdsShard> offset_files;
-  std::vector<int64_t> first_sample;  // of each shard, and at the end the number of all samples
+  std::vector<int64_t> first_sample;  // first sample of each shard; the last entry is the number of all
+                                      // samples
   std::vector<std::string> hashes;    // names of the checksums that index.json records
 
   int64_t num_samples() const { return first_sample.back(); }
   int64_t num_bytes() const;
 };
 
-/// Every file as a shard: those of `index`, then its offset files. For what handles files: sources and
-/// caches.
+/// Returns an index with every file as a shard: the shards of `index`, then its offset files. For code that
+/// handles files: sources and caches.
 MdsIndex with_offset_files(const MdsIndex& index);
 
-/// Samples of each shard.
+/// Returns the number of samples of each shard.
 std::vector<uint32_t> shard_sizes(const MdsIndex& index);
 
-/// Reads <dir>/index.json, of shards of the formats mds, json, xsv, csv and tsv. Compressed shards are to be
-/// decompressed beside themselves, as mosaicml-streaming does, or into a folder of this data set in
+/// Reads <dir>/index.json with shards of the formats mds, json, xsv, csv and tsv. Compressed shards will be
+/// decompressed next to the compressed file, as mosaicml-streaming does, or into a folder of this data set in
 /// `decompress_dir`. Throws Error (kUnusable) naming the file and the field.
 MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_dir = "");
 

@@ -13,7 +13,8 @@ namespace tycho {
 
 namespace {
 
-/// Bytes [offset, offset + size) of a shard: where they are in memory, or from its file in `buffer`.
+/// Returns bytes [offset, offset + size) of a shard: a view of its memory, or of `buffer` after reading them
+/// from its file.
 std::string_view bytes_at(const MdsReader::RawBytes& raw, int64_t offset, size_t size, std::string& buffer,
                           const std::string& path) {
   if (raw.memory) {
@@ -120,7 +121,8 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
   return values_;
 }
 
-/// Before its shard is opened: one file at a time may be open.
+/// Reads the offsets of a shard of text. Called before that shard is opened, because one file at a time may
+/// be open.
 void MdsReader::read_offsets(size_t shard) {
   if (offsets_of_ == shard) return;
   const size_t file = index_.shards.size() + index_.shards[shard].offsets_file;

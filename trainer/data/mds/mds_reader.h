@@ -19,7 +19,7 @@ namespace tycho {
 /// sample.
 class MdsReader {
  public:
-  /// Opens no shard yet. kInMemory: one compressed shard is in memory at a time, which suits reading in
+  /// Opens no shard yet. With kInMemory, one compressed shard at a time is in memory, which suits reading in
   /// order.
   explicit MdsReader(MdsIndex index, VerifyShards verify = VerifyShards::kOnce,
                      RawShards raw = RawShards::kInFiles);
@@ -29,20 +29,20 @@ class MdsReader {
 
   const MdsIndex& index() const { return index_; }
 
-  /// The values of one sample, in column order, valid until the next call. Shards of text are for reading in
-  /// order: the offsets of one of them are in memory. The shard is compared with
-  /// the index when it is first read, when its file has changed since, and as `verify` says.
+  /// Returns the values of one sample, in column order, valid until the next call. Shards of text should be
+  /// read in order: only the offsets of one shard are in memory. A shard is compared with the index when it
+  /// is first read, when its file has changed since, and as `verify` says.
   const std::vector<std::string_view>& read(int64_t sample);
 
-  /// These samples will be read soon. Returns at once.
+  /// Announces that these samples will be read soon. Returns at once.
   void prefetch(std::span<const uint32_t> samples);
-  /// Whether that does something.
+  /// True if prefetch() does anything.
   bool prefetches() const { return source_->prefetches(); }
   FetchCounts fetch_counts() const { return source_->fetch_counts(); }
   /// Ends waits for shards, now and later, with an Error. From any thread.
   void cancel() { source_->cancel(); }
 
-  /// "sample 17 of /data/train/shard.00003.mds", for messages.
+  /// Name of a sample for messages: "sample 17 of /data/train/shard.00003.mds".
   std::string name_of(int64_t sample) const;
 
   /// A shard in memory, or the descriptor of its file.
@@ -51,7 +51,8 @@ class MdsReader {
     int descriptor = -1;
   };
 
-  /// Position of a column in what read() gives. Throws Error (kUnusable) that lists the columns there are.
+  /// Returns the position of a column in the result of read(). Throws Error (kUnusable) that lists the
+  /// columns.
   size_t column(std::string_view name) const;
 
  private:
@@ -61,14 +62,14 @@ class MdsReader {
   void read_offsets(size_t shard);
   void split_sample(const MdsShard& shard, int64_t sample, std::string_view data);
 
-  MdsIndex index_, files_;  // files_: with those of offsets, if there are any
+  MdsIndex index_, files_;  // files_ also has the files of offsets
   std::unique_ptr<ShardSource> source_;
   std::vector<int> descriptors_;  // by file; -1: closed
   int num_open_ = 0;
   std::string data_;
   std::vector<uint32_t> offsets_;   // of the samples of a shard of text
-  size_t offsets_of_ = SIZE_MAX;    // which one
-  std::vector<std::string> parts_;  // of a line
+  size_t offsets_of_ = SIZE_MAX;    // shard whose offsets are in offsets_
+  std::vector<std::string> parts_;  // values of a line
   std::vector<std::string_view> values_;
 };
 

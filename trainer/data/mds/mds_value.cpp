@@ -37,7 +37,7 @@ struct Half {
   }
 };
 
-/// Calls `act` with a zero of the type that NumPy calls so.
+/// Calls `act` with a zero of the type with this NumPy name.
 template <class Act>
 auto with_dtype(std::string_view dtype, Act act) {
   if (dtype == "uint8") return act(uint8_t{});
@@ -141,7 +141,7 @@ bool is_integer(std::string_view text) {
   return take_digits(text) > 0 && text.empty();
 }
 
-/// What Python's float and Decimal write: digits with a point and an exponent, or a name.
+/// True for texts that Python's float and Decimal write: digits with a point and an exponent, or a name.
 bool is_number(std::string_view text) {
   text = without_sign(text);
   for (const std::string_view name : {"inf", "nan", "Infinity", "NaN", "sNaN"})
@@ -156,7 +156,8 @@ bool is_number(std::string_view text) {
   return text.empty();
 }
 
-/// Python writes numbers that JSON does not have, and reads them again.
+/// Parses JSON for display. NaN and Infinity, which Python writes and reads although JSON has no such
+/// numbers, make the whole value a text.
 Json show_json(std::string_view value, const std::string& place) {
   check_utf8(value, place);
   try {

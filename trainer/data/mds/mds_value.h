@@ -10,39 +10,39 @@
 
 namespace tycho {
 
-/// A value for people. Numbers and texts as themselves; str_int, str_float and str_decimal as the text they
-/// are; arrays as {"dtype", "shape", "values"}, with at most `most_elements` values; bytes and images as
-/// {"num_bytes", "begins"} (16 bytes in hexadecimal digits), a pil image also with its size and mode; lists
-/// of images as a list of these. Throws Error (kUnusable) "PLACE: ..." for bytes that the encoding cannot
+/// Returns a value as JSON for users. Numbers and texts stay as they are; str_int, str_float and str_decimal
+/// become their text; arrays {"dtype", "shape", "values"}, with at most `most_elements` values; bytes and
+/// images {"num_bytes", "begins"} (16 bytes in hexadecimal digits), a pil image also with its size and mode;
+/// lists of images a list of these. Throws Error (kUnusable) "PLACE: ..." for bytes that the encoding cannot
 /// have: lengths that do not add up, text that is not UTF-8, json that does not parse.
 Json show_mds_value(std::string_view encoding, std::string_view value, int64_t most_elements,
                     const std::string& place);
 
-/// The same check without a result.
+/// Checks a value as show_mds_value does, without a result. Throws the same Errors.
 void check_mds_value(std::string_view encoding, std::string_view value, const std::string& place);
 
-/// The bytes of a value that JSON can hold: numbers, texts (str, str_int, str_decimal, and bytes as the
-/// text's UTF-8), json (anything), and arrays of one or more dimensions (nested lists of numbers; the
-/// encoding must name the dtype). As mosaicml-streaming writes it. Throws Error (kUnusable) "PLACE: ..." for
-/// numbers out of range, lists that are no array, and images, which JSON cannot hold.
+/// Encodes a value that JSON can hold, as mosaicml-streaming writes it: numbers, texts (str, str_int,
+/// str_decimal, and bytes as the text's UTF-8), json (anything), and arrays of one or more dimensions (nested
+/// lists of numbers; the encoding must name the dtype). Throws Error (kUnusable) "PLACE: ..." for numbers out
+/// of range, lists that are no array, and images, which JSON cannot hold.
 std::string make_mds_value(std::string_view encoding, const Json& value, const std::string& place);
 
-/// An array inside a value, which must outlive it.
+/// View of an array inside a value, which must outlive it.
 struct MdsArray {
   std::string_view dtype;
   std::vector<int64_t> shape;
-  const char* elements = nullptr;  // unaligned, the last dimension next to each other
+  const char* elements = nullptr;  // unaligned; the last dimension is contiguous
   int64_t count = 0;
 };
 MdsArray read_mds_array(std::string_view encoding, std::string_view value, const std::string& place);
 
-/// An array for a column of any array encoding that allows it. `elements` holds the product of `shape`
-/// elements. Throws Error (kUnusable) "PLACE: ..." for another dtype or shape than the encoding has, more
-/// than 63 dimensions, and dimensions of zero.
+/// Encodes an array for a column of any array encoding that allows it. `elements` holds the product of
+/// `shape` elements. Throws Error (kUnusable) "PLACE: ..." for another dtype or shape than the encoding has,
+/// more than 63 dimensions, and dimensions of zero.
 std::string make_mds_array(std::string_view encoding, std::string_view dtype,
                            const std::vector<int64_t>& shape, const void* elements, const std::string& place);
 
-/// A picture of a column "pil": its raw pixels, in Pillow's mode ("RGB").
+/// Image of a column "pil": its raw pixels, in Pillow's mode ("RGB").
 struct MdsPicture {
   uint32_t width = 0, height = 0;
   std::string_view mode, pixels;
@@ -50,7 +50,7 @@ struct MdsPicture {
 MdsPicture read_mds_picture(std::string_view value, const std::string& place);
 std::string make_mds_picture(const MdsPicture& picture);
 
-/// Items of a column "list[...]", or of "jpeg_array", which counts without the word in front.
+/// Returns the items of a column "list[...]", or of "jpeg_array", which has no leading word in its count.
 std::vector<std::string_view> read_mds_list(std::string_view encoding, std::string_view value,
                                             const std::string& place);
 std::string make_mds_list(std::string_view encoding, const std::vector<std::string>& items);

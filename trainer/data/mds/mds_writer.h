@@ -17,16 +17,16 @@ namespace tycho {
 struct MdsWriterOptions {
   std::vector<MdsColumn> columns;   // in any order: shards hold them sorted by name
   int64_t size_limit = 64 << 20;    // bytes of a shard; below 2^32
-  std::vector<std::string> hashes;  // that index.json records of every file: of shard_hash_names(), sorted
-  std::string compression;          // parse_compression's names; "": none
+  std::vector<std::string> hashes;  // checksums of every file in index.json: names of shard_hash_names(),
+                                    // sorted
+  std::string compression;          // a name of parse_compression; "": none
 };
 
-/// Writes one split. Shards are durable once written; the split is complete when
-/// finish() has written index.json, which comes last. Owned by one thread. Throws Error (kStorage) for
-/// failing writes.
+/// Writes one split. Shards are durable once written; the split is complete when finish() has written
+/// index.json, which comes last. Owned by one thread. Throws Error (kStorage) for failing writes.
 class MdsWriter {
  public:
-  /// `dir` must exist and hold no shards but those of a state that is restored.
+  /// `dir` must exist and hold no shards except those of a restored state.
   MdsWriter(FileOps& files, std::string dir, MdsWriterOptions options);
 
   /// Adds a sample: the encoded value of every column, sorted by column name (encode_mds_array and friends;
@@ -34,13 +34,13 @@ class MdsWriter {
   void write(const std::vector<std::string>& values);
   void finish();
 
-  /// What a later writer with the same folder and options continues with.
+  /// State from which a later writer with the same folder and options continues.
   struct State {
-    Json shards = Json::array();  // in index.json; complete and durable
+    Json shards = Json::array();  // entries of index.json; their files are complete and durable
     std::vector<std::pair<std::string, std::string>>
-        shard_hashes;                   // by their names, XXH3-128 of the raw bytes
-    std::vector<uint32_t> sample_ends;  // in data
-    std::string data;                   // samples of the shard being filled
+        shard_hashes;                   // XXH3-128 of the raw bytes by the shard's name
+    std::vector<uint32_t> sample_ends;  // end of each sample in data
+    std::string data;                   // samples of the shard that is not full yet
     int64_t num_samples = 0;
   };
   const State& state() const { return state_; }

@@ -40,14 +40,14 @@ void add_shards(const std::string& path, const std::string& part, Json& all) {
   }
 }
 
-/// Whether samples were made by the same rules.
+/// True if the samples were made by the same rules.
 bool same_rules(const ConversionNote& a, const ConversionNote& b) {
   return a.bos_text == b.bos_text && a.eos_text == b.eos_text && a.no_wrap == b.no_wrap &&
          a.concat_tokens == b.concat_tokens && a.text_begin == b.text_begin && a.text_end == b.text_end &&
          a.keep_newlines == b.keep_newlines;
 }
 
-/// Adds the note of a part; nothing is left when it does not go with the others.
+/// Adds the note of a part to `sum`; resets `sum` if the note does not match the others.
 void add_note(const std::string& dir, const std::string& part, bool is_first,
               std::optional<ConversionNote>& sum) {
   const ConversionNote note = read_conversion_note(dir + "/" + part);

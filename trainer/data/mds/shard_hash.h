@@ -8,22 +8,22 @@
 
 namespace tycho {
 
-/// All names, in the order in which one is chosen where a shard has several: the fastest that find any change
-/// first. xxh3_128, xxh128 (the same), xxh3_64, xxh64, blake2b, sha256 ..., md5, xxh32.
+/// Names of all checksums. Where a shard has several, the first of these is used: fast ones that find any
+/// change come first. xxh3_128, xxh128 (the same), xxh3_64, xxh64, blake2b, sha256 ..., md5, xxh32.
 const std::vector<std::string>& shard_hash_names();
 
-/// Hex digits of one checksum; 0 when there is none of that name.
+/// Returns the number of hex digits of a checksum; 0 when the name is unknown.
 size_t shard_hash_digits(std::string_view name);
 
-/// A checksum over pieces. Owned by one thread.
+/// Computes a checksum over pieces. Owned by one thread.
 class ShardHasher {
  public:
-  /// Throws Error (kUnusable) that lists the names when there is none of that name.
+  /// Throws Error (kUnusable) that lists the names when `name` is unknown.
   explicit ShardHasher(std::string_view name);
   ~ShardHasher();
   ShardHasher(const ShardHasher&) = delete;
   void update(const void* data, size_t num_bytes);
-  /// Lower-case hex digits. Once, at the end.
+  /// Returns lower-case hex digits. Call it once, at the end.
   std::string hex();
 
  private:

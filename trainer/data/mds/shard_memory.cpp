@@ -8,7 +8,7 @@
 namespace tycho {
 namespace {
 
-/// As it is allocated: so that shards of nearly the same size can follow each other.
+/// Returns the size to allocate, rounded up so that a shard of nearly the same size can use the buffer next.
 size_t buffer_bytes(size_t num_bytes) {
   constexpr size_t kPage = HugePages<char>::kPage;
   return num_bytes < kPage ? num_bytes : (num_bytes + kPage - 1) / kPage * kPage;
@@ -103,7 +103,7 @@ std::optional<ShardMemory::Buffer> ShardMemory::take_buffer(size_t num_bytes) {
   return std::nullopt;
 }
 
-/// The smallest that is large enough.
+/// Takes the smallest spare buffer that is large enough.
 std::optional<ShardMemory::Buffer> ShardMemory::take_spare(size_t num_bytes) {
   auto best = spares_.end();
   for (auto it = spares_.begin(); it != spares_.end(); ++it)
@@ -114,7 +114,7 @@ std::optional<ShardMemory::Buffer> ShardMemory::take_spare(size_t num_bytes) {
   return spare;
 }
 
-/// Of the shards whose samples are over, the one that was not used for longest. False when there is none.
+/// Removes the least recently used shard of those whose samples are over. Returns false when there is none.
 bool ShardMemory::drop_one() {
   auto oldest = entries_.end();
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {

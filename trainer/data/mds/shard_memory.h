@@ -17,17 +17,17 @@
 
 namespace tycho {
 
-/// Shared by the sources of a data set; from any thread. A shard stays until another one needs the room and
-/// its own samples seem to be over: none was read for kPatience times as long as it took from one to the
-/// next. If some of them were not read by then, it does not come back, but is left to files, which stay. So
-/// no order of samples has a shard decompressed over and over for a few of them, also where others read the
-/// rest.
+/// Shared by the sources of a data set; from any thread. A shard stays until another one needs the memory and
+/// its own samples seem to be over: no sample was read for kPatience times the average time between its
+/// reads. If some of its samples were not read by then, the shard is not loaded again: it is read from files,
+/// which stay. Therefore no order of samples makes a shard be decompressed over and over for a few samples,
+/// even where other processes read the rest.
 class ShardMemory {
  public:
   explicit ShardMemory(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
   ShardMemory(const ShardMemory&) = delete;
 
-  /// A number for a source, whose shards are not those of another.
+  /// Returns the number of a new source. Sources do not share shards.
   int add_source();
 
   struct Shard {
@@ -36,15 +36,15 @@ class ShardMemory {
     int64_t num_samples = 0;
     size_t num_bytes = 0;
   };
-  /// A shard that is there, for one of its samples: valid until the next call for this source. Waits while
-  /// another thread fills it. Throws Error (kTerminated) on a stop.
+  /// Returns a loaded shard to read one of its samples, valid until the next call for this source; nothing if
+  /// it is not loaded. Waits while another thread fills it. Throws Error (kTerminated) on a stop.
   std::optional<std::span<const char>> read(const Shard& shard, const std::stop_token& stop);
-  /// A sample was read from a file: time passes for the shards in memory.
+  /// Counts a sample that was read from a file: reads are the time by which shards age.
   void read_elsewhere();
-  /// Brings a shard, unless it is there or another thread fills it. False when there is no room for it. An
-  /// error of `fill`, which makes its bytes, reaches the caller, and the shard is not there.
+  /// Loads a shard, unless it is loaded or another thread fills it. Returns false when there is no memory for
+  /// it. Errors of `fill`, which writes its bytes, reach the caller; the shard is then not loaded.
   bool bring(const Shard& shard, const std::function<void(std::span<char>)>& fill);
-  /// Of all shards, and of the room that waits for the next one.
+  /// Bytes of all shards, and of spare buffers for the next ones.
   int64_t held_bytes() const;
 
  private:
@@ -54,7 +54,7 @@ class ShardMemory {
     Buffer buffer;
     Shard shard;
     bool is_filled = false;
-    int64_t num_reads = 0, brought_at = 0, used_at = 0;  // times: in samples that were read
+    int64_t num_reads = 0, brought_at = 0, used_at = 0;  // times: number of samples read so far
   };
 
   bool is_over(const Entry& entry) const;
@@ -63,14 +63,15 @@ class ShardMemory {
   bool drop_one();
 
   static constexpr int64_t kPatience = 64;
-  static constexpr int64_t kWaitForFirst = 1 << 14;  // counts as the time between reads before there was one
+  static constexpr int64_t kWaitForFirst = 1 << 14;  // time between reads that is assumed before the first
+                                                     // read
 
   int64_t limit_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable_any filled_;
-  int64_t num_reads_ = 0;       // of samples
-  int64_t held_bytes_ = 0;      // by entries and spares
-  std::vector<Buffer> spares_;  // of shards that are gone
+  int64_t num_reads_ = 0;       // number of samples read so far
+  int64_t held_bytes_ = 0;      // of entries and spares
+  std::vector<Buffer> spares_;  // buffers of removed shards
   std::map<Key, Entry> entries_;
   std::vector<const Entry*> last_read_;  // of each source
   std::set<Key> left_to_files_;

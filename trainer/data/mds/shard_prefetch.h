@@ -13,19 +13,19 @@
 
 namespace tycho {
 
-/// Brings a shard that is not there, and makes room for it only with shards that `may_evict` allows. From any
-/// thread.
+/// BringShard loads a shard that is missing. To make room, it removes only shards that `may_evict` allows.
+/// From any thread.
 using MayEvict = std::function<bool(size_t)>;
 using BringShard = std::function<void(size_t shard, const std::stop_token& stop, const MayEvict& may_evict)>;
 
-/// Its memory is bounded by the samples that are announced and not yet read. An error of a thread is left to
-/// the reader, which meets it when it brings the shard itself.
+/// Loads announced shards ahead, with memory bounded by the samples that are announced and not yet read. An
+/// error of a thread is dropped; the reader meets it again when it loads the shard itself.
 class ShardPrefetch {
  public:
   ShardPrefetch(int num_threads, BringShard bring);
-  /// Samples of these shards, one entry for each, will be read.
+  /// Announces that samples of these shards will be read; one entry for each sample.
   void announce(std::span<const size_t> shards);
-  /// A sample of this shard was read.
+  /// Reports that a sample of this shard was read.
   void was_read(size_t shard);
   /// Ends the work, without waiting. From any thread.
   void stop();
@@ -39,7 +39,8 @@ class ShardPrefetch {
   std::condition_variable_any changed_;
   std::deque<size_t> queue_;
   std::unordered_map<size_t, int64_t> unread_;  // announced samples of a shard
-  std::vector<std::jthread> threads_;           // last: they stop before what they use goes
+  std::vector<std::jthread> threads_;  // declared last, so that the threads stop before the members that they
+                                       // use are destroyed
 };
 
 }  // namespace tycho

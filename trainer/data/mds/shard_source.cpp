@@ -29,14 +29,14 @@ namespace {
 constexpr size_t kHashPiece = 4 << 20;
 constexpr int kDecompressThreads = 4;
 
-/// What tells that a file was written to or replaced.
+/// Identifies a version of a file; differs after a write or a replacement.
 struct Identity {
   uint64_t device = 0, inode = 0;
   int64_t num_bytes = 0, modified_s = 0, modified_ns = 0;
   bool operator==(const Identity&) const = default;
 };
 
-/// `result`: of a stat.
+/// `result`: return value of stat.
 Identity identity_of(int result, const struct stat& info, const std::string& path) {
   if (result != 0) fail(ExitCode::kUnusable, "[mds] cannot read shard {}: {}", path, std::strerror(errno));
   return {info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
@@ -58,7 +58,7 @@ void compare_num_samples(const MdsShard& shard, const std::string& path, uint32_
          samples, shard.samples);
 }
 
-/// `when`: "" or " since this run first read it".
+/// Compares a checksum with the index. `when`: "" or " since this run first read it".
 void compare_hash(const MdsShard& shard, const std::string& path, const std::string& hash, const char* when,
                   const char* advice) {
   if (hash != shard.hash)
@@ -78,7 +78,7 @@ std::string hash_of_file(const MdsShard& shard, int descriptor) {
   return hasher.hex();
 }
 
-/// What a compressed shard gave, all of its bytes.
+/// Checks all bytes of a decompressed shard.
 void check_raw(const MdsShard& shard, std::string_view raw, const char* when) {
   const std::string contents = "the contents of " + shard.zip->path;
   uint32_t samples = 0;
@@ -139,7 +139,7 @@ class LocalSource final : public ShardSource {
     if (files_stay_ && verified && now.num_bytes == shard.bytes && verified != now && shard.hash.empty())
       fail_written_to(shard.path);
     check_shard(shard, descriptor, verified ? kSince : "");
-    verified = now;  // of before: what is written meanwhile is noticed at the next read
+    verified = now;  // from before the check, so that a later write is noticed at the next read
   }
 
   std::optional<std::span<const char>> in_memory(size_t index) override {
@@ -167,7 +167,7 @@ class LocalSource final : public ShardSource {
  private:
   static constexpr const char* kSince = " since this run first read it";
 
-  /// Counts a read.
+  /// Counts a read. Returns true if the checksum must be compared again.
   bool is_due_again(size_t index) {
     if (!always_ || ++num_reads_[index] < index_.shards[index].samples) return false;
     num_reads_[index] = 0;
@@ -181,7 +181,8 @@ class LocalSource final : public ShardSource {
   std::span<const char> only_one(size_t index) {
     if (only_ != index) {
       only_.reset();
-      only_bytes_.clear();  // what an index claims is not touched before it comes
+      only_bytes_.clear();  // the new size is only a claim of the index: its memory is touched as bytes
+                            // arrive
       only_bytes_.resize(static_cast<size_t>(index_.shards[index].bytes));
       fill(index, only_bytes_, stop_.get_token());
       only_ = index;
@@ -189,7 +190,7 @@ class LocalSource final : public ShardSource {
     return only_bytes_;
   }
 
-  /// Nothing where there is no room for it, or a file of it.
+  /// Returns the shard in shared memory; nothing when there is no memory for it, or when its file exists.
   std::optional<std::span<const char>> shared(size_t index) {
     std::optional<std::span<const char>> raw;
     while (!(raw = memory_->read(in_pool(index), stop_.get_token()))) {
@@ -200,7 +201,8 @@ class LocalSource final : public ShardSource {
     return raw;
   }
 
-  /// From any thread.
+  /// Loads a shard into shared memory. Returns false if there is no memory, or if its file exists. From any
+  /// thread.
   bool bring(size_t index, const std::stop_token& stop) {
     if (is_decompressed(index_.shards[index])) return false;
     return memory_->bring(in_pool(index), [&](std::span<char> raw) { fill(index, raw, stop); });
@@ -211,7 +213,7 @@ class LocalSource final : public ShardSource {
     return {number_, index, shard.samples, static_cast<size_t>(shard.bytes)};
   }
 
-  /// From any thread.
+  /// Decompresses a shard into `raw` and checks it. From any thread.
   void fill(size_t index, std::span<char> raw, const std::stop_token& stop) {
     const MdsShard& shard = index_.shards[index];
     if (files_stay_ && !shard.has_checksum()) expect_same_zip(index);
@@ -233,7 +235,7 @@ class LocalSource final : public ShardSource {
   bool always_, files_stay_;
   bool decompresses_ahead_ = false;
   bool swept_ = false;
-  std::vector<int64_t> num_reads_;                 // of samples since the checksum was compared, by shard
+  std::vector<int64_t> num_reads_;                 // by shard: samples read since its checksum was compared
   std::vector<std::optional<Identity>> verified_;  // the file that was compared, by shard
   std::optional<size_t> only_;                     // with kInMemory: the shard in only_bytes_
   std::vector<char, HugePages<char>> only_bytes_;

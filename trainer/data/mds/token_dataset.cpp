@@ -12,7 +12,8 @@
 namespace tycho {
 namespace {
 
-/// As LLM Foundry's sequence ids: how many documents end before a token, or begin up to it.
+/// Numbers documents like LLM Foundry's sequence ids: the number of documents that end before a token, or
+/// begin up to it.
 template <class Id>
 void number_documents(const MdsConfig& config, std::span<const Id> tokens, std::span<int32_t> documents) {
   int32_t document = 0;
@@ -23,7 +24,7 @@ void number_documents(const MdsConfig& config, std::span<const Id> tokens, std::
   }
 }
 
-/// Position of the column with the tokens.
+/// Returns the position of the column with the tokens.
 size_t token_column(const MdsReader& reader) {
   const auto has = [&](std::string_view name) {
     const std::vector<MdsShard>& shards = reader.index().shards;
@@ -38,7 +39,7 @@ size_t token_column(const MdsReader& reader) {
   return reader.column("tokens");
 }
 
-/// A tokenizer larger than the model's vocabulary is reported before a token of it turns up.
+/// Throws Error if the data's tokenizer is larger than the model's vocabulary, before such a token is read.
 void check_vocabulary(const std::string& dir, int64_t vocab_size) {
   const int64_t tokenizer_size = read_conversion_note(dir).vocab_size;
   if (tokenizer_size > vocab_size) {
@@ -116,7 +117,7 @@ void TokenDataset::take_tokens(int64_t sample, const MdsArrayView& array, int64_
        shape_.vocab_size);
 }
 
-/// Valid until the next call.
+/// Returns the tokens of a sample. Valid until the next call.
 MdsArrayView TokenDataset::array_of(int64_t sample) {
   const std::string_view value = reader_.read(sample)[column_];
   if (encoding_ != "bytes") return decode_mds_array(encoding_, value, "[data] " + reader_.name_of(sample));

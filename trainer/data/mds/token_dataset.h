@@ -20,10 +20,11 @@ namespace tycho {
 class TokenDataset final : public RowReader {
  public:
   /// Opens the split that `config` names. Its column "tokens" must be an integer array, or "bytes" of int64
-  /// (older data sets). Errors (kUnusable): tokens outside [0, vocab_size), and samples that do not have
-  /// seq_len tokens, unless the config says that they are cut (`truncate`) or joined and cut (`recut`: rows
-  /// are then what is counted as samples). The first sample is looked at here, and the note about the
-  /// tokenizer where there is one. `make_source`: where shards come from; by default the folder of the index.
+  /// (older data sets). Throws Error (kUnusable) for tokens outside [0, vocab_size), and for samples that do
+  /// not have seq_len tokens, unless the config says that they are cut (`truncate`) or joined and cut
+  /// (`recut`: samples below are then rows). The constructor checks the first sample, and the note about the
+  /// tokenizer where there is one. `make_source` provides the shards; by default they come from the folder of
+  /// the index.
   TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source = {});
 
   int64_t num_samples() const override { return num_rows_; }
@@ -41,14 +42,14 @@ class TokenDataset final : public RowReader {
   void check_length(int64_t sample, const MdsArrayView& array) const;
   template <class Id>
   void read_row(int64_t row, std::span<Id> tokens);
-  /// Tokens of a sample from the one at `first` on.
+  /// Reads tokens of a sample, starting at token `first`.
   template <class Id>
   void read(int64_t sample, int64_t first, std::span<Id> tokens);
   template <class Stored, class Id>
   void take_tokens(int64_t sample, const MdsArrayView& array, int64_t first, std::span<Id> tokens) const;
-  /// Throws Error (kUnusable) for a column of "bytes" whose ids fit the vocabulary in a narrower type only.
+  /// Throws Error (kUnusable) for a column of "bytes" whose ids fit the vocabulary only as a narrower type.
   void refuse_narrow_bytes(int64_t sample, std::string_view value) const;
-  /// Rows of these samples with their targets, and which documents they are of.
+  /// Fills the rows of these samples, their targets, and the documents of their tokens.
   template <class Id>
   void fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
             Batch& batch);

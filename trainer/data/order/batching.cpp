@@ -14,7 +14,7 @@ void read_stored(OrderedStream& stream, std::span<uint32_t> out) {
   stream.samples->to_stored(out);
 }
 
-/// Puts a batch, dealt to nodes and then to the ranks of each, into the order of ranks.
+/// Deals a batch to nodes and then to the ranks of each, and puts it into the order of ranks.
 void deal(std::span<uint32_t> batch, const RankGrid& grid, std::vector<uint32_t>& dealt) {
   if (grid.num_ranks() == 1) return;
   dealt.assign(batch.begin(), batch.end());
@@ -85,8 +85,8 @@ class StreamBatches final : public IdStream {
   std::vector<uint32_t> dealt_;
 };
 
-/// Nodes take the batches of a stream at their own pace: what is read for all of them waits in a queue for
-/// each.
+/// Each node takes the batches of a stream at its own pace. Ids are read for all nodes at once and wait in a
+/// queue for each.
 class DeviceBatches final : public IdStream {
  public:
   DeviceBatches(std::vector<OrderedStream> streams, std::vector<std::vector<uint16_t>> labels,
@@ -133,7 +133,7 @@ class DeviceBatches final : public IdStream {
   size_t node_at(int64_t at) const { return static_cast<size_t>(at % grid_.nodes); }
   size_t stream_at(int64_t at) const { return labels_[node_at(at)][static_cast<size_t>(at / grid_.nodes)]; }
 
-  /// As many ids of each canonical node as a node has ranks.
+  /// Reads as many ids of each canonical node as a node has ranks.
   void read_round(size_t stream) {
     ids_.resize(static_cast<size_t>(grid_.ranks_per_node * rows_));
     streams_[stream].ids->read(ids_);
@@ -145,7 +145,7 @@ class DeviceBatches final : public IdStream {
 
   std::vector<OrderedStream> streams_;
   std::vector<std::vector<uint16_t>> labels_;
-  int64_t at_ = 0;  // batches of ranks
+  int64_t at_ = 0;  // number of rank batches read
   int64_t rank_batch_, rows_;
   RankGrid grid_;
   std::vector<std::vector<std::deque<uint32_t>>> waiting_;  // by stream and node

@@ -18,13 +18,13 @@ struct IdSpan {
 
 using NodeSpans = std::vector<IdSpan>;
 
-/// Ids 0, 1, … divided into units of these sizes.
+/// Divides ids 0, 1, … into units of these sizes.
 std::vector<IdSpan> unit_spans(std::span<const uint32_t> unit_sizes);
 std::vector<uint32_t> sizes_of(const std::vector<IdSpan>& spans);
-/// Cuts spans at n * p / num_nodes of all their n ids, in the order in which they stand.
+/// Cuts spans at n * p / num_nodes of all their n ids, keeping their order.
 std::vector<NodeSpans> divide_spans(const std::vector<IdSpan>& spans, int64_t num_nodes);
-/// How py1s, py1br and py1e begin: units shuffled by default_rng(seed), cut into nodes, and then the spans of
-/// each node in turn shuffled by `epoch_rng`.
+/// Shuffles units by default_rng(seed), cuts them into nodes, and then shuffles the spans of each node in
+/// turn by `epoch_rng`. py1s, py1br and py1e begin with this step.
 std::vector<NodeSpans> shuffled_node_spans(std::span<const uint32_t> unit_sizes, int64_t num_nodes,
                                            uint64_t seed, NumpyRng& epoch_rng);
 

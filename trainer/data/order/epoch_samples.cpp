@@ -17,7 +17,7 @@ std::vector<int64_t> draw_from_shards(std::span<const uint32_t> shard_sizes, int
   for (const uint32_t size : shard_sizes) chosen.push_back(size * (wanted / all));
   int64_t left = wanted % all;
   if (left == 0) return chosen;
-  std::vector<uint32_t> ends;  // of each shard's picks
+  std::vector<uint32_t> ends;  // end of each shard's picks
   uint32_t num_picks = 0;
   for (const uint32_t size : shard_sizes) {
     num_picks += static_cast<uint32_t>((size + sampling.granularity - 1) / sampling.granularity);

@@ -9,27 +9,27 @@
 
 namespace tycho {
 
-/// Samples of each shard of a stream.
+/// Number of samples of each shard of a stream.
 using ShardSizes = std::vector<uint32_t>;
 
-/// How a stream is drawn: mosaicml-streaming's sampling.
+/// Parameters with which a stream is drawn: mosaicml-streaming's sampling.
 struct Sampling {
   int64_t granularity = 1;    // samples drawn from a shard at a time
-  uint64_t seed = 0;          // of which shards give more
-  uint64_t samples_seed = 0;  // of which samples of a shard
+  uint64_t seed = 0;          // chooses the shards that give more
+  uint64_t samples_seed = 0;  // chooses the samples of a shard
 };
 
-/// How many samples each shard gives so that there are `wanted`: whole passes over all shards, and for the
-/// rest shards drawn at random.
+/// Returns the number of samples that each shard gives, `wanted` in all: whole passes over all shards, and
+/// for the rest shards drawn at random.
 std::vector<int64_t> draw_from_shards(std::span<const uint32_t> shard_sizes, int64_t wanted,
                                       const Sampling& sampling);
 
-/// The samples of an epoch under ids 0, 1, … A unit is one pass over a shard, or the part of one that is
+/// The samples of an epoch under ids 0, 1, … A unit is one pass over a shard, or the part of it that is
 /// drawn.
 class EpochSamples {
  public:
-  /// `wanted[i]` samples of `streams[i]`, whose stored samples are numbered on from those of the streams
-  /// before; only of `only`, if that is not -1. Fewer than 2^32 samples.
+  /// Draws `wanted[i]` samples of `streams[i]`. Stored samples are numbered through all streams. If `only` is
+  /// not -1, only samples of that stream are included. Requires fewer than 2^32 samples.
   EpochSamples(std::span<const ShardSizes> streams, std::span<const int64_t> wanted, const Sampling& sampling,
                int only = -1);
 
@@ -39,7 +39,7 @@ class EpochSamples {
   void to_stored(std::span<uint32_t> ids) const;
 
  private:
-  /// Samples drawn from a shard: a bit for each, and how many stand before each word of them.
+  /// Samples drawn from a shard: a bit for each, and for each word of bits the number of samples before it.
   struct Part {
     std::vector<uint64_t> bits;
     std::vector<uint32_t> before;

@@ -14,7 +14,7 @@ constexpr int64_t kChunk = 8192;  // ids
 
 int64_t round_up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
 
-/// Nodes of the grid per canonical node, at least 1.
+/// Returns the number of grid nodes per canonical node, at least 1.
 int64_t nodes_per_row(int64_t rows, const RankGrid& grid) { return std::max<int64_t>(grid.nodes / rows, 1); }
 
 class FlatOrder final : public ChunkedStream {
@@ -62,7 +62,7 @@ class FlatOrder final : public ChunkedStream {
   }
 
  private:
-  /// Of the next chunk; 0 for the tail.
+  /// Returns the number of columns of the next chunk; 0 for the tail.
   int64_t num_columns() const {
     return std::min(std::max<int64_t>(kChunk / rows_, 1), tail_column_ - column_);
   }
@@ -91,7 +91,8 @@ class FlatOrder final : public ChunkedStream {
   /// Repeats late ids until each rank of a node, which has `columns` ids, gets equally many.
   void repeat_for_ranks(IdChunk& tail, int64_t columns) const {
     const int64_t missing = round_up(columns, grid_.ranks_per_node) - columns;
-    const int64_t before = columns - static_cast<int64_t>(tail.size()) / grid_.nodes;  // of the tail
+    const int64_t before = columns - static_cast<int64_t>(tail.size()) / grid_.nodes;  // columns before the
+                                                                                       // tail
     const bool enough = grid_.ranks_per_node + missing - 1 <= columns;
     for (int64_t i = 0; i < missing; ++i) {
       const int64_t source = enough ? columns - grid_.ranks_per_node - missing + 1 + i : i % columns;

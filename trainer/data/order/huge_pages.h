@@ -9,9 +9,9 @@
 
 namespace tycho {
 
-/// An allocator that asks for huge pages: with small ones nearly every access would miss the processor's
-/// table of pages. A kernel that has none ignores it. What a vector grows by is not set: most of the time of
-/// a short epoch would go into zeros that nobody reads.
+/// Allocator that asks for huge pages: with small pages nearly every access would miss the processor's TLB. A
+/// kernel without huge pages ignores the request. Elements that a vector grows by are not initialized:
+/// zeroing them would take most of the time of a short epoch.
 template <class T>
 struct HugePages {
   using value_type = T;

@@ -13,7 +13,7 @@ constexpr uint32_t kInitA = 0x43b0d7e5, kMultA = 0x931e8875, kInitB = 0x8b51f9dd
 constexpr uint32_t kMixLeft = 0xca01f9dd, kMixRight = 0x4973f715;
 constexpr int kPool = 4;
 
-/// Scrambles words with a multiplier that changes at every call.
+/// Hashes words with a multiplier that changes at every call.
 class WordHash {
  public:
   WordHash(uint32_t init, uint32_t mult) : constant_(init), mult_(mult) {}
@@ -33,7 +33,7 @@ uint32_t mix(uint32_t x, uint32_t y) {
   return mixed ^ mixed >> 16;
 }
 
-/// SeedSequence(seed).generate_state(4, uint64).
+/// Returns SeedSequence(seed).generate_state(4, uint64).
 std::array<uint64_t, 4> expand_seed(uint64_t seed) {
   const std::array<uint32_t, kPool> entropy = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                                                0, 0};

@@ -22,7 +22,7 @@ class NumpyRng {
     state_ = state_ * kMultiplier + increment_;
     return output(state_);
   }
-  /// The low half of a 64-bit draw, then its high half.
+  /// Returns the low half of a 64-bit draw, then its high half.
   uint32_t next32() {
     has_spare_ = !has_spare_;
     if (!has_spare_) return spare_;
@@ -30,24 +30,24 @@ class NumpyRng {
     spare_ = static_cast<uint32_t>(word >> 32);
     return static_cast<uint32_t>(word);
   }
-  /// Uniform in [0, 1).
+  /// Draws a number uniform in [0, 1).
   double next_double() { return unit_interval(next64()); }
 
-  /// next_double() for each.
+  /// Fills `numbers` by next_double().
   void next_doubles(std::span<double> numbers);
 
-  /// Uniform in [0, max], drawn as Generator.shuffle does: masked words until one fits.
+  /// Draws a number uniform in [0, max] as Generator.shuffle does: masked words until one fits.
   uint64_t interval(uint64_t max);
-  /// Uniform in [0, max], drawn as Generator.integers and choice do: Lemire's method.
+  /// Draws a number uniform in [0, max] as Generator.integers and choice do: Lemire's method.
   uint64_t bounded(uint64_t max);
-  /// Generator.integers(low, high), low < high.
+  /// Generator.integers(low, high). Requires low < high.
   int64_t integers(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(bounded(static_cast<uint64_t>(high - 1 - low)));
   }
-  /// Generator.choice(population, count, replace=False), count <= population.
+  /// Generator.choice(population, count, replace=False). Requires count <= population.
   std::vector<int64_t> choice(int64_t population, int64_t count);
 
-  /// Generator.shuffle; of 0, 1, 2, … it gives Generator.permutation. Fewer than 2^32 items.
+  /// Generator.shuffle; applied to 0, 1, 2, … it gives Generator.permutation. Requires fewer than 2^32 items.
   template <class T>
   void shuffle(std::span<T> items) {
     T* const data = items.data();
@@ -66,15 +66,15 @@ class NumpyRng {
       others = later;
     }
   }
-  /// Draws what the shuffle of so many items draws.
+  /// Advances the generator as shuffle() of `num_items` items does.
   void skip_shuffle(size_t num_items) { SwapDraws(*this, num_items).skip(); }
-  /// Draws next64() so many times, in a time that does not depend on it.
+  /// Advances as `count` calls of next64() do, in constant time.
   void skip64(uint64_t count);
-  /// The same for next32().
+  /// Advances as `count` calls of next32() do, in constant time.
   void skip32(uint64_t count);
-  /// How many times next32() was drawn since `earlier`, a copy of this one: fewer than 2^64 times.
+  /// Returns the number of next32() calls since `earlier`, a copy of this generator: fewer than 2^64.
   uint64_t words_since(const NumpyRng& earlier) const;
-  /// Whether both draw the same from here on.
+  /// True if both generators draw the same numbers from here on.
   bool operator==(const NumpyRng& other) const {
     return state_ == other.state_ && increment_ == other.increment_ && has_spare_ == other.has_spare_ &&
            (!has_spare_ || spare_ == other.spare_);
@@ -99,11 +99,11 @@ class NumpyRng {
     static const bool has = __builtin_cpu_supports("avx2");
     return has;
   }
-  /// next_double() for each of numbers, whose number 8 divides. Needs AVX2.
+  /// Fills `numbers` by next_double(). Requires AVX2 and a size that is a multiple of 8.
   void next_eights(std::span<double> numbers);
 
   u128 state_, increment_;
-  uint32_t spare_ = 0;  // high half not yet given out
+  uint32_t spare_ = 0;  // high half that next32() returns next
   bool has_spare_ = false;
 };
 

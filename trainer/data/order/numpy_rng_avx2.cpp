@@ -21,8 +21,8 @@ struct Lanes {
   __m256i low, high;
 };
 
-/// s -> mult s + plus, in the halves that 32-bit products take. Swapped: for the two products that only
-/// reach the upper half of 64 bits.
+/// Computes s -> mult s + plus, in the halves that 32-bit products take. The swapped members serve the two
+/// products that only reach the upper half of 64 bits.
 struct Step {
   __m256i low0, low1, low_swapped, high0, high_swapped, plus0, plus1, plus_high;
 };
@@ -63,13 +63,13 @@ TYCHO_AVX2_INLINE void advance(Lanes& s, const Step& step) {
   s.low = _mm256_blend_epi32(t, _mm256_slli_epi64(v, 32), 0xAA);
 }
 
-/// Eight words of 32 bits.
+/// Returns the outputs of four states as eight words of 32 bits.
 TYCHO_AVX2_INLINE __m256i words_of(const Lanes& s) {
   const __m256i x = _mm256_xor_si256(s.low, s.high), turn = _mm256_srli_epi64(s.high, 58);
   return _mm256_or_si256(_mm256_srlv_epi64(x, turn), _mm256_sllv_epi64(x, _mm256_sub_epi64(all(64), turn)));
 }
 
-/// For each choice of eight words, the places of those that are taken, a byte each.
+/// For each choice of eight words, the positions of the chosen words, a byte each.
 constexpr std::array<uint64_t, 256> taken_places() {
   std::array<uint64_t, 256> places{};
   for (uint64_t choice = 0; choice < 256; ++choice) {
@@ -82,20 +82,20 @@ constexpr std::array<uint64_t, 256> taken_places() {
 
 constexpr std::array<uint64_t, 256> kTaken = taken_places();
 
-/// Writes the words that are taken of eight, in order, and something behind them.
+/// Writes the chosen ones of eight words, in order, and garbage after them.
 TYCHO_AVX2_INLINE void write_taken(__m256i words, uint32_t taken, uint32_t* out) {
   const __m128i places = _mm_cvtsi64_si128(static_cast<int64_t>(kTaken[taken]));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
                       _mm256_permutevar8x32_epi32(words, _mm256_cvtepu8_epi32(places)));
 }
 
-/// A bit for each of sixteen words whose element is all ones.
+/// Returns a bit for each of sixteen words, set if the element is all ones.
 TYCHO_AVX2_INLINE uint32_t bits_of(__m256i a, __m256i b) {
   const auto low = static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(a)));
   return low | static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(b))) << 8;
 }
 
-/// So many steps: s -> mult s + sum increment.
+/// Computes `steps` steps at once: s -> mult s + sum increment.
 struct Power {
   u128 mult = 1, sum = 0;
   constexpr Power(u128 one, int steps) {
@@ -106,7 +106,7 @@ struct Power {
   }
 };
 
-/// Eight states from the next one on.
+/// Eight states, starting with the next one.
 struct Eight {
   Lanes a, b;
 };
@@ -121,7 +121,7 @@ TYCHO_AVX2_INLINE Eight eight_after(u128 state, u128 mult, u128 increment) {
   return {lanes_at(low.data(), high.data()), lanes_at(low.data() + 4, high.data() + 4)};
 }
 
-/// NumPy's double of each state, in [0, 1): 53 bits of its word, as two halves that are exact.
+/// Returns NumPy's double of each state, in [0, 1): 53 bits of its word, as two halves that are exact.
 TYCHO_AVX2_INLINE __m256d doubles_of(const Lanes& s) {
   const __m256i bits = _mm256_srli_epi64(words_of(s), 11);
   const __m256i high =

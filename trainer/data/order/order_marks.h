@@ -12,18 +12,18 @@
 
 namespace tycho {
 
-/// Words drawn from one mark to the next, under the hash of them and of all that they depend on: plain data,
-/// saved in checkpoints. What belongs to no shuffle is ignored.
+/// Numbers of words drawn between two marks, under a hash of these numbers and of all that they depend on:
+/// plain data, saved in checkpoints. Entries that match no shuffle are ignored.
 using OrderMarks = std::map<std::string, std::vector<uint64_t>>;
 
-/// The marks of one order while its shuffles are set up: series after series either notes its own, or reads
-/// them back. Numbers that do not fit the order are an Error (kUnusable).
+/// The marks of one order while its shuffles are set up: each series in turn notes its marks, or reads them
+/// back. Throws Error (kUnusable) for numbers that do not fit the order.
 class MarkBook {
  public:
   enum class Use { kNone, kNote, kRead };
 
-  /// A mark stands after a shuffle when those since the mark before have at least `between` items, and after
-  /// the last shuffle of a series.
+  /// A mark follows a shuffle when the shuffles since the last mark have at least `between` items in all, and
+  /// follows the last shuffle of a series.
   MarkBook(Use use, size_t between, std::vector<uint64_t> words = {})
       : use_(use), between_(between), words_(std::move(words)) {}
 
@@ -47,7 +47,7 @@ class MarkBook {
   Use use_;
   size_t between_;
   std::vector<uint64_t> words_;
-  size_t at_ = 0;  // of those that are read
+  size_t at_ = 0;  // index of the next word to read
 };
 
 }  // namespace tycho

@@ -38,7 +38,7 @@ class BlockStream final : public ChunkedStream {
       longest_ =
           std::max(longest_, static_cast<size_t>(std::max(blocks_[i].end, end_of(i)) - blocks_[i].begin));
   }
-  /// The generator after all shuffles.
+  /// Returns the generator after all shuffles.
   NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
@@ -69,19 +69,19 @@ class BlockStream final : public ChunkedStream {
   }
 
  private:
-  /// Up to where nothing shuffles after this block.
+  /// Returns the position after which no block later than `block` shuffles.
   int64_t end_of(size_t block) const { return block + 1 < blocks_.size() ? blocks_[block + 1].begin : size_; }
 
-  /// Makes the chunk, which begins where the block does, at least so long.
+  /// Extends the chunk, which begins where the block does, to at least `size` ids.
   void fill(IdChunk& chunk, size_t size) {
     const size_t had = chunk.size();
     if (size <= had) return;
-    chunk.reserve(longest_);  // of which only what is used takes memory
+    chunk.reserve(longest_);  // memory is used only for what is written
     chunk.resize(size);
     take(size - had, chunk.data() + had);
   }
 
-  /// The next ids of the spans; nullptr passes them.
+  /// Takes the next ids of the spans; skips them if `ids` is nullptr.
   void take(size_t count, uint32_t* ids) {
     while (count > 0) {
       IdSpan& span = spans_[span_];
@@ -96,7 +96,7 @@ class BlockStream final : public ChunkedStream {
     }
   }
 
-  NodeSpans spans_;  // what of them is not taken yet
+  NodeSpans spans_;  // ids of the spans that are not taken yet
   size_t span_ = 0;
   std::vector<Block> blocks_;
   size_t at_ = 0, longest_ = 0;

@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-/// As shuffled_nodes(), with the marks of a book.
+/// Makes the streams of shuffled_nodes() for py1br, with the marks of `book`.
 std::vector<std::unique_ptr<IdStream>> py1br_nodes(std::span<const uint32_t> unit_sizes,
                                                    const Shuffle& shuffle, MarkBook& book);
 

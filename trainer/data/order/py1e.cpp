@@ -17,7 +17,7 @@
 namespace tycho {
 namespace {
 
-/// The size that a block is drawn to have: integers(low, high).
+/// Range of the size of a block: integers(low, high).
 struct BlockSizes {
   int64_t low, high;
   explicit BlockSizes(int64_t block_size)
@@ -25,7 +25,7 @@ struct BlockSizes {
         high(static_cast<int64_t>(1.25 * static_cast<double>(block_size))) {}
 };
 
-/// A sample moves by low + range u, u uniform in [0, 1).
+/// Range of the shifts of samples: low + range u, u uniform in [0, 1).
 struct Shifts {
   double low = 0, range = 0;
   double of(double u) const { return low + range * u; }
@@ -33,7 +33,7 @@ struct Shifts {
 
 class SpreadStream final : public ChunkedStream {
  public:
-  /// `rng`: before the ids of this node's spans are shuffled.
+  /// `rng`: generator before the ids of this node's spans are shuffled.
   SpreadStream(NodeSpans spans, BlockSizes sizes, const NumpyRng& rng, MarkBook& book)
       : spans_(std::move(spans)),
         sizes_(sizes),
@@ -50,7 +50,7 @@ class SpreadStream final : public ChunkedStream {
                      [this](uint32_t id) { return exact_place_of(id); });
   }
 
-  /// The generator after all draws of this node. Before the first id is read.
+  /// Returns the generator after all draws of this node. Call it before the first id is read.
   NumpyRng rng_after() const {
     NumpyRng rng = shift_rng_;
     all_shifts(rng);
@@ -69,8 +69,8 @@ class SpreadStream final : public ChunkedStream {
     return chunk.size();
   }
 
-  /// Begins a little before the target. How many samples lie before a bucket is known when all that may reach
-  /// it are placed; where they are too many it begins anew, farther away.
+  /// Starts a little before `count`. The number of samples before a bucket is known only when all samples
+  /// that may reach it are placed; if there are too many, it starts again, farther away.
   int64_t leap(int64_t count) override {
     if (at_ > 0) return 0;
     const int64_t likely = likely_position(count);
@@ -88,7 +88,7 @@ class SpreadStream final : public ChunkedStream {
   }
 
  private:
-  /// A span of which samples may be in open buckets, and what their places are computed from.
+  /// A span of which samples may be in open buckets, and the values that its positions are computed from.
   struct OpenSpan {
     IdSpan ids;
     int64_t placed;  // samples before it
@@ -115,7 +115,7 @@ class SpreadStream final : public ChunkedStream {
     return shifts;
   }
 
-  /// Before which so many samples are expected.
+  /// Estimates the position before which `count` samples lie.
   int64_t likely_position(int64_t count) const {
     NumpyRng rng = first_shift_rng_;
     const std::vector<Shifts> shifts = all_shifts(rng);
@@ -133,7 +133,7 @@ class SpreadStream final : public ChunkedStream {
     return static_cast<int64_t>(position);
   }
 
-  /// Spans that end far before the bucket are drawn and not placed.
+  /// Starts at a bucket. Spans that end far before it are drawn and not placed.
   void start_at(int64_t bucket) {
     buckets_->restart_at(bucket);
     while (at_ < spans_.size() &&
@@ -148,7 +148,7 @@ class SpreadStream final : public ChunkedStream {
     complete_bucket();
   }
 
-  /// Places spans until none that follows reaches the first bucket.
+  /// Places spans until no later span reaches the first bucket.
   void complete_bucket() {
     const int64_t begin = buckets_->first() << SpreadBuckets::kBits;
     while (!open_.empty() &&
@@ -200,7 +200,7 @@ class SpreadStream final : public ChunkedStream {
   NumpyRng first_shift_rng_, shift_rng_;
   size_t at_ = 0;
   int64_t placed_ = 0;      // samples of the spans before `at_`
-  int64_t num_before_ = 0;  // of them, those that leap() went past
+  int64_t num_before_ = 0;  // of these, samples that leap() skipped
   std::deque<OpenSpan> open_;
   std::optional<SpreadBuckets> buckets_;
   std::vector<uint32_t> ids_;

@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-/// The generator before the first shuffle of each unit, for stretches of units.
+/// Generators before the first shuffle of each unit, computed for spans of units.
 class UnitRngs {
  public:
   UnitRngs(const std::vector<IdSpan>& units, const NumpyRng& rng, MarkBook& book);
@@ -24,7 +24,7 @@ class UnitRngs {
   }
 
  private:
-  std::vector<size_t> firsts_;  // unit of each stretch
+  std::vector<size_t> firsts_;  // first unit of each span
   std::vector<std::shared_future<std::vector<NumpyRng>>> rngs_;
 };
 
@@ -47,13 +47,13 @@ class PieceStream final : public ChunkedStream {
         unit_rngs_(std::move(unit_rngs)),
         pieces_(std::move(pieces)),
         shuffles_(sizes_of(pieces_), rng, book) {}
-  /// The generator after all shuffles.
+  /// Returns the generator after all shuffles.
   NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
   size_t next_size() const override { return pieces_[at_].end - pieces_[at_].begin; }
   size_t make(IdChunk& chunk) override {
-    shuffles_.rng();  // draws what was passed over while the other thread draws the first shuffles
+    shuffles_.rng();  // draws what was skipped while the other thread draws the first shuffles
     const Piece piece = pieces_[at_++];
     const IdSpan unit = (*units_)[piece.unit];
     chunk.resize(unit.size());
@@ -104,7 +104,7 @@ UnitRngs::UnitRngs(const std::vector<IdSpan>& units, const NumpyRng& rng, MarkBo
   }
 }
 
-/// Positions in the list of all shuffled units, cut like ids.
+/// Cuts the list of all shuffled units into nodes, as ids are cut.
 std::vector<std::vector<Piece>> cut_pieces(const std::vector<IdSpan>& units, int64_t num_nodes) {
   const std::vector<uint32_t> sizes = sizes_of(units);
   const std::vector<IdSpan> places = unit_spans(sizes);

@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-/// As shuffled_nodes(), with the marks of a book.
+/// Makes the streams of shuffled_nodes() for py2s, with the marks of `book`.
 std::vector<std::unique_ptr<IdStream>> py2s_nodes(std::span<const uint32_t> unit_sizes,
                                                   const Shuffle& shuffle, MarkBook& book);
 

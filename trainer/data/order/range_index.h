@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// Ranges that follow each other from 0: range i is [ends[i - 1], ends[i]). Empty ones hold nothing.
+/// Consecutive ranges from 0: range i is [ends[i - 1], ends[i]). Empty ranges hold nothing.
 class RangeIndex {
  public:
   RangeIndex() = default;

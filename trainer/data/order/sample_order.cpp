@@ -19,7 +19,7 @@ std::vector<int64_t> stored_samples(const std::vector<ShardSizes>& streams) {
   return samples;
 }
 
-/// `counts[i]` times each label i, shuffled.
+/// Returns `counts[i]` copies of each label i, shuffled.
 std::vector<uint16_t> shuffled_labels(std::span<const int64_t> counts, NumpyRng& rng) {
   std::vector<uint16_t> labels;
   for (size_t i = 0; i < counts.size(); ++i)
@@ -86,8 +86,8 @@ int64_t SampleOrder::padded(size_t stream, const RankGrid& grid) const {
   return flat_size(wanted_[stream], spec_.num_canonical_nodes, grid);
 }
 
-/// Of a global batch, the samples of each stream: rounded down, and those left over to the streams that lost
-/// most.
+/// Returns the samples of each stream in a global batch: rounded down, and the rest given to the streams that
+/// lost most.
 std::vector<int64_t> SampleOrder::batch_parts() const {
   std::vector<int64_t> parts;
   std::vector<std::pair<double, size_t>> lost;
@@ -110,7 +110,8 @@ std::vector<int64_t> SampleOrder::batch_parts() const {
   return parts;
 }
 
-/// Whole batches that each stream gives: global ones, or those of a rank on one node.
+/// Returns the number of whole batches that each stream gives: global batches, or those of a rank on one
+/// node.
 std::vector<int64_t> SampleOrder::stream_batches() const {
   std::vector<int64_t> batches;
   const RankGrid& grid = spec_.grid;

@@ -30,29 +30,30 @@ struct OrderSpec {
   std::optional<int64_t> epoch_size;
   BatchingMethod batching = BatchingMethod::kRandom;
   int64_t global_sequences = 1;
-  /// Ranks that batches are arranged for; they must divide global_sequences.
+  /// Ranks that batches are arranged for; their number must divide global_sequences.
   RankGrid grid;
   int64_t between_marks = Shuffle().between_marks;
 };
 
-/// Immutable. What it orders are stored samples, numbered through all streams.
+/// Orders stored samples, which are numbered through all streams. Immutable.
 class SampleOrder {
  public:
   /// Throws Error (kUnusable) that says what does not fit: fewer samples than canonical nodes, a stream
   /// without a sample in a batch, blocks that are too small.
   explicit SampleOrder(OrderSpec spec);
 
-  /// Samples of an epoch, the same in each. The last ones may not fill a global batch.
+  /// Samples of an epoch, equally many in each. The last ones may not fill a global batch.
   int64_t length() const { return length_; }
-  /// Samples that a resumed epoch can begin at: whole batches where batches are composed by stream.
+  /// Returns the last sample, at most `sample`, at which a resumed epoch can begin: a multiple of the global
+  /// batch where batches are composed by stream.
   int64_t start_at(int64_t sample) const;
-  /// The samples of an epoch. Read a global batch at a time: first the samples of rank 0 of the grid, then
-  /// those of rank 1, …; skip to a start_at(). It is the same with and without marks, but those of marks()
+  /// Streams the samples of an epoch. Read a global batch at a time: first the samples of rank 0 of the grid,
+  /// then those of rank 1, …; skip to a start_at(). The order is the same with and without marks, but marks()
   /// make skipping quick.
   std::unique_ptr<IdStream> epoch(int64_t epoch, const OrderMarks& known = {}) const;
-  /// Marks of the epoch: a small fraction of what its order takes to draw, in time that grows with it (0.9 ns
-  /// for each sample on the processor of bench/results/sample_order.md). Those among `known` are not drawn
-  /// again.
+  /// Returns the marks of the epoch. Their size is a small fraction of the order's; the time to draw them
+  /// grows with the order (0.9 ns for each sample on the processor of bench/results/sample_order.md). Marks
+  /// among `known` are not drawn again.
   OrderMarks marks(int64_t epoch, const OrderMarks& known = {}) const;
   const std::vector<StreamShare>& shares() const { return shares_; }
 
@@ -74,7 +75,7 @@ class SampleOrder {
   OrderSpec spec_;
   std::vector<StreamShare> shares_;
   std::vector<int64_t> wanted_;  // samples of each stream
-  int64_t epoch_size_ = 0;       // together
+  int64_t epoch_size_ = 0;       // samples of all streams together
   int64_t length_ = 0;
 };
 

@@ -24,7 +24,7 @@ class SpanStream final : public ChunkedStream {
  public:
   SpanStream(NodeSpans spans, const NumpyRng& rng, MarkBook& book)
       : spans_(std::move(spans)), shuffles_(sizes_of(spans_), rng, book) {}
-  /// The generator after all shuffles.
+  /// Returns the generator after all shuffles.
   NumpyRng rng_after() { return shuffles_.after(); }
 
  protected:
@@ -75,7 +75,7 @@ int64_t sum_of(std::span<const uint32_t> unit_sizes) {
   return std::accumulate(unit_sizes.begin(), unit_sizes.end(), int64_t{0});
 }
 
-/// The hash of all that marks depend on. The first number changes when they mean something else.
+/// Returns the hash of everything that marks depend on. Its first number is a version of their meaning.
 std::string hash_of_shuffle(std::span<const uint32_t> unit_sizes, const Shuffle& shuffle) {
   const std::string text =
       fmt::format("1 {} {} {} {} {} {} {}", enum_name(shuffle.algo), shuffle.num_canonical_nodes,
@@ -86,7 +86,8 @@ std::string hash_of_shuffle(std::span<const uint32_t> unit_sizes, const Shuffle&
   return hasher.hex();
 }
 
-/// The hash under which words are kept: also of themselves, so that damaged ones belong to no shuffle.
+/// Returns the hash under which words are kept. It covers the words too, so that damaged words match no
+/// shuffle.
 std::string marks_key(const std::string& hash_of_shuffle, const std::vector<uint64_t>& words) {
   Hasher hasher;
   hasher.update(hash_of_shuffle.data(), hash_of_shuffle.size());
@@ -94,7 +95,7 @@ std::string marks_key(const std::string& hash_of_shuffle, const std::vector<uint
   return hasher.hex();
 }
 
-/// Those of this shuffle, or the end.
+/// Returns the marks of this shuffle, or known.end().
 OrderMarks::const_iterator find_marks(const OrderMarks& known, std::span<const uint32_t> unit_sizes,
                                       const Shuffle& shuffle) {
   if (known.empty()) return known.end();

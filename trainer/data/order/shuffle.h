@@ -11,28 +11,29 @@
 
 namespace tycho {
 
-/// How the ids of an epoch are shuffled.
+/// Parameters of the shuffle of an epoch's ids.
 struct Shuffle {
   ShuffleAlgo algo = ShuffleAlgo::kNaive;
   int64_t num_canonical_nodes = 1;
   uint64_t seed = 0;
   int64_t epoch = 0;
-  int64_t block_size = 0;  // of py1br and py1e
-  /// Ids between two marks, which are drawn in less than half a millisecond.
+  int64_t block_size = 0;  // for py1br and py1e
+  /// Number of ids between two marks. They are drawn in less than half a millisecond.
   int64_t between_marks = 1 << 19;
 };
 
-/// The ids of each canonical node in their order; together 0, 1, … up to the sum of `unit_sizes`, which is
-/// less than 2^32 and at least the number of nodes. A unit is a shard, or one pass over it. py1s, py2s, py1br
-/// and py1e need memory for a shard or a few blocks per node, naive 4 bytes per id. py1br needs block_size
-/// >= 2. With marks of this shuffle among `known`, less is drawn to skip to a place; others are ignored.
+/// Returns the ids of each canonical node in their order; together they are 0, 1, … up to the sum of
+/// `unit_sizes`, which must be less than 2^32 and at least the number of nodes. A unit is a shard, or one
+/// pass over it. py1s, py2s, py1br and py1e need memory for a shard or a few blocks per node, naive 4 bytes
+/// per id. py1br requires block_size >= 2. Marks of this shuffle among `known` make skipping quicker; others
+/// are ignored.
 std::vector<std::unique_ptr<IdStream>> shuffled_nodes(std::span<const uint32_t> unit_sizes,
                                                       const Shuffle& shuffle, const OrderMarks& known = {});
-/// The marks of this shuffle, which are drawn unless they are among `known`; none for naive, and where
-/// drawing takes less time than from one mark to the next.
+/// Returns the marks of this shuffle, which are drawn unless they are among `known`. Returns none for naive,
+/// and where drawing takes less time than from one mark to the next.
 OrderMarks shuffle_marks(std::span<const uint32_t> unit_sizes, const Shuffle& shuffle,
                          const OrderMarks& known = {});
-/// The same, not shuffled.
+/// Returns the ids of each canonical node, not shuffled.
 std::vector<std::unique_ptr<IdStream>> nodes_in_order(int64_t num_ids, int64_t num_canonical_nodes);
 
 }  // namespace tycho

@@ -11,25 +11,25 @@
 
 namespace tycho {
 
-/// Shuffles of so many items, one after the other. How many numbers a shuffle draws is only known when they
-/// are drawn: that is done when it is needed, and marks are left so that it is not done again. A book can
-/// have the marks of all.
+/// Consecutive shuffles of `sizes` items. The count of numbers that a shuffle draws is known only after
+/// drawing them. Drawing is done when needed, and leaves marks so that it is not repeated. A book can hold
+/// the marks of all.
 class ShuffleSeries {
  public:
   struct Mark {
     size_t shuffle;
-    NumpyRng rng;  // before it
+    NumpyRng rng;  // generator before the shuffle
   };
 
   ShuffleSeries(std::vector<uint32_t> sizes, const NumpyRng& rng, MarkBook& book);
 
-  /// The generator before the next shuffle.
+  /// Returns the generator before the next shuffle.
   const NumpyRng& rng() {
     if (passed_) rng_ = before(next_);
     passed_ = false;
     return rng_;
   }
-  /// The next shuffle, of as many items as it has.
+  /// Does the next shuffle. Requires as many items as its size.
   template <class T>
   void shuffle(std::span<T> items) {
     rng();
@@ -40,18 +40,19 @@ class ShuffleSeries {
     ++next_;
     passed_ = true;
   }
-  /// Back to the first one.
+  /// Goes back to the first shuffle.
   void restart() {
     next_ = 0;
     passed_ = true;
   }
-  /// The generator after all of them.
+  /// Returns the generator after all shuffles.
   NumpyRng after() { return before(sizes_.size()); }
 
   std::span<const uint32_t> sizes() const { return sizes_; }
-  /// By shuffle; the first is 0, and the last the end when a book was used.
+  /// Marks in the order of shuffles. The first is at 0; with a book, the last one is at the end.
   std::span<const Mark> marks() const { return marks_; }
-  /// Draws again from the last mark but one, which no wrong number before it would survive.
+  /// Draws again from the last mark but one to the last, and throws Error if they differ. A wrong number in
+  /// any mark before would also show there.
   void check_last_mark() const;
 
  private:
@@ -63,7 +64,7 @@ class ShuffleSeries {
   size_t between_;
   size_t next_ = 0;
   NumpyRng rng_;
-  bool passed_ = false;  // rng_ is not yet where the next shuffle begins
+  bool passed_ = false;  // rng_ is not yet at the next shuffle
 };
 
 }  // namespace tycho

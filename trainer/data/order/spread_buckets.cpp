@@ -9,10 +9,10 @@
 namespace tycho {
 namespace {
 
-/// A position added to it has, in the lowest bits of its fraction, the position in units of 2^(kBits - 32),
-/// rounded: one that is larger is never made smaller.
+/// Adding a position to this number leaves, in the lowest bits of the fraction, the position in units of
+/// 2^(kBits - 32), rounded. Rounding never reverses the order of two positions.
 constexpr double kUnits = static_cast<double>(uint64_t{1} << (20 + SpreadBuckets::kBits));
-/// Half a bin for each sample: most samples are alone in theirs.
+/// Half a bin for each sample, so that most samples are alone in their bin.
 constexpr int kBinBits = SpreadBuckets::kBits + 1;
 
 size_t bin_of(uint64_t sample) { return static_cast<size_t>(sample >> (64 - kBinBits)); }

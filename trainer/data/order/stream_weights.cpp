@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-/// numpy.sum of doubles: eight partial sums, and halves of more than 128 numbers by themselves.
+/// Computes numpy.sum of doubles: eight partial sums, and halves of more than 128 numbers separately.
 double numpy_sum(std::span<const double> x) {
   if (x.size() < 8) return std::accumulate(x.begin(), x.end(), 0.0);
   if (x.size() > 128) {

@@ -10,33 +10,36 @@ namespace tycho {
 
 class NumpyRng;
 
-/// The draws of Generator.shuffle for so many items, fewer than 2^32. When all are made the generator is
-/// where NumPy's is.
+/// Draws of Generator.shuffle for fewer than 2^32 items. When all are made, the generator is in the state of
+/// NumPy's.
 class SwapDraws {
  public:
   SwapDraws(NumpyRng& rng, size_t num_items);
 
-  /// The last item that has not been drawn for; 0 at the end.
+  /// Returns the last item that has no draw yet; 0 at the end.
   uint32_t item() const { return item_; }
-  /// Of item(), item() - 1, …: what each is swapped with, at most kRun and a few. Kept until the call after
+  /// Returns the swap partners of item(), item() - 1, …: at most kRun and a few. Valid until the call after
   /// the next one. Empty at the end.
   std::span<const uint32_t> next();
-  /// Draws for all that are left.
+  /// Makes all remaining draws without returning them.
   void skip();
 
  private:
-  /// Two runs, the one that is swapped and the next one, stay in the first cache beside a shard.
+  /// Length of a run. Two runs, the one being swapped and the next one, stay in the L1 cache together with a
+  /// shard.
   static constexpr uint32_t kRun = 256;
-  /// Words that are drawn at once, and the items below which a level of the mask is too short for that.
+  /// kWords: number of words that are drawn at once. kFew: number of items below which a level of the mask is
+  /// too short for that.
   static constexpr uint32_t kWords = 16, kFew = 96;
   using Run = std::array<uint32_t, kRun + 2 * kWords>;
 
-  /// Draws one word, which may not fit. Like those that follow it returns how many items were drawn for.
+  /// Draws one word, which may not fit. Returns the number of items that got a draw, as the draw_ functions
+  /// below do.
   uint32_t draw_word(uint32_t* others);
-  /// Draws until `last` items are left, word by word.
+  /// Draws word by word until `last` items are left.
   uint32_t draw_each(uint32_t last, uint32_t* others);
-  /// The same, sixteen words at a time, and may go on for fifteen items. No spare word, last >= kFew. Needs
-  /// AVX2.
+  /// Draws sixteen words at a time until `last` items are left, or up to fifteen fewer. Requires no spare
+  /// word, last >= kFew, and AVX2.
   uint32_t draw_sixteens(uint32_t last, uint32_t* others);
   void skip_sixteens(uint32_t last);
   template <bool kKeep>
@@ -47,7 +50,7 @@ class SwapDraws {
   NumpyRng& rng_;
   uint32_t item_;
   bool odd_ = false, loaded_ = false;
-  /// The eight next states of the generator: their low halves, then their high ones.
+  /// The next eight states of the generator: their low halves, then their high halves.
   alignas(32) std::array<uint64_t, 16> lanes_;
   std::array<Run, 2> runs_;
 };

@@ -31,7 +31,8 @@ std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShap
   return tokenizer;
 }
 
-/// The token that `name` is, when the tokenizer's own encoding does not add one and there is a name.
+/// Returns the token to add: `chosen`, else the token `name`. Returns nothing if the tokenizer's own encoding
+/// adds tokens (`own`), or if there is no such token.
 std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
                                    std::optional<int64_t> chosen, const std::string& name) {
   if (!own.empty()) return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector
   return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
-/// Equal for two that would read the same rows.
+/// Returns a key that is equal for two data sets that would read the same rows.
 std::string key_of(const TextConfig& config, const RowShape& shape) {
   std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.split, config.field,
                                 static_cast<int>(config.bad_rows), config.bos_token_id.value_or(-1),

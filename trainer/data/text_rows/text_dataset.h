@@ -16,27 +16,27 @@
 
 namespace tycho {
 
-/// The files and folders to read, once what comes from a remote is there. Throws Error as fetch_file does.
+/// Fetches remote texts. Returns the files and folders to read. Throws Error as fetch_file does.
 std::vector<std::string> fetch_texts(const TextConfig& config);
 
-/// What is read of them. Throws Error as fetch_texts and find_input_files do.
+/// Lists the files to read, after fetching remote ones. Throws Error as fetch_texts and find_input_files do.
 InputFiles text_files(const TextConfig& config);
 
-/// Immutable; read by several threads at once. Rows are those of TorchTitan 0.3's HuggingFaceTextDataset on
-/// one rank: of each document, in their order, every token but the last with the token after it as its
-/// target; these one after the other, cut every seq_len. What is left at the end is in no row.
+/// Rows equal those of TorchTitan 0.3's HuggingFaceTextDataset on one rank: for each document, in order,
+/// every token but the last with the token after it as its target; all documents are joined and cut every
+/// seq_len. Tokens left at the end are in no row. Immutable; read by several threads at once.
 class TextDataset {
  public:
   /// Reads all files and tokenises them with a thread per core. Throws Error (kUnusable) naming file and line
-  /// for what is not text, when nothing separates documents, and when there is no row.
+  /// for input that is not text, when nothing separates documents, and when there is no row.
   TextDataset(const TextConfig& config, const RowShape& shape);
 
   int64_t num_rows() const { return std::ssize(tokens_) / seq_len_; }
-  /// Of rows that were skipped (bad_rows).
+  /// Warnings about rows that were skipped (bad_rows).
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Files that were left out of folders, for people.
+  /// Notes for users about files that were left out of folders.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// RowReader's.
+  /// Reads these rows. See RowReader::read_batch.
   Batch read_batch(std::span<const uint32_t> rows, int64_t num_sequences) const;
 
  private:
@@ -46,15 +46,15 @@ class TextDataset {
 
   int64_t seq_len_, vocab_size_;
   bool separates_documents_;
-  std::optional<int32_t> begin_, end_;  // around every document, where the tokenizer adds none
-  std::optional<int32_t> last_;         // of the document that is being read
+  std::optional<int32_t> begin_, end_;  // tokens around every document, where the tokenizer adds none
+  std::optional<int32_t> last_;         // last token of the document that is being read
   std::vector<std::string> warnings_, notes_;
   std::vector<int32_t> tokens_, targets_;
   std::vector<int64_t> document_ends_;  // in tokens_
 };
 
-/// The same object as before as long as someone holds it and the files are unchanged: a run that counts,
-/// trains and looks ahead tokenises once. May be called from any thread.
+/// Opens a data set. Returns the same object as before while someone holds it and the files are unchanged, so
+/// that a run that counts, trains and looks ahead tokenises once. May be called from any thread.
 std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape);
 
 class TextReader final : public RowReader {

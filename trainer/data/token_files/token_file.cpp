@@ -40,7 +40,7 @@ void set_dtype(TokenFile& file, std::string_view dtype) {
   file.token_bytes = mds_dtype_bytes(dtype);
 }
 
-/// The tokens are all bytes from `begin` to the end of the file.
+/// Sets num_tokens: the tokens are all bytes from `begin` to the end of the file.
 void count_tokens(TokenFile& file) {
   const int64_t bytes = size_of_file(file.path) - file.begin;
   if (bytes < 0 || bytes % file.token_bytes != 0)
@@ -78,7 +78,7 @@ TokenFile read_llmc(const std::string& path) {
 
 // Megatron
 
-/// 6 and 7 are floating point numbers, in one order or the other.
+/// Returns the name of a Megatron type code. Codes 6 and 7 are floating point types.
 std::string_view megatron_dtype(uint8_t code, const std::string& idx) {
   constexpr std::array<std::string_view, 11> kNames = {"", "uint8", "int8",   "int16",  "int32", "int64",
                                                        "", "",      "uint16", "uint32", "uint64"};
@@ -87,7 +87,7 @@ std::string_view megatron_dtype(uint8_t code, const std::string& idx) {
   return kNames[code];
 }
 
-/// The sum of the lengths of all sequences, which must lie in the .bin one after the other.
+/// Returns the sum of the lengths of all sequences. Checks that they follow one another in the .bin.
 int64_t check_sequences(const std::string& idx, int64_t at, int64_t count, int64_t token_bytes) {
   constexpr int64_t kPiece = 1 << 16;
   std::vector<int32_t> lengths(static_cast<size_t>(kPiece));
@@ -149,7 +149,7 @@ TokenFile read_megatron(const std::string& path) {
 
 // Nanoset
 
-/// "NAME|2", then the number of tokens.
+/// Reads the metadata of a Nanoset: "NAME|2", then the number of tokens.
 TokenFile read_nanoset(const std::string& path, std::optional<int64_t> token_bytes) {
   TokenFile file{.path = path, .format = TokenFormat::kNanoset};
   const std::string metadata = path + ".metadata";

@@ -12,16 +12,16 @@ namespace tycho {
 /// Tokens one after the other, little endian.
 struct TokenFile {
   std::string path;
-  TokenFormat format = TokenFormat::kAuto;  // never kAuto once it is read
-  std::string_view dtype;                   // of mds_format.h: "uint16", "int32" ...
+  TokenFormat format = TokenFormat::kAuto;  // never kAuto after the file is read
+  std::string_view dtype;                   // a name of mds_format.h: "uint16", "int32" ...
   int64_t token_bytes = 0;
   int64_t begin = 0;  // byte of the first token
   int64_t num_tokens = 0;
 };
 
-/// The files of `config.path`: that file, or those in the folder and below it whose names end in .bin or .ds,
-/// sorted by path. Headers, indexes and sizes are compared with each other. Throws Error (kUnusable) naming
-/// the file and what is wrong with it.
+/// Finds the files of `config.path`: that file, or all files in the folder and below whose names end in .bin
+/// or .ds, sorted by path. Headers, indexes and sizes are compared with each other. Throws Error (kUnusable)
+/// naming the file and what is wrong with it.
 ///   megatron: NAME.bin with NAME.idx, as Megatron-LM's and fairseq's MMapIndexedDataset write them
 ///             (megatron/core/datasets/indexed_dataset.py; fairseq's has no list of documents)
 ///   nanoset:  NAME.ds of datatrove's tokenizers, with NAME.ds.metadata or token_bytes

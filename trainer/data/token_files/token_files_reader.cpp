@@ -18,7 +18,7 @@
 namespace tycho {
 namespace {
 
-/// Tokens from the beginning of a row to that of the next.
+/// Returns the number of tokens from the beginning of a row to the beginning of the next.
 int64_t stride_of(const TokenFile& file, int64_t seq_len) {
   return file.format == TokenFormat::kNanoset ? seq_len + 1 : seq_len;
 }
@@ -28,7 +28,7 @@ int64_t rows_of(const TokenFile& file, int64_t seq_len) {
   return (file.num_tokens - seq_len - 1) / stride_of(file, seq_len) + 1;
 }
 
-/// Where the rows of each file end, in the numbering of all.
+/// Returns the end of the rows of each file, in the numbering of all files.
 std::vector<int64_t> row_ends(const std::vector<TokenFile>& files, const TokenFilesConfig& config,
                               int64_t seq_len) {
   std::vector<int64_t> ends;
@@ -44,7 +44,7 @@ std::vector<int64_t> row_ends(const std::vector<TokenFile>& files, const TokenFi
   return ends;
 }
 
-/// Descriptors that are closed.
+/// File descriptors, closed by the destructor.
 struct Descriptors {
   Descriptors() = default;
   ~Descriptors() {
@@ -68,7 +68,7 @@ class TokenFilesReader final : public RowReader {
         fail(ExitCode::kUnusable, "[data] cannot read {}: {}", file.path, std::strerror(errno));
       descriptors_.all.push_back(descriptor);
     }
-    read_row(0);  // whether it fits the model at all
+    read_row(0);  // checks that the tokens fit the model at all
   }
 
   int64_t num_samples() const override { return ends_.back(); }
@@ -88,7 +88,7 @@ class TokenFilesReader final : public RowReader {
   }
 
  private:
-  /// Into row_: seq_len + 1 tokens.
+  /// Reads seq_len + 1 tokens into row_.
   void read_row(int64_t sample) {
     const auto file_index =
         static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) - ends_.begin());
@@ -123,7 +123,7 @@ class TokenFilesReader final : public RowReader {
          shape_.vocab_size);
   }
 
-  /// Of the row: the token after an eos begins the next document.
+  /// Numbers the documents of the row: the token after an eos begins the next document.
   void number_documents(std::span<int32_t> documents) const {
     row_.visit([&](const auto& ids) {
       int32_t document = 0;
@@ -137,7 +137,7 @@ class TokenFilesReader final : public RowReader {
   TokenFilesConfig config_;
   RowShape shape_;
   std::vector<TokenFile> files_;
-  std::vector<int64_t> ends_;  // of each file, in rows
+  std::vector<int64_t> ends_;  // end of each file, in rows
   Descriptors descriptors_;
   std::string bytes_;
   TokenArray row_;  // seq_len + 1

@@ -8,12 +8,13 @@
 
 namespace tycho {
 
-/// A row is seq_len + 1 tokens of one file, so that every position has a target. The next row begins with the
-/// last token of this one, as in Megatron-LM and llm.c, or behind it, as in a Nanoset; what is left at the
-/// end of a file is not read. Throws Error (kUnusable) as find_token_files does, and when there is no row.
+/// Opens files of tokens. A row is seq_len + 1 tokens of one file, so that every position has a target. The
+/// next row begins with the last token of this one, as in Megatron-LM and llm.c, or after it, as in a
+/// Nanoset; tokens left at the end of a file are not read. Throws Error (kUnusable) as find_token_files does,
+/// and when there is no row.
 std::unique_ptr<RowReader> open_token_files(const TokenFilesConfig& config, const RowShape& shape);
 
-/// How many rows there are, without opening what holds the tokens.
+/// Returns the number of rows without opening the files that hold tokens.
 int64_t count_token_file_rows(const TokenFilesConfig& config, int64_t seq_len);
 
 }  // namespace tycho
