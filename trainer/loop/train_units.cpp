@@ -1,7 +1,6 @@
 // Cuts the model along tp first; ranks along the other axes share what is left.
 #include "trainer/loop/train_units.h"
 
-#include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/parallel/shard_rules.h"
@@ -28,6 +27,10 @@ ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh) {
 PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh) {
   const int64_t micro_batches = micro_batches_per_step(config, mesh.shape().size(kDataAxes));
   return {stage_part(config, mesh.coordinate(Axis::kPp), micro_batches), mesh.group(Axis::kPp)};
+}
+
+BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh) {
+  return {micro_batch_sequences(config, mesh.group(kDataAxes).size()), config.seq_len};
 }
 
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,

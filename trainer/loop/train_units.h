@@ -4,6 +4,7 @@
 
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
 #include "trainer/optim/param_rules.h"
@@ -16,6 +17,9 @@ namespace tycho {
 ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh);
 /// The part of the model that this rank has along pp. The mesh outlives it.
 PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh);
+
+/// The shape of a micro-batch of this rank, in rows of seq_len.
+BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh);
 
 /// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,

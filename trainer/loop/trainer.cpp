@@ -79,7 +79,7 @@ void Trainer::advance(int64_t until_step) {
   while (state_.step < until_step && going_on()) {
     const bool stepped = step();
     if (stepped && (due(config_.eval.every) || finished())) state_.eval_open = true;
-    if (stepped && icl_ != nullptr && (due(config_.icl.every) || finished())) state_.icl_open = true;
+    if (stepped && evaluations_.has_tasks() && (due(config_.icl.every) || finished())) state_.icl_open = true;
     between_steps(stepped && due(config_.ckpt.every) && !finished());
   }
 }
@@ -108,8 +108,8 @@ void Trainer::compare_ranks() {
 void Trainer::settle_step() {
   boundary();
   if (!(state_.eval_open || state_.icl_open) || signal_ != 0) return;
-  if (state_.eval_open && (evaluate() || evaluators_.empty())) state_.eval_open = false;
-  if (state_.icl_open && measure_icl()) state_.icl_open = false;
+  if (state_.eval_open && (evaluate() || !evaluations_.has_sets())) state_.eval_open = false;
+  if (state_.icl_open && evaluations_.evaluate_tasks(state_.step)) state_.icl_open = false;
   boundary();
 }
 
@@ -261,7 +261,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       data_ranks_(context_.mesh.group(kDataAxes)),
       loss_ranks_(context_.mesh.group(kLossAxes)),
       stage_(pp_stage(config, context_.mesh)),
-      micro_shape_{micro_batch_sequences(config, data_ranks_.size()), config.seq_len},
+      micro_shape_(micro_batch_shape(config, context_.mesh)),
       rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
       units_(make_train_units(config, rules_, context_.mesh, context_.device)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
@@ -276,6 +276,8 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       trained_grads_(trained_grads(units_->owned(), rules_)),
       schedule_(make_schedule(config, clock_total_, info.num_samples)),
       throughput_(info),
+      evaluations_(config_, info.run_dir, context_, model_, *units_,
+                   evaluates_ema(config) ? average_.get() : nullptr, throughput_),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, clock_, context_.callbacks, context_.world, context_.local_rank,

@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -19,13 +18,12 @@
 #include "trainer/data/batch.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/mix.h"
-#include "trainer/eval/evaluate.h"
 #include "trainer/eval/result.h"
-#include "trainer/icl/icl_evaluator.h"
-#include "trainer/icl/result.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/loop/evaluations.h"
 #include "trainer/loop/hooks.h"
+#include "trainer/loop/loop_context.h"
 #include "trainer/loop/loss_by_position.h"
 #include "trainer/loop/loss_watch.h"
 #include "trainer/loop/run_length.h"
@@ -54,14 +52,9 @@
 namespace tycho {
 
 /// The trainer's dependencies; all of them outlive it.
-struct TrainerContext {
-  at::Device device = at::kCPU;
-  Communicator& world;
-  const Mesh& mesh;  // of the ranks of the world
-  Reporter& reporter;
+struct TrainerContext : LoopContext {
   Saver& saver;
   CheckpointMeta checkpoint;            // what every checkpoint records besides step and state
-  const std::atomic<int>& stop;         // number of the signal that asked for a stop, or 0
   CallbackSource* callbacks = nullptr;  // null: none of the recipe's run
   int local_rank = 0;                   // of this process on its machine
   bool paranoid = false;                // compare_ranks()
@@ -198,19 +191,6 @@ class Trainer {
   float token_weight(const Batch& batch);
   /// Of the weights after `step` steps, the last of which was an update.
   void update_average(int64_t step);
-  /// Whether evaluations are of the average now.
-  bool evaluates_average() const;
-  /// For sentences about them: "" for the trained weights.
-  const char* evaluated_weights() const { return evaluates_average() ? " the average of the weights" : ""; }
-  /// Calls `measure` while the model computes with the average, if evaluations are of that; the trained
-  /// weights are back when it returns or throws. Collective, as `measure` is.
-  void with_evaluated_weights(const std::function<void()>& measure);
-  std::optional<EvalResult> evaluate_set(const std::string& name, Evaluator& evaluator);
-  void report_eval(const std::string& name, const EvalResult& result);
-  void record_figures(const std::string& prefix, const EvalResult& result);
-  /// In-context evaluation, reported. False when it was stopped; true without tasks, too.
-  bool measure_icl();
-  void record_outputs(const IclResults& results);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
                          int64_t num_sequences);
@@ -250,10 +230,9 @@ class Trainer {
   std::unique_ptr<WeightAverage> average_;  // null without ema
   std::vector<Tensor> trained_grads_;
   std::unique_ptr<DataLoader> data_;
-  std::map<std::string, Evaluator> evaluators_;  // of eval_data
-  std::unique_ptr<IclEvaluator> icl_;            // null without tasks
   Schedule schedule_;
   Throughput throughput_;
+  Evaluations evaluations_;
   Profiler profiler_;
   Hooks hooks_;
   TrainState state_;

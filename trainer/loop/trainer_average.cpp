@@ -1,4 +1,4 @@
-// The moving average of the weights: when it moves, and evaluations of it.
+// The moving average of the weights: when it moves.
 #include "trainer/loop/trainer.h"
 
 namespace tycho {
@@ -12,27 +12,6 @@ void Trainer::update_average(int64_t step) {
     average_->update(ema_.decay);
   else
     average_->begin();
-}
-
-bool Trainer::evaluates_average() const {
-  return average_ != nullptr && evaluates_ema(config_) && average_->has_begun();
-}
-
-void Trainer::with_evaluated_weights(const std::function<void()>& measure) {
-  if (!evaluates_average()) return measure();
-  units_->owned();  // what was gathered is old from here on
-  average_->put_in_place();
-  const auto put_back = [&] {
-    units_->owned();
-    average_->put_back();
-  };
-  try {
-    measure();
-  } catch (...) {
-    put_back();
-    throw;
-  }
-  put_back();
 }
 
 }  // namespace tycho

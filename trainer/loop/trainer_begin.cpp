@@ -14,18 +14,6 @@
 #include "trainer/units/init.h"
 
 namespace tycho {
-namespace {
-
-/// Sets that the recipe no longer names are forgotten, and the total with them: over other sets it is another
-/// number.
-void keep_sets(EvalRecords& records, const EvalData& sets) {
-  const size_t before = records.sets.size();
-  std::erase_if(records.sets, [&](const auto& one) { return !sets.contains(one.first); });
-  if (before != sets.size() || records.sets.size() != sets.size()) records.total.reset();
-}
-
-}  // namespace
-
 void Trainer::end_if_stopped() const {
   if (const int signal = context_.stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal),
@@ -91,7 +79,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   state_ = std::move(state);
   state_.controls = controls;
   process_progress().set_step(state_.step);
-  keep_sets(state_.eval, config_.eval_data);
+  forget_other_sets(state_.eval, config_.eval_data);
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
   loss_watch_ = LossWatch(model_.layout().vocab_size);
@@ -165,14 +153,7 @@ void Trainer::open_data() {
          "[data] the checkpoint is in data stage {}, but the recipe has only {} data_stages", state_.stage,
          config_.data_stages.size());
   data_ = loader_at(state_.data);
-  evaluators_.clear();
-  for (const auto& [name, data] : config_.eval_data)
-    evaluators_.try_emplace(name, data, config_.eval.batches * global_batch_sequences(config_), micro_shape_,
-                            model_, data_ranks_, loss_ranks_, context_.world, context_.device,
-                            config_.tokenizer, "eval_data." + name);
-  if (icl_ == nullptr && !config_.icl.tasks.empty())
-    icl_ = std::make_unique<IclEvaluator>(config_.icl, load_tokenizer(config_.tokenizer),
-                                          model_.layout().vocab_size, longest_sequence(config_));
+  evaluations_.open();
 }
 
 }  // namespace tycho

@@ -53,6 +53,15 @@ void Trainer::boundary(int wait_ms) {
          agreed.failure);
 }
 
+std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
+  if (!evaluations_.has_sets()) return std::nullopt;
+  if (evaluations_.is_one_of_several(only)) return evaluations_.evaluate_one(only, state_.step);
+  announce(Event::kEvalStart);
+  std::optional<EvalResults> results = evaluations_.evaluate(state_.step, state_.eval);
+  if (results) announce(Event::kEvalEnd);
+  return results;
+}
+
 // Operators can inspect, evaluate and save while training is paused.
 void Trainer::wait_while_paused() {
   constexpr int kWait_ms = 50;

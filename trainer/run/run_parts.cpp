@@ -162,9 +162,11 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
       describe_checkpoints(run.config, request, run.device, run.mesh->shape(), run.tokenizer_text);
   run.callbacks = request.callbacks;
   if (run.callbacks != nullptr) run.callbacks->set_session(&session);
-  TrainerContext context{run.device,      *run.world,        *run.mesh,
-                         *run.reporter,   *run.saver,        std::move(meta),
-                         run.stop,        request.callbacks, request.place.local_rank,
+  TrainerContext context{{run.device, *run.world, *run.mesh, *run.reporter, run.stop},
+                         *run.saver,
+                         std::move(meta),
+                         request.callbacks,
+                         request.place.local_rank,
                          request.paranoid};
   context.num_machines = request.place.num_machines();
   context.until = request.until;
