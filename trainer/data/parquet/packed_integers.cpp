@@ -29,7 +29,7 @@ uint64_t zigzag_at(std::string_view bytes, size_t& at) {
   return value >> 1 ^ (~(value & 1) + 1);
 }
 
-/// `width` bits from bit `begin` on; all of them lie in `bytes`.
+/// Returns `width` bits starting at bit `begin`. Requires that `bytes` contains them.
 uint64_t bits_at(std::string_view bytes, size_t begin, int width) {
   uint64_t value = 0;
   for (int taken = 0; taken < width;) {

@@ -6,14 +6,13 @@
 
 namespace tycho {
 
-// Both read front to back; the bytes must outlive them. Throw Error (kUnusable) for bytes that end too early
-// and widths that are impossible.
-// (https://github.com/apache/parquet-format/blob/master/Encodings.md)
+// Both classes read front to back; the bytes must outlive them. Both throw Error (kUnusable) for bytes that
+// end too early and impossible widths. (https://github.com/apache/parquet-format/blob/master/Encodings.md)
 
-/// Runs of one value, and groups of eight packed values (RLE).
+/// Reads runs of one value, and groups of eight packed values (RLE).
 class RunReader {
  public:
-  /// `bit_width`: of a value, 0 to 32.
+  /// `bit_width`: bits of a value, 0 to 32.
   RunReader(std::string_view bytes, int bit_width);
   uint32_t next();
 
@@ -22,21 +21,21 @@ class RunReader {
 
   std::string_view bytes_;
   int bit_width_;
-  uint64_t left_ = 0;  // values of this run
+  uint64_t left_ = 0;  // values left in this run
   bool packed_ = false;
-  uint32_t value_ = 0;                    // of a run of one value
-  size_t packed_begin_ = 0, bit_at_ = 0;  // of a packed run
+  uint32_t value_ = 0;                    // value of a run of one value
+  size_t packed_begin_ = 0, bit_at_ = 0;  // position in a packed run
   size_t at_ = 0;
 };
 
-/// Differences from one value to the next, in blocks (DELTA_BINARY_PACKED).
+/// Reads differences from one value to the next, in blocks (DELTA_BINARY_PACKED).
 class DeltaReader {
  public:
   explicit DeltaReader(std::string_view bytes);
-  /// How many there are, as the bytes say.
+  /// Number of values according to the header.
   uint64_t num_values() const { return num_values_; }
   int64_t next();
-  /// Bytes of all that has been read, with the rest of its block once all values are.
+  /// Number of bytes read so far, including the rest of the last block once all values are read.
   size_t position() const { return at_; }
 
  private:
@@ -48,10 +47,10 @@ class DeltaReader {
   uint64_t num_values_ = 0, num_read_ = 0;
   uint64_t miniblock_values_ = 0, num_miniblocks_ = 0, miniblock_ = 0;
   std::string_view widths_;
-  size_t bits_begin_ = 0;      // of the miniblock
-  uint64_t in_miniblock_ = 0;  // values read of it
+  size_t bits_begin_ = 0;      // first bit of the miniblock
+  uint64_t in_miniblock_ = 0;  // values read of the miniblock
   int width_ = 0;
-  uint64_t value_ = 0, min_delta_ = 0;  // wrap around, as the format says
+  uint64_t value_ = 0, min_delta_ = 0;  // both wrap around, as the format requires
 };
 
 }  // namespace tycho

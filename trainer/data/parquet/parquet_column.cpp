@@ -24,7 +24,7 @@ const std::optional<ParquetEntry>& ParquetColumn::peek() {
   return entry_ = page_->next();
 }
 
-/// The next chunk that has entries; false at the end.
+/// Opens the next chunk that has entries. Returns false at the end.
 bool ParquetColumn::open_chunk() {
   while (chunk_ < chunks_.size() && chunk_left_ == 0) {
     const ParquetChunk& chunk = chunks_[chunk_++];
@@ -57,7 +57,8 @@ void ParquetColumn::next_page() {
   chunk_left_ -= header.num_values;
 }
 
-/// A header is small, but for the smallest and largest value that it may repeat.
+/// Reads a page header. Headers are small, except for the smallest and largest value that they may repeat, so
+/// the read grows until it suffices.
 ParquetPageHeader ParquetColumn::read_header(const ParquetChunk& chunk) const {
   for (int64_t most = kFirstHeaderBytes;; most *= 16) {
     const int64_t count = std::min(most, chunk.end - at_);

@@ -12,16 +12,16 @@
 namespace tycho {
 
 /// One page and one dictionary are in memory at a time. Owned by one thread; the file must outlive it. Throws
-/// Error (kUnusable) [parquet] for what is damaged.
+/// Error (kUnusable) [parquet] for damaged data.
 class ParquetColumn {
  public:
-  /// `column` has values of a type that ParquetEntries reads.
+  /// Requires that `column` has values of a type that ParquetEntries reads.
   ParquetColumn(const ParquetFile& file, const ParquetNode& column);
 
-  /// The next entry, which stays the next one; nothing at the end. Its text is valid until take.
+  /// Returns the next entry without taking it; nothing at the end. Its text is valid until take().
   const std::optional<ParquetEntry>& peek();
   void take() { entry_.reset(); }
-  /// Of the file, how far this column has been read, for progress.
+  /// Position in the file up to which this column has been read, for progress.
   int64_t position() const { return at_; }
 
  private:
@@ -32,12 +32,12 @@ class ParquetColumn {
   const ParquetFile& file_;
   const ParquetNode& column_;
   std::vector<ParquetChunk> chunks_;
-  size_t chunk_ = 0;        // the next one
-  int64_t chunk_left_ = 0;  // entries of pages that have not been read
-  int64_t at_ = 0;          // in the file
+  size_t chunk_ = 0;        // index of the next chunk
+  int64_t chunk_left_ = 0;  // entries in pages that have not been read
+  int64_t at_ = 0;          // position in the file
   std::string body_, dictionary_body_;
-  std::vector<ParquetValue> dictionary_;  // in dictionary_body_
-  std::optional<ParquetEntries> page_;    // in body_
+  std::vector<ParquetValue> dictionary_;  // texts are views of dictionary_body_
+  std::optional<ParquetEntries> page_;    // texts are views of body_
   std::optional<ParquetEntry> entry_;
 };
 

@@ -12,13 +12,13 @@ namespace {
 constexpr int64_t kTailBytes = 8;  // the footer's length, and "PAR1"
 constexpr int64_t kMostFooterBytes = int64_t{256} << 20;
 
-/// The words of an Error without the tag in front.
+/// Returns the message of an Error without its tag.
 std::string_view reason(const Error& error) {
   const std::string_view what = error.what();
   return what.substr(what.starts_with('[') ? what.find(' ') + 1 : 0);
 }
 
-/// Leaves by their paths, as many as fit into a message.
+/// Adds the paths of leaves, as many as fit into a message.
 void add_names(const ParquetNode& node, std::vector<std::string>& names) {
   constexpr size_t kShown = 12;
   for (const ParquetNode& child : node.children) {

@@ -13,8 +13,8 @@ namespace {
 using Type = ThriftReader::Type;
 
 constexpr int64_t kOptional = 1, kRepeated = 2;
-constexpr int64_t kConvertedList = 3, kConvertedDecimal = 5;  // of ConvertedType
-constexpr int kLogicalList = 3, kLogicalDecimal = 5;          // of LogicalType
+constexpr int64_t kConvertedList = 3, kConvertedDecimal = 5;  // values of ConvertedType
+constexpr int kLogicalList = 3, kLogicalDecimal = 5;          // values of LogicalType
 
 struct SchemaElement {
   std::optional<int64_t> type;  // none: a struct
@@ -89,7 +89,7 @@ ParquetGroup read_group(ThriftReader& in) {
   return group;
 }
 
-/// The schema is a tree, written parents first.
+/// Builds the tree of the schema, whose elements are written parents first.
 class SchemaTree {
  public:
   SchemaTree(const std::vector<SchemaElement>& elements, const std::string& place)

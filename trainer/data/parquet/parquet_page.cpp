@@ -28,7 +28,7 @@ template <class... Args>
   fail(ExitCode::kUnusable, "[parquet] {}", fmt::format(what, std::forward<Args>(args)...));
 }
 
-/// The header of one kind of page: which field is what.
+/// Field ids in the header of one kind of page.
 struct Fields {
   int encoding = 0, definition_bytes = 0, repetition_bytes = 0, is_compressed = 0;
 };
@@ -68,7 +68,8 @@ T take_number(std::string_view& bytes) {
   return value;
 }
 
-/// A value as PLAIN writes it; booleans, which are single bits, are not among them.
+/// Takes a value in PLAIN encoding from the front of `bytes`. Booleans, which are single bits, are not
+/// supported here.
 ParquetValue take_plain(ParquetType type, std::string_view& bytes) {
   ParquetValue value;
   switch (type) {
@@ -82,7 +83,7 @@ ParquetValue take_plain(ParquetType type, std::string_view& bytes) {
   return value;
 }
 
-/// Room grows with what comes: a header may claim any size.
+/// Decompresses a page. The buffer grows with the output, because a header may claim any size.
 std::string decompress_with(CompressionKind kind, std::string_view in, size_t raw_bytes) {
   constexpr size_t kFirstRoom = 64 << 10;
   std::string raw;
@@ -114,8 +115,8 @@ std::string decompress_lz4_block(std::string_view in, size_t raw_bytes) {
 
 uint32_t take_big_endian(std::string_view& bytes) { return __builtin_bswap32(take_word(bytes)); }
 
-/// Blocks as Hadoop writes them, each behind its sizes, raw and stored; or one block alone, which older
-/// writers called by the same name.
+/// Decompresses blocks as Hadoop writes them, each after its raw and stored sizes; or one block alone, which
+/// older writers called by the same name.
 std::string decompress_hadoop_lz4(std::string_view in, size_t raw_bytes) {
   constexpr size_t kSizes = 2 * sizeof(uint32_t);
   std::string raw;
@@ -135,7 +136,7 @@ std::string decompress_block(ParquetCodec codec, std::string_view in, size_t raw
       if (in.size() != raw_bytes) damaged("a page has {} bytes, its header says {}", in.size(), raw_bytes);
       return std::string(in);
     case ParquetCodec::kSnappy: {
-      constexpr size_t kMostGrowth = 64;  // of a copy: three bytes stand for at most 64
+      constexpr size_t kMostGrowth = 64;  // largest growth of a copy: three bytes stand for at most 64
       size_t given = 0;
       if (!snappy::GetUncompressedLength(in.data(), in.size(), &given) || given != raw_bytes ||
           given > kMostGrowth * in.size())
@@ -241,7 +242,8 @@ void ParquetEntries::open_values(std::string_view values, int64_t encoding) {
   }
 }
 
-/// All lengths come before the bytes: where these begin is known when the lengths have been read once.
+/// Opens an encoding with lengths, which all come before the bytes. Reads the lengths once to find where the
+/// bytes begin.
 void ParquetEntries::open_lengths(std::string_view values) {
   const auto skip = [&](const DeltaReader& numbers) {
     DeltaReader all = numbers;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kNameIt = "Name the one that contains the text: --field NAME";
 
-/// The column of values with this path; none when there is no such.
+/// Returns the column of values with this path; nullptr if there is none.
 const ParquetNode* find_leaf(const ParquetNode& node, const std::string& path) {
   for (const ParquetNode& child : node.children) {
     if (child.type && child.path == path) return &child;

@@ -29,7 +29,7 @@ Json json_of(const ParquetValue& value, ParquetType type) {
 
 }  // namespace
 
-/// A node of the schema with the columns below it.
+/// Node of the schema with the columns below it.
 struct ParquetRows::Branch {
   Branch(const ParquetFile& file, const ParquetNode& of) : node(of) {
     if (node.type == ParquetType::kInt96 || node.type == ParquetType::kFixedBytes || node.is_decimal)
@@ -49,7 +49,7 @@ struct ParquetRows::Branch {
     if (!entry) disagree();
     return *entry;
   }
-  /// Takes what stands for something that is not there: an entry of every column.
+  /// Takes one entry of every column, which together stand for a missing value.
   void skip() const {
     peek();
     if (column) column->take();
@@ -57,7 +57,7 @@ struct ParquetRows::Branch {
   }
   int64_t position() const { return first->position(); }
 
-  /// What is next: a value, or the list of them when the node is repeated.
+  /// Returns the next value, or the list of values if the node is repeated.
   Json value() const {
     if (!node.is_repeated) return single();
     Json list = Json::array();
@@ -95,8 +95,8 @@ struct ParquetRows::Branch {
     return made;
   }
 
-  /// Of a list, whose items are wrapped into a struct of one member each, unless its name says that they are
-  /// these structs themselves.
+  /// Returns a list. Items wrapped into a struct of one member each are unwrapped, unless the name says that
+  /// the structs are the items.
   Json list() const {
     const Branch& items = *children[0];
     Json made = items.value();
@@ -109,9 +109,9 @@ struct ParquetRows::Branch {
   }
 
   const ParquetNode& node;
-  std::unique_ptr<ParquetColumn> column;  // of values
+  std::unique_ptr<ParquetColumn> column;  // for nodes with values
   std::vector<std::unique_ptr<Branch>> children;
-  ParquetColumn* first = nullptr;  // of those below, whose levels say what is there
+  ParquetColumn* first = nullptr;  // first column below this node, whose levels say what exists
 };
 
 ParquetRows::ParquetRows(std::shared_ptr<const ParquetFile> file, const std::vector<std::string>& columns)

@@ -15,15 +15,16 @@ namespace tycho {
 /// the row where there is one.
 class ParquetRows {
  public:
-  /// `columns`: names of the schema's first level. Throws Error for one that is not there, or that holds
-  /// values which JSON has not: INT96 and FIXED_LEN_BYTE_ARRAY.
+  /// `columns`: names of the schema's first level. Throws Error for a missing column, and for values that
+  /// JSON does not have: INT96 and FIXED_LEN_BYTE_ARRAY.
   ParquetRows(std::shared_ptr<const ParquetFile> file, const std::vector<std::string>& columns);
   ~ParquetRows();
 
-  /// The next row: a value for each column; false at the end. Members of structs that are null are left out;
-  /// a column that is null is null. Throws Error for what is damaged, and texts that are not UTF-8.
+  /// Reads a value for each column of the next row. Returns false at the end. Members of structs that are
+  /// null are left out; a column that is null is null. Throws Error for damaged data, and texts that are not
+  /// UTF-8.
   bool next(std::vector<Json>& values);
-  /// How far the file has been read, for progress.
+  /// Number of bytes of the file that have been read, for progress.
   int64_t file_bytes() const;
 
  private:
@@ -32,7 +33,7 @@ class ParquetRows {
 
   std::shared_ptr<const ParquetFile> file_;
   std::vector<std::unique_ptr<Branch>> columns_;
-  int64_t row_ = 0;  // the next one
+  int64_t row_ = 0;  // number of the next row
 };
 
 }  // namespace tycho

@@ -29,15 +29,15 @@ class ThriftReader {
 
   explicit ThriftReader(std::string_view bytes) : bytes_(bytes) {}
 
-  /// Calls `field` with the number and type of every field of a struct. It reads the value or returns false;
-  /// then the value is skipped.
+  /// Calls `field` with the number and type of every field of a struct. If `field` returns false instead of
+  /// reading the value, the value is skipped.
   void read_struct(const std::function<bool(int id, Type type)>& field);
-  /// Calls `item` for every item of a list. A list of another type is an Error.
+  /// Calls `item` for every item of a list. Throws Error if the list has another type.
   void read_list(Type type, const std::function<void()>& item);
-  /// Of the types kByte to kI64.
+  /// Reads a value of one of the types kByte to kI64.
   int64_t read_int();
   std::string_view read_binary();
-  /// How many bytes have been read.
+  /// Number of bytes read so far.
   size_t position() const { return at_; }
 
  private:

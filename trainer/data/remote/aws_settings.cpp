@@ -21,7 +21,7 @@ std::string trimmed(const std::string& text) {
 
 using Profile = std::map<std::string, std::string>;
 
-/// Adds the keys of [name] or [profile name]; false when the file has neither.
+/// Adds the keys of [name] or [profile name]. Returns false when the file has neither.
 bool read_profile(const std::string& path, const std::string& name, Profile& profile) {
   if (::access(path.c_str(), R_OK) != 0) return false;
   std::istringstream text(read_file(path));

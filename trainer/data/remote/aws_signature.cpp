@@ -17,7 +17,7 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
     headers.emplace_back("x-amz-security-token", credentials.session_token);
   std::vector<std::string> lines;
   for (const auto& [name, value] : headers) lines.push_back(name + ": " + value);
-  headers.emplace_back("host", request.host);  // which libcurl sends
+  headers.emplace_back("host", request.host);  // sent by libcurl
   std::sort(headers.begin(), headers.end());
   std::string canonical = request.method + "\n" + request.path + "\n\n", names;
   for (const auto& [name, value] : headers) {

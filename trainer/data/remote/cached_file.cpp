@@ -34,7 +34,7 @@ void check_digits(const FileChecksum& checksum) {
     fail(ExitCode::kRecipe, "[data] {} has {} digits, and {} has {}", checksum.key, given, name, wanted);
 }
 
-/// What is wrong with a file; "" when nothing is.
+/// Says how the checksum of a file differs; "" if it matches.
 std::string hash_problem(const std::string& path, const FileChecksum& checksum) {
   if (checksum.text.empty()) return "";
   const std::string name = checksum.text.substr(0, checksum.text.find(':'));
@@ -57,7 +57,7 @@ void fetch_file(const std::string& remote, const std::string& path, const FileCh
   policy.when_full = kFileAdvice.no_room;
   policy.when_no_answer = "or put the file where path says yourself: then it is not fetched";
   check_digits(checksum);
-  std::string old_problem;  // of a file that is there already
+  std::string old_problem;  // problem of an existing file
   const auto is_there = [&] {
     if (::access(path.c_str(), F_OK) != 0) return false;
     old_problem = hash_problem(path, checksum);

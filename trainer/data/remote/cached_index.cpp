@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMostIndexBytes = int64_t{256} << 20;
 constexpr int64_t kMostNoteBytes = int64_t{1} << 20;
 
-/// Nothing when the remote has no such file.
+/// Downloads a small file into a string. Returns nothing when the remote has no such file.
 std::optional<std::string> download_text(RemoteFiles& files, const std::string& name, int64_t most_bytes,
                                          const CacheSpec& spec, const std::stop_token& stop) {
   const int memory = ::memfd_create(name.c_str(), MFD_CLOEXEC);
@@ -67,7 +67,7 @@ void compare_or_write(const RemoteFiles& files, const std::string& name, const s
   part->publish(path);
 }
 
-/// A cache that is the remote's own folder would be evicted from.
+/// Throws Error if the cache is the remote's own folder, whose files eviction would delete.
 void check_not_itself(const CacheSpec& spec) {
   const RemotePlace place = parse_remote(spec.remote);
   struct stat remote {

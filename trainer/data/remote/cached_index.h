@@ -11,30 +11,30 @@
 
 namespace tycho {
 
-/// A remote data set and its cache: one split of one stream.
+/// A remote data set and its cache, for one split of one stream.
 struct CacheSpec {
-  std::string remote, dir;  // both with the split
+  std::string remote, dir;  // both include the split
   std::string sas_env;
   DownloadPolicy policy;
   PartAdvice advice = kCacheAdvice;
-  std::optional<int64_t> limit_bytes;  // for the shards in `dir`
-  bool keep_zip = false;               // compressed files, beside what was decompressed from them
+  std::optional<int64_t> limit_bytes;  // limit of the shards in `dir`
+  bool keep_zip = false;               // keep compressed files next to the decompressed ones
 };
 
-/// `stream`: one of MdsConfig::each_stream(), with a remote.
+/// Returns the cache of `stream`, an element of MdsConfig::each_stream() with a remote.
 CacheSpec cache_spec(const MdsConfig& stream);
 
-/// Folder of a cache for what is not a file of the data set: shards that are being fetched, and bad ones.
+/// Subfolder of a cache for files that do not belong to the data set: partial downloads and damaged shards.
 std::string work_folder(const std::string& cache_dir);
 
-/// Fetches both, and writes those that the cache does not have yet. Several processes may do so at once.
-/// Throws Error: as download() and PartFile do; kUnusable when the cache has other files than the remote,
-/// naming both.
+/// Fetches index.json and tycho.json, and writes those that the cache does not have yet. Several processes
+/// may do so at once. Throws Error: as download() and PartFile do; kUnusable when the cache has other files
+/// than the remote, naming both.
 void fetch_index(const CacheSpec& spec, const std::stop_token& stop = {});
 
-/// The same, once per process.
+/// Calls fetch_index once per process.
 void fetch_index_once(const CacheSpec& spec);
-/// The same for all remote data of a config; nothing for local data.
+/// Calls fetch_index_once for all remote data of a config. Does nothing for local data.
 void fetch_indexes(const DataConfig& data);
 
 }  // namespace tycho

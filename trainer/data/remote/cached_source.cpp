@@ -54,7 +54,8 @@ class CachedSource final : public ShardSource {
   int max_open() const override { return max_open_; }
 
  private:
-  /// A shard that is open is not evicted: an eighth of the room at most.
+  /// Returns the number of shards to keep open. Open shards cannot be evicted, so they may take an eighth of
+  /// the cache at most.
   static int most_open(const MdsIndex& index, const CacheSpec& spec) {
     constexpr int kMost = 256;
     int64_t largest = 1;

@@ -9,9 +9,9 @@
 
 namespace tycho {
 
-/// Shards come from the cache, which fetches them when they are first read, or before, when they were
-/// announced. One that is damaged there is set aside and fetched again once; then it is an Error. `index`
-/// outlives the source.
+/// Makes a source that reads shards from the cache, which fetches them when they are first read, or earlier
+/// when they were announced. A damaged shard in the cache is set aside and fetched again once; then it is an
+/// Error. `index` must outlive the source.
 std::unique_ptr<ShardSource> make_cached_source(const MdsIndex& index, VerifyShards verify,
                                                 const CacheSpec& spec);
 

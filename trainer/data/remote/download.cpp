@@ -59,7 +59,7 @@ class FileSink final : public FetchSink {
   const DownloadProgress& progress_;
 };
 
-/// False when it was ended by a stop.
+/// Waits. Returns false when a stop ended the wait.
 bool wait(double seconds, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -68,7 +68,7 @@ bool wait(double seconds, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-/// Between half of it and all of it, so that a thousand nodes do not come back at once.
+/// Returns a random time from half of `seconds` to all of it, so that a thousand nodes do not retry at once.
 double with_jitter(double seconds) {
   thread_local std::minstd_rand generator(std::random_device{}());
   return seconds * std::uniform_real_distribution<double>(0.5, 1.0)(generator);

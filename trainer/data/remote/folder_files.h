@@ -10,7 +10,7 @@ namespace tycho {
 
 std::unique_ptr<RemoteFiles> make_folder_files(const std::string& folder);
 
-/// Where the Hugging Face cache of this machine holds a data set that was downloaded: the revision that
+/// Returns the folder of a downloaded data set in this machine's Hugging Face cache, at the revision that
 /// refs/main names. Throws Error (kUnusable) that says how to download it.
 std::string downloaded_hub_folder(const RemotePlace& place);
 

@@ -42,7 +42,7 @@ namespace {
 using State = FetchOutcome::State;
 constexpr size_t kMostErrorText = 2000;
 
-/// An answer while it arrives.
+/// A response while it arrives.
 struct Answer {
   const FetchWish& wish;
   FetchSink& sink;
@@ -51,8 +51,8 @@ struct Answer {
   int64_t range_begin = -1;
   std::string version, modified, error_text;
   double wait_s = 0;
-  std::exception_ptr error;  // of the sink
-  bool misplaced = false;    // a range that was not asked for
+  std::exception_ptr error;  // thrown by the sink
+  bool misplaced = false;    // the server sent a range that was not asked for
 
   bool is_good() const { return status == 200 || status == 206; }
 };
@@ -72,7 +72,7 @@ std::string value_of(std::string_view line) {
 size_t on_header(char* data, size_t size, size_t count, void* context) {
   auto& answer = *static_cast<Answer*>(context);
   const std::string_view line(data, size * count);
-  if (line.starts_with("HTTP/")) {  // of the next answer, after a redirect or a proxy's
+  if (line.starts_with("HTTP/")) {  // first line of another response, after a redirect or a proxy's
     const size_t space = line.find(' ');
     answer.status =
         space == line.npos ? 0 : std::strtol(std::string(line.substr(space)).c_str(), nullptr, 10);
@@ -118,7 +118,7 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Answer*>(context)->wish.stop.stop_requested() ? 1 : 0;
 }
 
-/// The message of S3 and Azure, or the beginning of a page, as one line.
+/// Returns the message of S3 or Azure, or the beginning of a page, as one line.
 std::string shown_text(const std::string& text) {
   const auto tag = [&](std::string_view name) -> std::string {
     const size_t begin = text.find("<" + std::string(name) + ">");
@@ -136,7 +136,7 @@ std::string shown_text(const std::string& text) {
   return without_secrets(line);
 }
 
-/// What the server's status means.
+/// Returns the outcome that the server's status means.
 FetchOutcome judged(const Answer& answer) {
   const long status = answer.status;
   std::string problem = fmt::format("the server answers {}", status);
@@ -153,7 +153,7 @@ FetchOutcome judged(const Answer& answer) {
   return outcome;
 }
 
-/// What libcurl's result means. `text`: its own words.
+/// Returns the outcome that libcurl's result means. `text`: libcurl's message.
 FetchOutcome judged(CURLcode code, const std::string& text, const FetchWish& wish) {
   switch (code) {
     case CURLE_ABORTED_BY_CALLBACK: return {State::kStopped, "stopped"};

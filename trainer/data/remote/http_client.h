@@ -10,21 +10,22 @@
 namespace tycho {
 
 struct HttpRequest {
-  std::string url;                   // as it is sent, with its query
+  std::string url;                   // as sent, with its query
   std::vector<std::string> headers;  // "Name: value"
   bool follow_redirects = true;      // at most 5, and from HTTPS only to HTTPS
-  std::string ca_file;  // of certificates to trust; "" for the usual variables and the system's own
+  std::string ca_file;               // certificates to trust; "" for the usual variables and the system's own
 };
 
-/// Keeps connections open between requests. From any thread. Proxies come from the environment, as curl reads
-/// them (https_proxy, no_proxy), certificates from CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR.
+/// HTTP client that keeps connections open between requests. From any thread. Proxies come from the
+/// environment, as curl reads them (https_proxy, no_proxy), certificates from CURL_CA_BUNDLE, SSL_CERT_FILE
+/// and SSL_CERT_DIR.
 class HttpClient {
  public:
   HttpClient();
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
-  /// Adds the headers of a range itself. Answers of 401, 403 and other 4xx are kRefused with the server's own
-  /// text, 404 and 410 kAbsent, and 408, 429 and 5xx kFailed.
+  /// Sends a GET request, with the headers of the range of `wish`. Responses 401, 403 and other 4xx are
+  /// kRefused with the server's own text, 404 and 410 kAbsent, and 408, 429 and 5xx kFailed.
   FetchOutcome get(const HttpRequest& request, const FetchWish& wish, FetchSink& sink);
 
  private:

@@ -30,7 +30,7 @@ double seconds_after(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Before hours of downloads, rather than after them.
+/// Checks the free space before hours of downloads, rather than after them.
 void check_room(const MdsIndex& index, bool keep_zip) {
   int64_t missing = 0;
   for (const MdsShard& shard : index.shards)
@@ -104,7 +104,7 @@ class Preload {
     fetched_bytes_ += index_.shards[shard].stored_bytes();
   }
 
-  /// A shard that is there and damaged is set aside.
+  /// Returns false for a damaged shard, and sets it aside.
   bool is_whole(size_t shard) {
     const int descriptor = cache_.open(shard, stop_.get_token());
     bool whole = true;
@@ -120,7 +120,7 @@ class Preload {
 
   const MdsIndex& index_;
   ShardCache cache_;
-  int64_t bytes_total_ = 0;  // to fetch
+  int64_t bytes_total_ = 0;  // bytes to fetch
   std::stop_source stop_;
   std::atomic<size_t> next_ = 0;
   std::atomic<int64_t> bytes_done_ = 0, fetched_shards_ = 0, fetched_bytes_ = 0;

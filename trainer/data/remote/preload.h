@@ -10,21 +10,21 @@ namespace tycho {
 
 struct PreloadProgress {
   int64_t bytes_done = 0, bytes_total = 0;
-  double bytes_per_s = 0, left_s = 0;  // since the start
+  double bytes_per_s = 0, left_s = 0;  // averages since the start
 };
 
 struct PreloadReport {
   std::string remote, dir;
-  int64_t shards = 0, bytes = 0;  // files: those with the offsets of shards of text are counted too
-  int64_t fetched_shards = 0, fetched_bytes = 0;  // the others were there, and are verified too
-  int64_t with_checksum = 0;                      // shards that were compared with one, beside their size
+  int64_t shards = 0, bytes = 0;  // number of files, including those with the offsets of shards of text
+  int64_t fetched_shards = 0, fetched_bytes = 0;  // the others existed already, and are verified too
+  int64_t with_checksum = 0;  // shards that were compared with a checksum, in addition to their size
   double seconds = 0;
 };
 
-/// Fetches what is missing with `num_threads` downloads at a time, and verifies the rest. Can be killed and
+/// Fetches missing shards with `num_threads` downloads at a time, and verifies the rest. Can be killed and
 /// started again. `progress` is called about twice a second, from one thread. Throws Error: as fetch_index()
-/// and ShardCache do; kStorage before anything is fetched when the disk has too little room. Not limited by
-/// spec.limit_bytes, which must be empty.
+/// and ShardCache do; kStorage before anything is fetched when the disk has too little space. Requires that
+/// spec.limit_bytes is empty: there is no limit.
 PreloadReport preload(const CacheSpec& spec, int num_threads,
                       const std::function<void(const PreloadProgress&)>& progress);
 

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// Signs requests with what find_aws_settings() finds; without credentials, as for public buckets, it does
-/// not.
+/// Opens objects of a bucket. Requests are signed with the credentials of find_aws_settings(); without
+/// credentials, as for public buckets, they are not signed.
 std::unique_ptr<RemoteFiles> make_s3_files(const RemotePlace& place);
 
 }  // namespace tycho

@@ -10,10 +10,10 @@ namespace tycho {
 
 struct S3Request {
   std::string url;
-  std::vector<std::string> headers;  // "Name: value"; none where there are no credentials
+  std::vector<std::string> headers;  // "Name: value"; none without credentials
 };
 
-/// About `name` below the place, signed for now. `body`: of a PUT.
+/// Makes a request for `name` below the place, signed with the current time. `body` belongs to a PUT.
 S3Request s3_request(const AwsSettings& settings, const RemotePlace& place, const std::string& name,
                      const std::string& method = "GET", const std::string& body = "");
 

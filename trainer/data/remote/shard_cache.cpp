@@ -31,18 +31,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPart = ".part";
 
-/// A shard in the cache, for eviction: its raw and its compressed file.
+/// A shard in the cache, for eviction: size and last use of its raw and its compressed file.
 struct CachedShard {
   int64_t num_bytes = 0;
   std::pair<int64_t, int64_t> used;  // s, ns
 };
 
-/// While it is decompressed, both files are there.
+/// Returns the most bytes that a shard takes: while it is decompressed, both files exist.
 int64_t bytes_at_most(const MdsShard& shard) { return shard.bytes + (shard.zip ? shard.zip->bytes : 0); }
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-/// One process at a time counts what is there and removes some of it.
+/// Lock for eviction: one process at a time counts the cache's files and removes some of them.
 class EvictionLock {
  public:
   explicit EvictionLock(const std::string& path)
@@ -58,7 +58,7 @@ class EvictionLock {
   int descriptor_;
 };
 
-/// Removes a file unless somebody reads it.
+/// Removes a file unless another process reads it. Returns true if it was removed.
 bool evict(const std::string& path) {
   const int descriptor = open_regular_file(path);
   if (descriptor < 0) return false;
@@ -119,7 +119,7 @@ int ShardCache::open(size_t shard, const std::stop_token& stop) {
     if (locked && names_file(path, descriptor)) {
       const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
       ++num_opened_;
-      ::futimens(descriptor, times);  // what is evicted goes by it; not possible in a cache of another user
+      ::futimens(descriptor, times);  // eviction reads this time; fails harmlessly in a cache of another user
       return descriptor;
     }
     ::close(descriptor);

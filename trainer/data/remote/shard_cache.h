@@ -20,41 +20,43 @@
 namespace tycho {
 
 /// From any thread of any process. A shard has its final name only when it is whole and equals the index;
-/// readers hold a shared lock on the file while it is open, and what is locked is not evicted. A compressed
+/// readers hold a shared lock on the file while it is open, and locked files are not evicted. A compressed
 /// shard is fetched, compared with the index, decompressed and compared again; its compressed file is then
 /// removed, or kept and evicted together with the raw one.
 class ShardCache {
  public:
-  /// Removes what killed processes have left and nobody can continue. `index` outlives the cache.
+  /// Removes leftovers of killed processes that cannot be continued. `index` must outlive the cache.
   ShardCache(CacheSpec spec, const MdsIndex& index);
 
-  /// A descriptor of a shard, fetched when it is not there; the caller closes it. Throws Error: kUnusable
-  /// naming shard and URL, kStorage naming the disk's file, kTerminated on a stop.
+  /// Opens a shard, fetching it if it is missing. Returns a descriptor, which the caller closes. Throws
+  /// Error: kUnusable naming shard and URL, kStorage naming the disk's file, kTerminated on a stop.
   int open(size_t shard, const std::stop_token& stop);
-  /// Fetches a shard that is not there, evicting only shards that `may_evict` allows; with none, leaves it.
+  /// Fetches a missing shard, evicting only shards that `may_evict` allows. Does nothing if that makes too
+  /// little room.
   void prefetch(size_t shard, const std::stop_token& stop, const MayEvict& may_evict);
-  /// Fetches a shard that is not there; false when it was. Nothing is evicted.
+  /// Fetches a missing shard without evicting others. Returns false if the shard exists already.
   bool fetch(size_t shard, const std::stop_token& stop, const DownloadProgress& progress = {});
-  /// Whether the cache has it; if so it counts as used now.
+  /// Returns true if the cache has the shard, and marks it as used now.
   bool touch(size_t shard) const;
-  /// Gives a shard that is damaged another name, unless its name is another file's by now.
+  /// Renames a damaged shard, unless its path is another file by now.
   void set_aside(size_t shard, int descriptor) const;
-  /// "https://host/data/shard.00003.mds"
+  /// Name of a shard for messages: "https://host/data/shard.00003.mds".
   std::string place_of(size_t shard) const;
-  /// Shards opened by open(), and fetched.
+  /// Counts of shards opened by open(), and fetched.
   FetchCounts counts() const { return {num_opened_, num_fetched_, fetched_bytes_}; }
   std::optional<int64_t> limit_bytes() const { return spec_.limit_bytes; }
 
  private:
-  /// The name of what is fetched.
+  /// Returns the name of the remote file of a shard.
   std::string name_of(size_t shard) const;
-  /// Of a file of the cache, while it is not whole.
+  /// Returns the path of an incomplete or damaged file of the cache.
   std::string work_path(const std::string& path, std::string_view ending) const;
   bool make_room(size_t shard, const MayEvict& may_evict) const;
   bool evict_shard(size_t shard) const;
-  /// Downloads what is fetched of a shard.
+  /// Downloads the remote file of a shard.
   void fill(size_t shard, PartFile& part, const std::stop_token& stop, const DownloadProgress& progress);
-  // Both publish the shard, by `part`, and return what is wrong with what came; "" when nothing is.
+  // Both fetch the shard into `part` and publish it. They return the damage of the fetched file; "" if there
+  // is none.
   std::string fetch_raw(size_t shard, PartFile& part, const std::stop_token& stop,
                         const DownloadProgress& progress);
   std::string fetch_zip(size_t shard, PartFile& part, const std::stop_token& stop,

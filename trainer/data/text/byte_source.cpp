@@ -59,7 +59,7 @@ class PlainSource final : public ByteSource {
   int64_t read_ = 0;
 };
 
-/// Members that follow one another are one text, as for gzip itself.
+/// Decompresses gzip. Consecutive members are one text, as for gzip itself.
 class GzipSource final : public ByteSource {
  public:
   explicit GzipSource(std::unique_ptr<PlainSource> file) : file_(std::move(file)) {
@@ -99,7 +99,7 @@ class GzipSource final : public ByteSource {
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
     return stream_.avail_in > 0;
   }
-  /// Zero bytes after a member are padding of tapes, which gzip skips too.
+  /// Skips a zero byte after a member, which pads tapes; gzip skips these too.
   bool skip_padding() {
     if (!any_member_ || *stream_.next_in != 0) return false;
     ++stream_.next_in;

@@ -11,7 +11,7 @@ namespace tycho {
 class CodeSet {
  public:
   CodeSet() = default;
-  /// Ranges in any order.
+  /// `ranges` may be in any order.
   explicit CodeSet(std::vector<CodeRange> ranges);
 
   bool contains(uint32_t code) const {
@@ -26,7 +26,7 @@ class CodeSet {
  private:
   bool contains_wide(uint32_t code) const;
 
-  std::vector<CodeRange> ranges_;  // sorted, apart from each other
+  std::vector<CodeRange> ranges_;  // sorted and disjoint, without adjacent ranges
   std::array<uint64_t, 2> ascii_{};
 };
 

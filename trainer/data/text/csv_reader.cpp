@@ -72,7 +72,8 @@ bool CsvReader::next(std::vector<std::string>& values) {
   return true;
 }
 
-/// Adds what comes next to the block, which forgets what has been read; false at the end of the file.
+/// Reads more bytes into the block, which drops those that have been read. Returns false at the end of the
+/// file.
 bool CsvReader::more() {
   block_.erase(0, at_);
   at_ = 0;
@@ -86,13 +87,13 @@ bool CsvReader::more() {
   return block_.size() > before;
 }
 
-/// The next byte, or -1 at the end.
+/// Returns the next byte without taking it; -1 at the end.
 int CsvReader::peek() {
   if (at_ == block_.size() && !more()) return -1;
   return static_cast<uint8_t>(block_[at_]);
 }
 
-/// LF, CR LF or CR.
+/// Takes LF, CR LF or CR.
 void CsvReader::take_line_end() {
   ++line_;
   if (block_[at_++] == '\r' && peek() == '\n') ++at_;

@@ -11,24 +11,25 @@
 
 namespace tycho {
 
-/// Reads what Python's csv module reads with strict=True from a file opened as utf-8-sig. The first row names
-/// the columns; blank lines are skipped; `""` in quotes is a quote. Decompresses .gz and .zst on the way.
+/// Reads CSV like Python's csv module with strict=True from a file opened as utf-8-sig. The first row names
+/// the columns; blank lines are skipped; `""` in quotes is a quote. Decompresses .gz and .zst while reading.
 /// Owned by one thread. Errors are kUnusable and name file and line.
 class CsvReader {
  public:
-  /// `separator`: ',' or a tab. Reads the first row; throws Error when there is none.
+  /// `separator`: ',' or a tab. Reads the first row. Throws Error when there is none.
   CsvReader(const std::string& path, char separator);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  /// The column of this name. Throws Error that lists the columns, or says that there are two of them.
+  /// Returns the index of the column of this name. Throws Error that lists the columns, or says that two have
+  /// this name.
   size_t column(const std::string& name) const;
-  /// The next row, with as many values as there are columns; false at the end. Throws Error for a row with
-  /// more or fewer values, text behind a closing quote, a quote that is never closed, and rows of more than
-  /// 256 MiB.
+  /// Reads the next row, with as many values as there are columns. Returns false at the end. Throws Error for
+  /// a row with more or fewer values, text after a closing quote, a quote that is never closed, and rows of
+  /// more than 256 MiB.
   bool next(std::vector<std::string>& values);
-  /// Where the last row begins.
+  /// Number of the line in which the last row begins.
   int64_t line() const { return row_line_; }
-  /// How much of the file itself has been read, for progress.
+  /// Number of bytes of the file itself that have been read, for progress.
   int64_t file_bytes() const { return source_->file_bytes(); }
 
  private:
@@ -49,7 +50,7 @@ class CsvReader {
   std::vector<std::string> columns_;
 };
 
-/// The texts of the column `name`, row by row.
+/// Opens the texts of the column `name`, row by row.
 std::unique_ptr<RecordSource> open_csv(const std::string& path, char separator, const std::string& name);
 
 }  // namespace tycho

@@ -17,8 +17,8 @@ namespace tycho {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr size_t kLinesBytes = 1 << 20;       // of JSONL, or of rows, in one chunk
-constexpr size_t kWordsBytes = 1 << 20;       // of text in one chunk that is cut at words
+constexpr size_t kLinesBytes = 1 << 20;       // JSONL, or rows, in one chunk
+constexpr size_t kWordsBytes = 1 << 20;       // text in one chunk that is cut at words
 constexpr size_t kPieceCharacters = 1000000;  // LLM Foundry's file.read(1000000)
 
 [[noreturn]] void not_text(const std::string& path, std::string_view where, int64_t offset, uint8_t byte) {
@@ -36,7 +36,8 @@ size_t count_characters(std::string_view text) {
   return count;
 }
 
-/// Appends text with CR LF and CR as LF. It does not end in CR, unless the file does.
+/// Appends text, with CR LF and CR replaced by LF. Requires that the text does not end in CR, unless the file
+/// does.
 void append_universal(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const size_t cr = text.find('\r');
@@ -83,8 +84,8 @@ void DocumentReader::open() {
   first_ = true;
 }
 
-/// Reads a block, checks it and adds it to what is pending. JSONL is checked line by line later, where the
-/// line can be named.
+/// Reads a block, checks it and adds it to pending_. JSONL is checked line by line later, where the line can
+/// be named.
 void DocumentReader::fill() {
   const size_t before = raw_.size();
   raw_.resize(before + kReadBytes);
@@ -108,8 +109,8 @@ void DocumentReader::fill() {
   raw_offset_ += static_cast<int64_t>(good);
 }
 
-/// Where pending text can be cut; npos when more must be read first. Never its end: only then is more known
-/// to follow.
+/// Returns a position at which pending text can be cut; npos when more must be read first. Never its end: a
+/// cut shows that more text follows.
 size_t DocumentReader::find_cut() {
   if (rules_.cut == CutAt::kWords) {
     const size_t cut = find_safe_cut(pending_, std::max(kWordsBytes, counted_bytes_));
@@ -169,7 +170,8 @@ TextChunk DocumentReader::next_text() {
   return chunk;
 }
 
-/// Where a document ends before its file does, in the first `size` bytes of what is pending; npos: not there.
+/// Returns the end of a document that ends before its file does, if it is in the first `size` bytes of
+/// pending_; else npos.
 size_t DocumentReader::end_of_document(size_t size) const {
   if (!rules_.second_document_at ||
       pending_offset_ + static_cast<int64_t>(size) <= *rules_.second_document_at)
@@ -246,7 +248,7 @@ std::optional<TextChunk> DocumentReader::next() {
 
 void for_each_record(const TextChunk& chunk, const InputFile& file, const std::string& field,
                      const std::function<void(std::string_view)>& on_document, const OnBadRow& on_bad_row) {
-  /// The errors of `text_of`, and BadRows of on_document, are those of a row.
+  /// Errors of `text_of` and BadRows of on_document belong to this row.
   const auto take = [&](auto text_of, auto place) {
     decltype(text_of()) text;
     try {

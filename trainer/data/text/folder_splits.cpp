@@ -20,7 +20,7 @@ constexpr std::array<SplitWords, 3> kSplits = {{{"train", {"train", "training"}}
 
 bool is_between_words(char c) { return kBetweenWords.find(c) != std::string_view::npos; }
 
-/// Whether a name has the word; `at_end`: also where nothing follows it.
+/// True if a name contains the word. `at_end`: also if the name ends with it.
 bool has_word(std::string_view name, std::string_view word, bool at_end) {
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
     const size_t end = at + word.size();
@@ -48,7 +48,7 @@ bool is_called(std::string_view path, const SplitWords& split) {
   return names_split(path.substr(path.rfind('/') + 1), split, false);
 }
 
-/// NAME of data/NAME-00000-of-00001.ending; "" for other paths.
+/// Returns NAME of data/NAME-00000-of-00001.ending; "" for other paths.
 std::string_view sharded_split(std::string_view path) {
   constexpr std::string_view kFolder = "data/", kForm = "-ddddd-of-ddddd";
   if (!path.starts_with(kFolder) || path.find('/', kFolder.size()) != std::string_view::npos) return "";

@@ -6,18 +6,19 @@
 namespace tycho {
 
 struct FolderSplit {
-  std::string name;                // "train", "validation", "test", or what stands before "-00000-of-00001"
+  std::string name;                // "train", "validation", "test", or the name before "-00000-of-00001"
   std::vector<std::string> files;  // in the order of the folder
 };
 
-/// Splits of a folder with these files, whose paths are relative to it and have slashes: as the library
-/// `datasets` of Hugging Face finds them. Files in data/ that are called NAME-00000-of-00001.* make the split
-/// NAME, and others are then of none. Else words in the names of folders count, else those in the names of
-/// files: "train" or "training", "validation", "valid", "dev" or "val", "test", "testing", "eval" or
-/// "evaluation", between the ends of a name, digits, spaces and . - _. Empty where no name says anything.
+/// Returns the splits of a folder with these files, whose paths are relative to it and have slashes, as the
+/// library `datasets` of Hugging Face finds them. Files in data/ that are called NAME-00000-of-00001.* make
+/// the split NAME, and other files then belong to no split. Else words in the names of folders decide, else
+/// those in the names of files: "train" or "training", "validation", "valid", "dev" or "val", "test",
+/// "testing", "eval" or "evaluation", between the ends of a name, digits, spaces and . - _. Empty if no name
+/// has such a word.
 std::vector<FolderSplit> folder_splits(const std::vector<std::string>& files);
 
-/// The split of this name, or of one that its name is short for ("val"); none: nullptr.
+/// Returns the split of this name, or the one that `name` is short for ("val"); nullptr if there is none.
 const FolderSplit* find_split(const std::vector<FolderSplit>& splits, const std::string& name);
 
 }  // namespace tycho

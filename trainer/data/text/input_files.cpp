@@ -25,7 +25,7 @@ constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
 constexpr std::string_view kParquetEnding = ".parquet", kParquetMagic = "PAR1";
 constexpr std::string_view kCsvEnding = ".csv", kTsvEnding = ".tsv";
 
-/// Data that are text somewhere inside, and what makes text or JSONL of them.
+/// A format that contains text but is not read, with advice how to make text or JSONL of it.
 struct OtherKind {
   std::string_view ending, magic, name, advice;
   size_t magic_at = 0;
@@ -97,12 +97,12 @@ const OtherKind* other_kind_by_content(std::string_view head) {
 
 enum class FirstLine { kOther, kObject, kObjectWithField };
 
-/// What the first line that is not blank holds, as far as the head shows it.
+/// Returns the kind of the first line that is not blank, as far as the head shows it.
 FirstLine look_at_first_line(std::string_view head, const std::string& field) {
   const size_t begin = head.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || head[begin] != '{') return FirstLine::kOther;
   const size_t end = head.find('\n', begin);
-  if (end == std::string_view::npos && head.size() == kHeadBytes)  // a long line: what it begins with must do
+  if (end == std::string_view::npos && head.size() == kHeadBytes)  // a long line: its beginning must decide
     return head.find('"' + field + '"') != std::string_view::npos ? FirstLine::kObjectWithField
                                                                   : FirstLine::kObject;
   const JsonLine line =
@@ -111,7 +111,7 @@ FirstLine look_at_first_line(std::string_view head, const std::string& field) {
   return line.text ? FirstLine::kObjectWithField : FirstLine::kObject;
 }
 
-/// Whether it is a folder with the index.json of mosaicml-streaming.
+/// True for a folder with the index.json of mosaicml-streaming.
 bool is_data_set(const std::string& folder) {
   const std::string index = folder + "/index.json";
   std::error_code error;
@@ -119,7 +119,7 @@ bool is_data_set(const std::string& folder) {
          read_head(index, kHeadBytes).find("\"shards\"") != std::string::npos;
 }
 
-/// The first names of many.
+/// Returns the first few of many names.
 std::string some_of(const std::vector<std::string>& paths) {
   constexpr size_t kNamesShown = 5;
   const size_t shown = std::min(kNamesShown, paths.size());
@@ -127,13 +127,13 @@ std::string some_of(const std::vector<std::string>& paths) {
                      paths.size() > shown ? fmt::format(" and {} more", paths.size() - shown) : "");
 }
 
-/// Whether lines of JSON may be rows of finetuning data.
+/// True if lines of JSON may be rows of finetuning data.
 bool looks_like_rows(std::string_view head) {
   const std::string_view line = head.substr(0, head.find('\n'));
   return line.find("\"messages\"") != line.npos || line.find("\"prompt\"") != line.npos;
 }
 
-/// Looks into files and says what they are.
+/// Finds input files and determines their formats.
 class Finder {
  public:
   explicit Finder(const InputRules& rules) : rules_(rules) {}
@@ -179,7 +179,7 @@ class Finder {
   InputFiles take() { return std::move(found_); }
 
  private:
-  /// Whether a file of a folder is read, by its name alone.
+  /// True if a file of a folder should be read, by its name alone.
   bool is_wanted(const std::string& path) const {
     const std::string name = uncompressed_name(lower_case(path));
     if (!rules_.extensions.empty())
@@ -189,7 +189,7 @@ class Finder {
            other_kind_by_name(name) != nullptr;
   }
 
-  /// Files of the split that is wanted, of `paths` in a folder.
+  /// Returns the files in `paths` that belong to the wanted split of a folder.
   std::vector<std::string> of_split(const std::string& folder, std::vector<std::string> paths) {
     if (rules_.split.empty() || !rules_.extensions.empty()) return paths;
     std::vector<std::string> names;
@@ -258,7 +258,7 @@ class Finder {
     return paths;
   }
 
-  /// Nothing for a .json that is not one object on every line.
+  /// Returns the format of a file; nothing for a .json that is not one object on every line.
   std::optional<TextFormat> look(const std::string& path, bool in_folder) const {
     const std::string name = uncompressed_name(lower_case(path));
     if (const OtherKind* kind = other_kind_by_name(name); kind != nullptr && !rules_.format)
@@ -289,7 +289,7 @@ class Finder {
     return TextFormat::kText;
   }
 
-  /// Something of a file that is Parquet, or is said to be.
+  /// Checks a file that is Parquet, or is declared to be.
   TextFormat look_at_parquet(const std::string& path, bool is_parquet, bool in_folder) const {
     if (!is_parquet)
       fail(ExitCode::kUnusable,
@@ -307,7 +307,7 @@ class Finder {
   InputFiles found_;
 };
 
-/// What a pattern matches, sorted; itself where it is no pattern, or names something that is there.
+/// Returns the paths that a pattern matches, sorted. Returns `input` itself if it is no pattern, or exists.
 std::vector<std::string> matches_of(const std::string& input) {
   std::error_code error;
   if (input.find_first_of("*?[") == std::string::npos || fs::exists(input, error)) return {input};

@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// kTsv: CSV with tabs. kDataSet: a folder of mosaicml-streaming's, with a column of texts.
+/// kTsv: CSV with tabs. kDataSet: folder of a mosaicml-streaming data set with a column of texts.
 enum class TextFormat { kText, kJsonl, kCsv, kTsv, kParquet, kDataSet };
 
 struct InputFile {
@@ -20,18 +20,18 @@ struct InputFile {
 };
 
 struct InputRules {
-  /// Endings of the files to read in folders, .gz, .zst and .zstd left out. None: whatever is known as text
-  /// or JSONL by name and content, CSV and Parquet.
+  /// Endings of the files to read in folders, without .gz, .zst and .zstd. If empty: CSV, Parquet, and every
+  /// file that is text or JSONL by name and content.
   std::vector<std::string> extensions;
-  std::optional<TextFormat> format;  // of every file, instead of looking
-  std::string field = "text";        // of JSONL; the column of CSV and Parquet
+  std::optional<TextFormat> format;  // format of every file; nothing: detect it
+  std::string field = "text";        // field of JSONL; column of CSV and Parquet
   BadRows bad_rows = BadRows::kError;
-  /// Rows of finetuning data are wanted: JSONL, CSV, Parquet and data sets. A named file of another ending is
+  /// Read only rows of finetuning data: JSONL, CSV, Parquet and data sets. A named file of another ending is
   /// JSONL.
   bool rows_only = false;
-  /// Of folders whose names tell splits apart (folder_splits); "", or with extensions: all files. A folder
-  /// without splits is "train", or whatever is asked for where takes_unsplit says so; one without this split
-  /// is an Error, or is read whole where takes_any says so.
+  /// Split to read in folders whose names tell splits apart (folder_splits); "", or with extensions: all
+  /// files. A folder without splits counts as "train", or as any split if takes_unsplit is set. A folder
+  /// without this split is an Error, or is read whole if takes_any is set.
   std::string split = "train";
   bool takes_unsplit = false;
   bool takes_any = false;
@@ -39,21 +39,20 @@ struct InputRules {
 
 struct InputFiles {
   std::vector<InputFile> files;
-  std::vector<std::string> skipped;  // files in folders whose names are of no kind that is read
-  std::vector<std::string> notes;    // for people: what was left out of folders
+  std::vector<std::string> skipped;  // files in folders whose names belong to no format that is read
+  std::vector<std::string> notes;    // for users: files of folders that were left out
 };
 
-/// Files as they are named, folders searched and sorted by path, hidden files left out; a named folder with
-/// the index.json of a data set is one input. A pattern such as "texts/*.jsonl" stands for what it matches,
-/// sorted by path. A named file of an unknown ending is text. Throws Error:
-/// kUnusable for an input that is not there, a folder with nothing to read or without the split, and data of
-/// a kind that cannot be read (Arrow, archives), saying what to do; kUsage for a text file that looks like
-/// JSONL.
+/// Finds input files. Named files keep their order; folders are searched and sorted by path, without hidden
+/// files; a named folder with the index.json of a data set is one input. A pattern such as "texts/*.jsonl"
+/// stands for the paths that it matches, sorted. A named file of an unknown ending is text. Throws Error:
+/// kUnusable for a missing input, a folder with nothing to read or without the split, and data of a kind that
+/// cannot be read (Arrow, archives), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
-/// Changes when the file does.
+/// Returns a text that changes when the file does.
 std::string version_of(const std::string& path);
-/// The same for an input; of a data set, for its index.json.
+/// Returns a text that changes when the input does; for a data set, when its index.json does.
 std::string version_of(const InputFile& file);
 
 }  // namespace tycho

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kFieldsShown = 12;
 
-/// What nlohmann's parser calls while it walks over the line.
+/// Callbacks for nlohmann's parser.
 class FieldFinder {
  public:
   explicit FieldFinder(const std::string& field) : field_(field) {}

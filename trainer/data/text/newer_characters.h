@@ -7,10 +7,11 @@
 
 namespace tycho {
 
-/// Normal forms leave the character as it is, and reorder nothing across it.
+/// True if normal forms leave the character as it is, and reorder nothing across it.
 bool has_no_normal_form(uint32_t code);
 
-/// StripAccents, Punctuation and Digits judge the character otherwise than its general category says.
+/// True if StripAccents, Punctuation or Digits judge the character differently than its general category
+/// says.
 bool is_other_mark(uint32_t code);
 bool is_other_punctuation(uint32_t code);
 bool is_other_number(uint32_t code);

@@ -21,7 +21,7 @@ utf8proc_option_t options_of(NormalForm form) {
   return static_cast<utf8proc_option_t>(options);
 }
 
-/// Bytes at the start of the text that are characters with normal forms.
+/// Returns the number of bytes at the start of the text that are characters with normal forms.
 size_t valid_length(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {

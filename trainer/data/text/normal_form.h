@@ -7,7 +7,7 @@ namespace tycho {
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
-/// The text in a normal form of Unicode (UAX 15). Bytes that are not valid UTF-8 stay as they are.
+/// Returns the text in a normal form of Unicode (UAX 15). Bytes that are not valid UTF-8 stay as they are.
 std::string normalized(NormalForm form, std::string_view text);
 
 }  // namespace tycho

@@ -69,7 +69,8 @@ size_t PieceScanner::skip(size_t position, uint8_t char_class) const {
   return position;
 }
 
-/// After the contraction that starts with the apostrophe at `position`; `position` when there is none.
+/// Returns the end of the contraction that starts with the apostrophe at `position`; `position` if there is
+/// none.
 size_t PieceScanner::end_of_contraction(size_t position, bool any_case) const {
   const size_t left = text_.size() - position;
   const auto letter = [&](size_t i) -> char {
@@ -89,7 +90,8 @@ size_t PieceScanner::end_of_contraction(size_t position, bool any_case) const {
   return position;
 }
 
-/// \s+(?!\S)|\s+ : a run of white space keeps its last character for the word that follows.
+/// Returns the end of \s+(?!\S)|\s+ : a run of white space leaves its last character to the word that
+/// follows.
 size_t PieceScanner::end_of_spaces(size_t position) const {
   size_t last = position, end = position;
   while (end < text_.size()) {

@@ -8,19 +8,19 @@ namespace tycho {
 
 /// GPT-2: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 /// Llama 3: contractions in any case, at most three digits together, and a piece may begin with one other
-/// character or end with newlines. Qwen 2: as Llama 3, but digits stand alone. kNone: the whole text is one
-/// piece.
+/// character or end with newlines. Qwen 2: like Llama 3, but each digit is one piece. kNone: the whole text
+/// is one piece.
 enum class SplitPattern { kNone, kGpt2, kLlama3, kQwen2 };
 
-/// The regular expression of a pattern, as tokenizer.json spells it; "" for kNone.
+/// Returns the regular expression of a pattern, as tokenizer.json spells it; "" for kNone.
 const char* pattern_text(SplitPattern pattern);
 
-/// Walks over a text piece by piece. A byte that is not UTF-8 counts as one visible character. The text must
-/// outlive it.
+/// Splits a text piece by piece. A byte that is not UTF-8 counts as one visible character. The text must
+/// outlive this object.
 class PieceScanner {
  public:
   PieceScanner(SplitPattern pattern, std::string_view text);
-  /// The next piece; empty when the text is used up. The pieces put together are the text.
+  /// Returns the next piece; empty at the end. All pieces joined are the text.
   std::string_view next();
 
  private:
@@ -38,9 +38,9 @@ class PieceScanner {
   const uint8_t* classes_;
 };
 
-/// The first place at or after `from` where a text can be cut in two without changing its pieces, under any
-/// pattern but kNone: between an ASCII letter or digit and the space or newline that follows it. npos when
-/// there is none.
+/// Returns the first position at or after `from` at which a text can be cut in two without changing its
+/// pieces, under any pattern but kNone: between an ASCII letter or digit and the space or newline that
+/// follows it. npos when there is none.
 size_t find_safe_cut(std::string_view text, size_t from);
 
 }  // namespace tycho

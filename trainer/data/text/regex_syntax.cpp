@@ -21,7 +21,7 @@ constexpr uint32_t bit(Category category) { return 1u << static_cast<int>(catego
 
 constexpr uint32_t bits_between(Category first, Category last) { return (bit(last) << 1) - bit(first); }
 
-/// The letters of a category's name: "L" is all of Lu..Lo. 0 when there is none of that name.
+/// Returns the categories of a name as a mask: "L" is all of Lu..Lo. 0 when the name is unknown.
 uint32_t mask_of(std::string_view name) {
   uint32_t mask = 0;
   for (size_t i = 0; i < std::size(kCategoryNames); ++i)
@@ -101,7 +101,8 @@ RegexNode of_set(CodeSet set) {
   return node;
 }
 
-/// Outside of sets Oniguruma takes six more characters for word characters: ² ³ ¹ ¼ ½ ¾.
+/// Adds or removes the six more characters that Oniguruma counts as word characters outside of sets: ² ³ ¹ ¼
+/// ½ ¾.
 CodeSet word_outside_sets(CodeSet set, bool negated) {
   const CodeSet more({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}});
   return negated ? set.complement().united(more).complement() : set.united(more);
@@ -201,7 +202,7 @@ RegexNode Parser::parse_group(int depth) {
   return node;
 }
 
-/// {n}, {n,}, {n,m} or {,m}; anything else is text.
+/// Reads {n}, {n,}, {n,m} or {,m}; anything else is text. Returns false for text.
 bool Parser::parse_interval(uint32_t& least, uint32_t& most) {
   const size_t end = pattern_.find('}', at_);
   if (end == std::string_view::npos) return false;
@@ -261,7 +262,8 @@ RegexNode Parser::literal(uint32_t code) {
   return of_set(folded(CodeSet({{code, code}})));
 }
 
-/// With (?i): the letters of ASCII in both cases, and the two characters outside ASCII whose cases these are.
+/// With (?i), adds the other case of ASCII letters, and the two characters outside ASCII whose cases these
+/// are.
 CodeSet Parser::folded(CodeSet set) const {
   if (!any_case_) return set;
   std::vector<CodeRange> more;

@@ -12,7 +12,7 @@ struct RegexNode {
   enum class Kind : uint8_t {
     kSet,       // one character
     kSequence,  // of children
-    kChoice,    // between children, the first that leads to a match
+    kChoice,    // between children: the first one that leads to a match
     kRepeat,    // of the one child
     kAhead,     // the child matches here
     kNotAhead,
@@ -30,8 +30,8 @@ struct RegexNode {
   Anchor anchor = Anchor::kTextBegin;
 };
 
-/// Reads a pattern in Oniguruma's Ruby syntax, by which `tokenizers` reads it. Throws Error (kUnusable) that
-/// says what is malformed or not supported, and at which byte.
+/// Parses a pattern in Oniguruma's Ruby syntax, which `tokenizers` uses. Throws Error (kUnusable) that says
+/// what is malformed or not supported, and at which byte.
 RegexNode parse_regex(std::string_view pattern);
 
 }  // namespace tycho

@@ -13,7 +13,7 @@ using Op = RegexProgram::Op;
 constexpr uint64_t kFreeSteps = 1'000'000, kStepsPerByte = 1000;
 constexpr size_t kNoPlace = SIZE_MAX;
 
-/// Start of the character that ends at `end`.
+/// Returns the start of the character that ends at `end`.
 size_t step_back(std::string_view text, size_t begin, size_t end) {
   for (size_t length = 2; length <= 4 && begin + length <= end; ++length) {
     if ((text[end - length + 1] & 0xC0) != 0x80) break;
@@ -28,14 +28,14 @@ class Machine {
   Machine(const RegexProgram& program, std::string_view text, SplitRegex::Effort& effort)
       : program_(program), text_(text), effort_(effort), slots_(program.num_slots, kNoPlace) {}
 
-  /// The end of the match that begins at `begin`; npos when there is none.
+  /// Returns the end of the match that begins at `begin`; npos when there is none.
   size_t match(uint32_t first, size_t begin);
 
  private:
-  struct Choice {  // where to go on when the way taken fails
+  struct Choice {  // where to continue when the path taken fails
     uint32_t step;
     size_t position;
-    size_t limit;  // of a repetition: the last place (greedy) or most characters left (lazy)
+    size_t limit;  // of a repetition: the last position (greedy) or the most characters left (lazy)
     uint32_t slot = 0;
   };
   enum Limit : size_t { kPlain = SIZE_MAX, kRestore = SIZE_MAX - 1 };
@@ -104,7 +104,7 @@ bool Machine::at_anchor(Op op, size_t position) const {
   }
 }
 
-/// Takes up the last choice that is left above `floor`.
+/// Continues with the last choice above `floor`. Returns false if none is left.
 bool Machine::go_back(size_t floor, uint32_t& pc, size_t& position) {
   while (choices_.size() > floor) {
     Choice& choice = choices_.back();

@@ -10,20 +10,20 @@
 
 namespace tycho {
 
-/// A program for a backtracking machine.
+/// Program for a backtracking machine.
 struct RegexProgram {
   enum class Op : uint8_t {
     kSet,         // one character of sets[x]
     kRepeat,      // characters of sets[x], `least` to `most`, as many as the rest allows
-    kRepeatLazy,  // the same, as few as the rest allows
-    kRepeatAll,   // the same, as many as there are, and no fewer
-    kFork,        // goes on at x, and if that fails at y
-    kJump,        // goes on at x
-    kMark,        // remembers the place in slot x
-    kMoved,       // fails where slot x says the place is the same
-    kAhead,       // the program from here to kMatch must match here; then goes on at x
+    kRepeatLazy,  // likewise, as few as the rest allows
+    kRepeatAll,   // likewise, as many as there are, and no fewer
+    kFork,        // continues at x, and if that fails at y
+    kJump,        // continues at x
+    kMark,        // stores the position in slot x
+    kMoved,       // fails if the position equals slot x
+    kAhead,       // the program from here to kMatch must match here; then continues at x
     kNotAhead,    // must not match
-    kAtomic,      // must match; its first match counts; then goes on at x
+    kAtomic,      // must match; only its first match counts; then continues at x
     kLineBegin,
     kLineEnd,
     kTextBegin,
@@ -41,9 +41,9 @@ struct RegexProgram {
   uint32_t num_slots = 0;
 };
 
-/// Translates a pattern. Throws Error (kUnusable) "[regex] ..." that names what is malformed or not supported
-/// and where: literals, sets, \p{..}, \s \d \w \h, groups, (?i:..) of ASCII letters, alternatives, all
-/// repetitions, lookahead, (?>..), anchors ^ $ \A \z \Z are.
+/// Compiles a pattern. Throws Error (kUnusable) "[regex] ..." that names what is malformed or not supported
+/// and where. Supported: literals, sets, \p{..}, \s \d \w \h, groups, (?i:..) of ASCII letters, alternatives,
+/// all repetitions, lookahead, (?>..), anchors ^ $ \A \z \Z.
 RegexProgram compile_regex(std::string_view pattern);
 
 /// Immutable; usable from several threads.
@@ -54,13 +54,14 @@ class SplitRegex {
   struct Match {
     size_t begin, end;
   };
-  /// What searching texts one after the other has cost. Too many steps for their length end with a BadRow.
+  /// Cost of searching texts one after the other. find() throws BadRow when the steps are too many for the
+  /// length of the texts.
   struct Effort {
     uint64_t steps = 0;
-    uint64_t bytes = 0;  // of the texts before the one that is searched
+    uint64_t bytes = 0;  // bytes of the texts before the current one
   };
-  /// The leftmost match at or after `from`; the first alternative that leads to one wins. Bytes that are no
-  /// UTF-8 count as U+FFFD. The caller adds the text to effort.bytes once it is done with it.
+  /// Returns the leftmost match at or after `from`; the first alternative that leads to one wins. Bytes that
+  /// are not UTF-8 count as U+FFFD. The caller adds the text to effort.bytes when it is done with it.
   std::optional<Match> find(std::string_view text, size_t from, Effort& effort) const;
   const std::string& pattern() const { return pattern_; }
 

@@ -6,7 +6,7 @@
 namespace tycho {
 namespace {
 
-/// Code points of one category, next to each other.
+/// Consecutive code points of one category.
 struct CategoryRun {
   CodeRange codes;
   uint8_t category;

@@ -8,7 +8,7 @@ namespace tycho {
 
 inline constexpr uint32_t kCodePoints = 0x110000;
 
-/// By the names of the standard (UAX 44): kLu is an upper case letter.
+/// Named as in the standard (UAX 44): kLu is an upper case letter.
 enum class Category : uint8_t {
   kCn,
   kLu,
@@ -52,13 +52,14 @@ struct CodeRange {
   uint32_t first, last;
 };
 
-/// One Category per code point, kCodePoints of them. Built at the first call; the same pointer afterwards.
+/// Returns one Category per code point, kCodePoints of them. Built at the first call; later calls return the
+/// same pointer.
 const uint8_t* categories();
 
-/// The code points whose category has its bit in the mask (bit 0: kCn), in order.
+/// Returns the code points whose category has its bit in the mask (bit 0: kCn), in order.
 std::vector<CodeRange> ranges_of(uint32_t mask);
 
-/// The property White_Space.
+/// True for the property White_Space.
 constexpr bool is_white_space(uint32_t code) {
   return (code >= 0x9 && code <= 0xD) || code == 0x20 || code == 0x85 || code == 0xA0 || code == 0x1680 ||
          (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F ||

@@ -18,7 +18,7 @@ uint32_t code_at(std::string_view text, size_t position, size_t& length) {
   return code;
 }
 
-/// Start of the character that ends at `position`.
+/// Returns the start of the character that ends at `position`.
 size_t start_before(std::string_view text, size_t position) {
   for (size_t length = 2; length <= 4 && length <= position; ++length) {
     size_t got;
@@ -28,7 +28,7 @@ size_t start_before(std::string_view text, size_t position) {
   return position - 1;
 }
 
-/// \w of Rust's regular expressions: \p{Alphabetic} \p{M} \p{Nd} \p{Pc} \p{Join_Control}.
+/// True for \w of Rust's regular expressions: \p{Alphabetic} \p{M} \p{Nd} \p{Pc} \p{Join_Control}.
 bool is_word(uint32_t code) {
   const auto category = static_cast<Category>(categories()[code]);
   if (category >= Category::kLu && category <= Category::kNl) return true;

@@ -9,25 +9,25 @@
 
 namespace tycho {
 
-/// As tokenizer.json lists them.
+/// Token in the list `added_tokens` of tokenizer.json.
 struct AddedToken {
   int32_t id = 0;
   std::string content;
-  bool lstrip = false, rstrip = false;  // takes the white space before or after it along
-  bool single_word = false;             // not where a letter, digit or underscore is next to it
-  bool normalized = false;              // searched in the normalised text, after those that are not
+  bool lstrip = false, rstrip = false;  // includes the white space before or after the token
+  bool single_word = false;             // matches only where no letter, digit or underscore is adjacent
+  bool normalized = false;              // searched in the normalised text, after tokens that are not
   bool special = false;
-  bool verbatim = false;    // with `normalized`: searched as it is, not normalised itself
+  bool verbatim = false;    // with `normalized`: the token itself is not normalised
   bool stays_text = false;  // found in texts, and left to the model (split_special_tokens)
 };
 
-/// Cuts some added tokens out of texts. Immutable.
+/// Cuts added tokens out of texts. Immutable.
 class AddedTokenMatcher {
  public:
   explicit AddedTokenMatcher(std::vector<AddedToken> tokens);
 
-  /// Calls on_text(part, begin) for what lies between the matches and on_token(id) for each match, in order.
-  /// Of the matches that begin leftmost the longest counts. No on_text for nothing.
+  /// Calls on_text(part, begin) for each part between the matches and on_token(id) for each match, in order.
+  /// The leftmost match wins, and among these the longest. Does not call on_text for empty parts.
   template <class OnText, class OnToken>
   void split(std::string_view text, OnText on_text, OnToken on_token) const;
 
@@ -47,7 +47,7 @@ class AddedTokenMatcher {
     uint32_t begin = 0, end = 0;  // in tokens_
   };
   std::array<Bucket, 256> buckets_;  // by first byte
-  std::string first_bytes_;          // those with a token, when they are few; else ""
+  std::string first_bytes_;          // first bytes of all tokens, if they are few; else ""
 };
 
 template <class OnText, class OnToken>

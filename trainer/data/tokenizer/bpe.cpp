@@ -164,7 +164,7 @@ void BpeModel::append_characters(std::string_view piece, std::vector<int32_t>& o
   }
 }
 
-/// Merges the pair of lowest rank, leftmost first, until none is left. tokens[begin..] is replaced.
+/// Merges the pair of lowest rank, leftmost first, until none is left. Replaces tokens[begin..].
 void BpeModel::merge_short(std::vector<int32_t>& tokens, size_t begin) const {
   std::array<MergeTable::Merge, kScanLimit> merges;  // merges[i]: of tokens i and i + 1
   int32_t* token = tokens.data() + begin;
@@ -185,7 +185,7 @@ void BpeModel::merge_short(std::vector<int32_t>& tokens, size_t begin) const {
   tokens.resize(begin + count);
 }
 
-/// The same result with a heap of candidate merges over a linked list.
+/// Merges as merge_short does, with a heap of candidate merges over a linked list.
 void BpeModel::merge_long(std::vector<int32_t>& tokens, size_t begin) const {
   struct Candidate {
     uint32_t rank;

@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-/// Which pairs of tokens merge, in which order, into what. An open-addressing table: two loads for most
+/// Table of merges: maps a pair of tokens to its rank and result. Uses open addressing: two loads for most
 /// look-ups.
 class MergeTable {
  public:
@@ -20,7 +20,7 @@ class MergeTable {
     int32_t token = -1;
   };
   explicit MergeTable(size_t expected);
-  /// A pair that is there already gets the new rank and token. Tokens are >= 0.
+  /// Sets the merge of a pair; overwrites an existing one. Requires tokens >= 0.
   void set(int32_t left, int32_t right, Merge merge);
   Merge find(int32_t left, int32_t right) const;
 
@@ -34,20 +34,21 @@ class MergeTable {
   size_t mask_;
 };
 
-/// Remembers the tokens of pieces seen before. Fixed size: a new piece takes the place of an old one.
+/// Caches the tokens of pieces. Its size is fixed: a new piece replaces an old one.
 class PieceCache {
  public:
   static constexpr size_t kMaxBytes = 31, kMaxTokens = 7;
   struct alignas(64) Entry {
-    std::array<uint64_t, 4> key{};  // the bytes, and their number in the last byte; all zero: empty
+    std::array<uint64_t, 4> key{};  // the bytes of the piece, and their number in the last byte; all zero:
+                                    // empty
     int32_t num_tokens = 0;
     std::array<int32_t, kMaxTokens> tokens{};
   };
-  /// The kernel provides its memory page by page, as entries are written: a tokenizer for a few texts needs
-  /// little.
+  /// The kernel provides the memory page by page, as entries are written, so a tokenizer for a few texts
+  /// needs little.
   PieceCache();
-  /// Where the piece (1..kMaxBytes bytes) is or belongs; `hit` says which. An entry that missed must be
-  /// filled.
+  /// Returns the entry of the piece (1..kMaxBytes bytes); `hit` is true if it holds the piece. If it is
+  /// false, the caller must fill the entry.
   Entry& find(std::string_view piece, bool& hit);
 
  private:
@@ -57,31 +58,31 @@ class PieceCache {
   std::unique_ptr<Entry[], Unmap> entries_;
 };
 
-/// Lets maps of strings be searched with views.
+/// Hash with which maps of strings can be searched by string_view.
 struct TextHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 
-/// Immutable after construction but for its caches; safe to use from several threads.
+/// Immutable after construction except for its caches; safe to use from several threads.
 class BpeModel {
  public:
   struct Parts {
     Parts() { byte_tokens.fill(-1); }
-    std::array<int32_t, 256> byte_tokens;  // the token of each single byte; -1 for none
-    /// Without it a piece is its bytes. With it, the characters that are here; others are their bytes if all
-    /// have tokens, else `unknown`.
+    std::array<int32_t, 256> byte_tokens;  // token of each single byte; -1 if it has none
+    /// If false, a piece is split into bytes. If true, it is split into the characters of character_tokens;
+    /// other characters are split into bytes if all of these have tokens, else become `unknown`.
     bool by_character = false;
     std::unordered_map<uint32_t, int32_t> character_tokens;
-    int32_t unknown = -1;       // stands for what has no token; -1: an Error
-    bool fuse_unknown = false;  // one for neighbours together
+    int32_t unknown = -1;       // replaces characters and bytes without a token; -1: these are an Error
+    bool fuse_unknown = false;  // one `unknown` for adjacent unknown characters
     MergeTable merges{0};
     /// With ignore_merges: pieces (bytes) that are one token whatever the merges say. Else empty.
     std::unordered_map<std::string, int32_t, TextHash, std::equal_to<>> whole_pieces;
   };
   explicit BpeModel(Parts parts);
 
-  /// Lends a cache to one caller for as long as it lives.
+  /// Lends a cache to one caller; the destructor returns it.
   class CacheLease {
    public:
     explicit CacheLease(const BpeModel& model);
@@ -94,8 +95,8 @@ class BpeModel {
     std::unique_ptr<PieceCache> cache_;
   };
 
-  /// Appends the tokens of one piece. Throws Error (kUnusable) when a part of it has no token and nothing
-  /// stands for it.
+  /// Appends the tokens of one piece. Throws Error (kUnusable) when a part of it has no token and `unknown`
+  /// is -1.
   void encode_piece(std::string_view piece, PieceCache& cache, std::vector<int32_t>& out) const;
 
  private:

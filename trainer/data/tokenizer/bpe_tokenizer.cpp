@@ -8,7 +8,7 @@
 namespace tycho {
 namespace {
 
-/// Those that are searched in the text as it is, or, normalised themselves, in the normalised one.
+/// Returns the added tokens to search in the text, or, normalised themselves, in the normalised text.
 std::vector<AddedToken> select(const TokenizerParts& parts, bool in_normalized) {
   std::vector<AddedToken> selected;
   for (AddedToken token : parts.added) {
@@ -24,7 +24,7 @@ bool only_forms(const std::vector<NormalizerStep>& steps) {
                      [](const NormalizerStep& step) { return step.kind == NormalizerStep::Kind::kForm; });
 }
 
-/// Whether a cut between a letter or digit and white space can fall inside the token.
+/// True if a cut between a letter or digit and white space can be inside the token.
 bool straddles_words(const AddedToken& token) {
   return token.lstrip || token.rstrip || token.single_word ||
          find_safe_cut(token.content, 0) != std::string_view::npos;

@@ -16,18 +16,18 @@ namespace tycho {
 
 using TokenIds = std::unordered_map<std::string, int32_t, TextHash, std::equal_to<>>;
 
-/// What a tokenizer file says, read and checked.
+/// Contents of a tokenizer file, checked.
 struct TokenizerParts {
-  TokenIds ids;                          // by the spelling of the file: "Ġthe"
-  std::vector<std::string> token_bytes;  // by id; "" where no token has it
-  /// Bytes of the tokens that lose a space at the beginning of a text.
+  TokenIds ids;                          // by the spelling in the file: "Ġthe"
+  std::vector<std::string> token_bytes;  // by id; "" for ids without a token
+  /// Bytes of those tokens that lose a space at the beginning of a text.
   std::unordered_map<int32_t, std::string> first_bytes;
-  std::vector<AddedToken> added;  // those that are found in texts
-  std::vector<int32_t> special;   // more special tokens, which are not
+  std::vector<AddedToken> added;  // tokens that are found in texts
+  std::vector<int32_t> special;   // further special tokens, which are not found in texts
   BpeModel::Parts model;
-  std::vector<NormalizerStep> normalizers;  // one after the other
+  std::vector<NormalizerStep> normalizers;  // applied one after the other
   std::vector<PreTokenizerStep> pre_tokenizers;
-  bool only_byte_level = false;  // the pre_tokenizer is a ByteLevel, in no Sequence
+  bool only_byte_level = false;  // the pre_tokenizer is a ByteLevel outside of a Sequence
   std::vector<int32_t> text_begin, text_end;
   TokenizerInfo info;
   std::string hash;
@@ -61,7 +61,7 @@ class BpeTokenizer final : public Tokenizer {
   AddedTokenMatcher raw_added_, normalized_added_;
   BpeModel model_;
   PreTokenizer pre_tokenizer_;
-  const SplitPattern* pattern_;  // of pre_tokenizer_, when it is nothing else
+  const SplitPattern* pattern_;  // pattern of pre_tokenizer_, if it does nothing else; else nullptr
   bool splits_at_words_;
   std::vector<int32_t> text_begin_, text_end_;
   TokenizerInfo info_;

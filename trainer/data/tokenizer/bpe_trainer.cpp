@@ -18,7 +18,7 @@ uint64_t pair_of(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
-/// Gives every pair a small number, in the order of arrival.
+/// Numbers pairs in the order of arrival.
 class PairNumbers {
  public:
   PairNumbers() : slots_(1 << 16, kFree) {}
@@ -52,7 +52,7 @@ class PairNumbers {
 
 constexpr const char* kUnknownToken = "<unk>";
 
-/// The smallest vocabulary that has a token for each byte.
+/// Returns the size of the smallest vocabulary with a token for each byte.
 int64_t all_bytes_size(const BpeTrainOptions& options) {
   return 256 + static_cast<int64_t>(options.special_tokens.size());
 }
@@ -64,7 +64,7 @@ std::vector<bool> bytes_in_use(const WordCounts& words) {
   return used;
 }
 
-/// A small vocabulary needs room for what the texts use.
+/// Throws Error if a small vocabulary lacks room for the bytes that the texts use.
 void check_size(const WordCounts& words, const BpeTrainOptions& options) {
   if (options.vocab_size >= all_bytes_size(options)) return;
   const std::vector<bool> used = bytes_in_use(words);
@@ -151,7 +151,7 @@ MergeLearner::MergeLearner(const WordCounts& words, const BpeTrainOptions& optio
   fill_queue();
 }
 
-/// The id of a token's text; a new one when it is not there yet.
+/// Returns the id of a token's text. Adds the token if it is new.
 int32_t MergeLearner::add_token(const std::string& text) {
   const auto [it, is_new] = ids_.emplace(text, static_cast<int32_t>(vocabulary_.tokens.size()));
   if (is_new) vocabulary_.tokens.push_back(text);

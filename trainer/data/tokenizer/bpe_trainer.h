@@ -16,11 +16,11 @@ namespace tycho {
 
 using WordCounts = std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>>;
 
-/// Counts the pieces that GPT-2's pattern cuts the files into, with `options.threads` threads.
+/// Counts the pieces into which GPT-2's pattern splits the files, with `options.threads` threads.
 WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOptions& options);
 
-/// Merges the most frequent pair of tokens, the one of smaller ids among equals, until the vocabulary is full
-/// or no pair is frequent enough. Ids: special tokens, the 256 bytes in the order of their characters,
+/// Merges the most frequent pair of tokens, and among equals the pair of smaller ids, until the vocabulary is
+/// full or no pair is frequent enough. Ids: special tokens, the 256 bytes in the order of their characters,
 /// merges.
 TrainedVocabulary learn_merges(const WordCounts& words, const BpeTrainOptions& options);
 

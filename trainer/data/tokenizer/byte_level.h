@@ -7,13 +7,14 @@
 
 namespace tycho {
 
-/// The code point that stands for a byte: itself where it is printable in Latin-1, else one from U+0100 on.
+/// Returns the code point that stands for a byte: the byte itself if it is printable in Latin-1, else a code
+/// point from U+0100 on.
 uint32_t byte_level_code(uint8_t byte);
 
-/// Bytes as the text that tokenizer.json holds.
+/// Encodes bytes as the text that tokenizer.json holds.
 std::string to_byte_level(std::string_view bytes);
 
-/// And back; nothing when the text has a character that stands for no byte.
+/// Inverts to_byte_level. Returns nothing when the text has a character that stands for no byte.
 std::optional<std::string> from_byte_level(std::string_view text);
 
 }  // namespace tycho

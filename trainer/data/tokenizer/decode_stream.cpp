@@ -10,8 +10,8 @@
 namespace tycho {
 namespace {
 
-/// How many bytes at the start are the beginning of some valid character, at least one, and how many that
-/// character has.
+/// Returns the number of bytes at the start that begin some valid character, at least one, and the number of
+/// bytes of that character.
 std::pair<size_t, size_t> partial_character(std::string_view bytes) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   const uint8_t first = at(0);

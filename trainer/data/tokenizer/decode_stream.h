@@ -7,22 +7,22 @@
 namespace tycho {
 
 struct DecodeOptions {
-  bool skip_special = false;  // leave special tokens out
-  bool continues = false;     // a text stands before these tokens: the first is not the first of a text
+  bool skip_special = false;  // leave out special tokens
+  bool continues = false;     // earlier text precedes these tokens: the first one is not the first of a text
 };
 
-/// Joined, what `add` and `finish` return does not depend on where characters are cut into tokens. Bytes that
-/// are no UTF-8 become U+FFFD, one for each sequence that breaks off.
+/// Decodes tokens one by one. The joined results of `add` and `finish` do not depend on where characters are
+/// cut into tokens. Bytes that are not UTF-8 become U+FFFD, one for each truncated sequence.
 class DecodeStream {
  public:
-  /// The tokenizer must outlive it.
+  /// `tokenizer` must outlive this object.
   explicit DecodeStream(const Tokenizer& tokenizer, DecodeOptions options = {})
       : tokenizer_(tokenizer), options_(options), first_(!options.continues) {}
 
-  /// The characters that are complete now; the rest is held back. Throws Error for an id outside the
-  /// vocabulary.
+  /// Returns the characters that are complete now, and holds back the rest. Throws Error for an id outside
+  /// the vocabulary.
   std::string add(int32_t id);
-  /// What was held back, when no more tokens come.
+  /// Returns the held-back bytes as text. Call it after the last token.
   std::string finish();
 
  private:

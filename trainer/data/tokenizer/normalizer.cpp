@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// Calls visit(code, bytes) for every character; a byte that is no UTF-8 comes with code U+FFFD.
+/// Calls visit(code, bytes) for every character. A byte that is not UTF-8 has the code U+FFFD.
 template <class Visit>
 void for_each_character(std::string_view text, Visit visit) {
   for (size_t at = 0; at < text.size();) {
@@ -29,7 +29,7 @@ void append_utf8(uint32_t code, std::string& out) {
   out.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(length));
 }
 
-/// Characters of Unicode 16 and 17, which utf8proc does not know yet.
+/// Lowercases characters of Unicode 16 and 17, which utf8proc does not know yet.
 uint32_t new_lowercase(uint32_t code) {
   if (code >= 0x10D50 && code <= 0x10D65) return code + 0x20;
   if (code >= 0x16EA0 && code <= 0x16EB8) return code + 0x1B;

@@ -10,17 +10,17 @@
 
 namespace tycho {
 
-/// The fields that its kind has no use for stay empty.
+/// One step of a normalizer. Fields that its kind does not use stay empty.
 struct NormalizerStep {
   enum class Kind {
     kForm,          // a normal form of Unicode
     kLowercase,     // each character by itself, as Rust's to_lowercase does
-    kStripAccents,  // leaves out combining marks
-    kStrip,         // leaves out white space at the ends
+    kStripAccents,  // removes combining marks
+    kStrip,         // removes white space at the ends
     kPrepend,       // puts `content` before a text that is not empty
-    kReplace,       // puts `content` in place of `literal`, or of what `regex` matches
-    kOneSpace,      // leaves out spaces at the beginning and those that follow a space
-    kTrimEnd        // leaves out every `literal` at the end; it is not empty
+    kReplace,       // replaces `literal`, or the matches of `regex`, by `content`
+    kOneSpace,      // removes spaces at the beginning and after another space
+    kTrimEnd        // removes every `literal` at the end; it is not empty
   };
   Kind kind = Kind::kForm;
   NormalForm form = NormalForm::kNfc;
@@ -29,7 +29,7 @@ struct NormalizerStep {
   std::shared_ptr<const SplitRegex> regex;
 };
 
-/// The text after all steps, in order. Bytes that are not valid UTF-8 stay as they are.
+/// Applies all steps to the text, in order. Bytes that are not valid UTF-8 stay as they are.
 std::string normalized(const std::vector<NormalizerStep>& steps, std::string_view text);
 
 }  // namespace tycho

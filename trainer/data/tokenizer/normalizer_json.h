@@ -7,11 +7,11 @@
 
 namespace tycho {
 
-/// Throws Error (kUnusable) that names what is malformed or not supported.
+/// Reads the field `normalizer`. Throws Error (kUnusable) that names what is malformed or not supported.
 std::vector<NormalizerStep> read_normalizers(const TokenizerReader& reader,
                                              const TokenizerReader::Value& value);
 
-/// The steps in words: "NFC", "Replace".
+/// Describes the steps: "NFC", "Replace".
 std::vector<std::string> normalizer_names(const std::vector<NormalizerStep>& steps);
 
 }  // namespace tycho

@@ -9,13 +9,13 @@
 
 namespace tycho {
 
-/// One of the two is there.
+/// A literal or a regular expression; the other is empty.
 struct SearchPattern {
   std::string literal, regex;
   bool is_regex = false;
 };
 
-/// Throws Error (kUnusable) when the pattern is malformed.
+/// Reads the field `pattern` of a component. Throws Error (kUnusable) when it is malformed.
 inline SearchPattern read_pattern(const TokenizerReader& reader, const TokenizerReader::Value& component,
                                   const std::string& where) {
   const auto& pattern = reader.member(component, "pattern", where.c_str());
@@ -29,7 +29,7 @@ inline SearchPattern read_pattern(const TokenizerReader& reader, const Tokenizer
   return found;
 }
 
-/// Throws Error (kUnusable), with the name of the file, when it cannot be compiled.
+/// Compiles a pattern. Throws Error (kUnusable), with the name of the file, when that fails.
 inline std::shared_ptr<const SplitRegex> compile_pattern(const TokenizerReader& reader,
                                                          const std::string& regex) {
   try {

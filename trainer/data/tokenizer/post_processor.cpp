@@ -16,7 +16,7 @@ int32_t known_token(const Reader& reader, const std::string& token, const char* 
   return found->second;
 }
 
-/// What a name in a template stands for: ids that the template lists, else the token of that name.
+/// Returns the ids of a name in a template: ids that the template lists, else the token of that name.
 std::vector<int32_t> template_ids(const Reader& reader, const Value& processor, const std::string& name,
                                   const TokenizerParts& parts) {
   const auto tokens = processor.find("special_tokens");
@@ -33,7 +33,7 @@ std::vector<int32_t> template_ids(const Reader& reader, const Value& processor, 
   return ids;
 }
 
-/// The special tokens that a TemplateProcessing has before and after the text itself.
+/// Reads the special tokens that a TemplateProcessing puts before and after the text itself.
 void read_template(const Reader& reader, const Value& processor, TokenizerParts& parts) {
   const Value& single = reader.member(processor, "single", "post_processor");
   if (!single.is_array()) reader.malformed("\"single\" of post_processor must be a list");

@@ -15,7 +15,7 @@ using PieceKind = PreTokenizerStep::Kind;
 using Behavior = PreTokenizerStep::Behavior;
 using Prepend = PreTokenizerStep::Prepend;
 
-/// A stretch of a text that matched, or that lies between matches.
+/// Part of a text that matched, or that lies between matches.
 struct TextSpan {
   size_t begin, end;
   bool match;
@@ -39,7 +39,7 @@ bool matches(PieceKind kind, uint32_t code) {
   }
 }
 
-/// Every character that matches is a match of its own.
+/// Returns the spans of a text. Every character that matches is one span.
 std::vector<TextSpan> spans_of_characters(PieceKind kind, std::string_view text) {
   std::vector<TextSpan> spans;
   size_t last = 0;
@@ -99,7 +99,7 @@ std::vector<TextSpan> spans_of(const PreTokenizerStep& step, std::string_view te
   return spans_of_characters(step.kind, text);
 }
 
-/// Joins each match to the piece before it, or, walked from the end, to the one after it.
+/// Joins each match to the piece before it, or, if `with_next`, to the piece after it.
 void join_matches(std::vector<TextSpan>& spans, bool with_next) {
   std::vector<TextSpan> joined;
   bool previous = false;

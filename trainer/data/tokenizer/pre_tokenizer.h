@@ -12,7 +12,7 @@
 
 namespace tycho {
 
-/// The fields that its kind has no use for stay empty.
+/// One step of a pre_tokenizer. Fields that its kind does not use stay empty.
 struct PreTokenizerStep {
   enum class Kind {
     kPattern,      // one of the patterns written out by hand, all pieces kept
@@ -20,13 +20,14 @@ struct PreTokenizerStep {
     kLiteral,      // Split by a text
     kDigits,       // numbers apart from the rest
     kPunctuation,  // punctuation apart from the rest
-    kWhitespace,   // cuts at white space and leaves it out
-    kPrefixSpace,  // puts a space before a piece that begins with none
-    kByteLevel,    // what follows sees bytes as the characters that stand for them
+    kWhitespace,   // cuts at white space and removes it
+    kPrefixSpace,  // puts a space before a piece that does not begin with one
+    kByteLevel,    // later steps see bytes as the characters that stand for them
     kMetaspace,    // spaces become `literal`
     kWords  // cuts before `literal` unless it follows another: changes no ids where no token spans such a cut
   };
-  /// What becomes of a match: a piece of its own, nothing, part of a neighbour, one with further matches.
+  /// Treatment of a match: its own piece, removed, part of the piece before or after, or joined with adjacent
+  /// matches.
   enum class Behavior { kIsolated, kRemoved, kWithPrevious, kWithNext, kContiguous };
   enum class Prepend { kAlways, kFirst, kNever };
 
@@ -35,8 +36,8 @@ struct PreTokenizerStep {
   std::shared_ptr<const SplitRegex> regex;
   std::string literal;
   Behavior behavior = Behavior::kIsolated;
-  bool invert = false;                // kRegex, kLiteral: what lies between matches counts as a match
-  Prepend prepend = Prepend::kNever;  // kMetaspace: `literal` before pieces that begin otherwise
+  bool invert = false;                // kRegex, kLiteral: text between matches counts as a match
+  Prepend prepend = Prepend::kNever;  // kMetaspace: puts `literal` before pieces that begin differently
 };
 
 /// Immutable; usable from several threads.
@@ -45,12 +46,13 @@ class PreTokenizer {
   explicit PreTokenizer(std::vector<PreTokenizerStep> steps) : steps_(std::move(steps)) {}
 
   using Sink = std::function<void(std::string_view)>;
-  /// Hands on the pieces of a text that is not empty, in order; they are valid during the call. `first`: the
-  /// text is the beginning of what is encoded. Throws BadRow where a regular expression takes too long.
+  /// Calls `sink` with the pieces of a text that is not empty, in order; they are valid during the call.
+  /// `first`: the text is the beginning of the encoded text. Throws BadRow where a regular expression takes
+  /// too long.
   void cut(std::string_view text, bool first, const Sink& sink) const;
 
   const std::vector<PreTokenizerStep>& steps() const { return steps_; }
-  /// The one pattern by which it cuts bytes, when it does nothing else.
+  /// Returns the pattern that cuts bytes, if this pre-tokenizer does nothing else; else nullptr.
   const SplitPattern* only_pattern() const;
 
  private:

@@ -72,7 +72,8 @@ void read_metaspace(const Reader& reader, const Value& value, Steps& steps) {
   if (step.literal.empty() ||
       decode_utf8(step.literal.data(), step.literal.size(), code) != step.literal.size())
     reader.malformed("the replacement of pre_tokenizer Metaspace must be one character");
-  std::string scheme = reader.flag(value, "add_prefix_space", true) ? "always" : "never";  // until 0.14
+  std::string scheme = reader.flag(value, "add_prefix_space", true) ? "always" : "never";  // field used until
+                                                                                           // version 0.14
   if (value.contains("prepend_scheme"))
     scheme = reader.text(value, "prepend_scheme", "pre_tokenizer Metaspace");
   if (scheme != "always" && scheme != "first" && scheme != "never")

@@ -8,11 +8,11 @@
 
 namespace tycho {
 
-/// Throws Error (kUnusable) that names what is malformed or not supported.
+/// Reads the field `pre_tokenizer`. Throws Error (kUnusable) that names what is malformed or not supported.
 std::vector<PreTokenizerStep> read_pre_tokenizers(const TokenizerReader& reader,
                                                   const TokenizerReader::Value& value);
 
-/// The steps in words: "pattern of GPT-2", "bytes".
+/// Describes the steps: "pattern of GPT-2", "bytes".
 std::vector<std::string> pre_tokenizer_names(const std::vector<PreTokenizerStep>& steps);
 
 }  // namespace tycho

@@ -7,7 +7,8 @@
 
 namespace tycho {
 
-/// One field of a message. Which of the values counts, the wire type says: 0 number, 1 and 5 fixed, 2 bytes.
+/// One field of a message. The wire type says which value is set: 0 `value` as varint, 1 and 5 `value` as
+/// fixed number, 2 `bytes`.
 struct ProtobufField {
   uint32_t number = 0;
   int wire_type = 0;
@@ -17,12 +18,12 @@ struct ProtobufField {
   float as_float() const { return std::bit_cast<float>(static_cast<uint32_t>(value)); }
 };
 
-/// Walks over the fields of a message, which must outlive it.
+/// Reads the fields of a message, which must outlive this object.
 class ProtobufReader {
  public:
   explicit ProtobufReader(std::string_view message) : rest_(message) {}
 
-  /// The next field; nothing at the end, and where the message is damaged, which `damaged` tells apart.
+  /// Returns the next field; nothing at the end, or if the message is damaged (see damaged()).
   std::optional<ProtobufField> next() {
     ProtobufField field;
     uint64_t tag = 0;
@@ -51,7 +52,7 @@ class ProtobufReader {
   }
 
   bool damaged() const { return damaged_; }
-  /// Bytes that have not been read.
+  /// Number of bytes that have not been read.
   size_t left() const { return rest_.size(); }
 
  private:

@@ -29,7 +29,7 @@ struct Piece {
   PieceType type = PieceType::kNormal;
 };
 
-/// What the file says; the defaults are those of sentencepiece_model.proto.
+/// Contents of the file; the defaults are those of sentencepiece_model.proto.
 struct Model {
   std::vector<Piece> pieces;
   uint64_t model_type = 1;  // unigram
@@ -141,7 +141,7 @@ int byte_of_piece(std::string_view text) {
   return byte;
 }
 
-/// Tokens by what they are: characters, bytes, found in texts, special.
+/// Sorts tokens by kind: characters, bytes, tokens found in texts, special tokens.
 void read_tokens(const ModelReader& reader, const Model& model, TokenizerParts& parts) {
   parts.model.by_character = true;
   parts.model.fuse_unknown = true;
@@ -182,7 +182,7 @@ void read_tokens(const ModelReader& reader, const Model& model, TokenizerParts& 
       reader.malformed("byte_fallback without the piece <0x{:02X}>", byte);
 }
 
-/// Every way to put a piece together from two others.
+/// Adds a merge for every way to join a piece from two others.
 void read_merges(const ModelReader& reader, const Model& model, TokenizerParts& parts) {
   std::vector<float> scores;
   for (const Piece& piece : model.pieces)
@@ -225,7 +225,7 @@ NormalizerStep step_of(NormalizerStep::Kind kind, std::string content, std::stri
   return step;
 }
 
-/// A piece inside of which a word begins keeps words from being merged one by one.
+/// True if no piece has a word beginning inside it. Otherwise words cannot be merged one by one.
 bool cuts_at_words(const Model& model) {
   const std::string_view mark = kPieceSpace;
   for (const Piece& piece : model.pieces) {

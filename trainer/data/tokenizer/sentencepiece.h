@@ -7,12 +7,12 @@
 
 namespace tycho {
 
-/// Whether the bytes are a model of SentencePiece rather than JSON.
+/// True if the bytes are a model of SentencePiece rather than JSON.
 bool is_sentencepiece(std::string_view bytes);
 
 /// Reads a ModelProto (sentencepiece_model.proto of SentencePiece 0.2). `place` names it in messages. Throws
-/// Error (kUnusable) for what is damaged and for what is not supported, naming it. The parts encode as
-/// SentencePiece does: of special pieces only user-defined ones are found in texts.
+/// Error (kUnusable) that names what is damaged or not supported. The result encodes as SentencePiece does:
+/// only user-defined special pieces are found in texts.
 TokenizerParts parse_sentencepiece(std::string_view bytes, const std::string& place);
 
 }  // namespace tycho

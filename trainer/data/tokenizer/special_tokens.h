@@ -6,13 +6,14 @@
 
 namespace tycho {
 
-/// As tokenizer_config.json or tokenizer.model names it; else "<|endoftext|>", "<|end_of_text|>" or "</s>",
-/// the first that is a special token; "" for none.
+/// Returns the end-of-text token that tokenizer_config.json or tokenizer.model names; else "<|endoftext|>",
+/// "<|end_of_text|>" or "</s>", the first that is a special token; "" if there is none.
 std::string find_eos_token(const Tokenizer& tokenizer);
-/// Likewise; else "<|begin_of_text|>", "<s>" or "<|endoftext|>": one token that only separates texts is both.
+/// Returns the begin-of-text token, likewise; else "<|begin_of_text|>", "<s>" or "<|endoftext|>": a token
+/// that only separates texts is both.
 std::string find_bos_token(const Tokenizer& tokenizer);
-/// The end of a message about a tokenizer with too many tokens: those that only files beside it name, and
-/// what to do about them; "" when there are none.
+/// Returns the end of a message about a tokenizer with too many tokens: it names tokens that only the files
+/// next to it define, and what to do about them. "" when there are none.
 std::string note_added_beside(const Tokenizer& tokenizer);
 
 }  // namespace tycho

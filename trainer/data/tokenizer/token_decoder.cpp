@@ -15,7 +15,7 @@ int hex_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/// Of "<0x0A>"; -1 for other spellings.
+/// Returns the byte of "<0x0A>"; -1 for other spellings.
 int byte_of(const std::string& spelling) {
   if (spelling.size() != 6 || !spelling.starts_with("<0x") || spelling[5] != '>') return -1;
   const int high = hex_digit(spelling[3]), low = hex_digit(spelling[4]);

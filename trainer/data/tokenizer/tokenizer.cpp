@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether the first line is a token in base64 and its rank.
+/// True if the first line is a token in base64 and its rank.
 bool is_tiktoken(std::string_view bytes) {
   const std::string_view line = bytes.substr(0, bytes.find('\n'));
   const size_t space = line.find(' ');

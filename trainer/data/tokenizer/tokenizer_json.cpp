@@ -25,11 +25,11 @@ constexpr size_t kMaxOtherObjects = 10'000;
 constexpr int kMaxJsonDepth = 64;
 constexpr const char* kSpaceMark = "\u2581";  // by which SentencePiece writes a space
 
-/// Whether vocabularies of UTF-8 text need a token for the byte.
+/// True if the byte occurs in UTF-8, so that vocabularies need a token for it.
 bool is_in_utf8(int byte) { return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5); }
 
-/// Deeper and with more objects than any tokenizer, and harmless to what reads it: without a look at the
-/// text, a million added tokens would fill the memory before they are counted.
+/// Refuses nesting and numbers of objects beyond any tokenizer's before the text is parsed: a million added
+/// tokens would fill the memory before they are counted.
 void check_shape(const Reader& reader, std::string_view text) {
   int depth = 0;
   size_t num_objects = 0;
@@ -48,7 +48,7 @@ void check_shape(const Reader& reader, std::string_view text) {
   }
 }
 
-/// Ids may have gaps, but not be so large that tables of them are mostly empty.
+/// Checks that ids are not so large that tables of them would be mostly empty. Gaps are allowed.
 void check_ids(const Reader& reader, const TokenizerParts& parts) {
   const size_t most = 4 * parts.ids.size() + 1024;
   for (const auto& [spelling, id] : parts.ids)
@@ -77,7 +77,7 @@ void read_vocabulary(const Reader& reader, const Value& model, TokenizerParts& p
   parts.model.fuse_unknown = reader.flag(model, "fuse_unk", false);
 }
 
-/// The tokens of single bytes, as the characters that stand for them.
+/// Finds the tokens of single bytes, spelled as the characters that stand for them.
 void find_bytes(const Reader& reader, TokenizerParts& parts) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
@@ -91,7 +91,7 @@ void find_bytes(const Reader& reader, TokenizerParts& parts) {
   }
 }
 
-/// The tokens of single characters, and with byte_fallback of bytes: "<0x0A>".
+/// Finds the tokens of single characters, and with byte_fallback those of bytes: "<0x0A>".
 void find_characters(const Reader& reader, bool byte_fallback, TokenizerParts& parts) {
   parts.model.by_character = true;
   for (const auto& [spelling, id] : parts.ids) {
@@ -119,7 +119,7 @@ void find_whole_pieces(bool byte_level, TokenizerParts& parts) {
   }
 }
 
-/// A merge is "a b" or ["a", "b"].
+/// Reads a merge, "a b" or ["a", "b"].
 std::pair<std::string, std::string> read_merge(const Reader& reader, const Value& merge, size_t index) {
   if (merge.is_string()) {
     const auto& text = merge.get_ref<const std::string&>();
@@ -132,8 +132,8 @@ std::pair<std::string, std::string> read_merge(const Reader& reader, const Value
   reader.malformed("merge {} must be \"a b\" or [\"a\", \"b\"]", index);
 }
 
-/// Reads the merges. Returns whether one joins a token to another that begins with kSpaceMark, unless the
-/// first ends with it: words cannot be merged one by one then.
+/// Reads the merges. Returns true if one joins a token to another that begins with kSpaceMark, unless the
+/// first ends with it: then words cannot be merged one by one.
 bool read_merges(const Reader& reader, const Value& model, TokenizerParts& parts) {
   const Value& merges = reader.member(model, "merges", "model");
   if (!merges.is_array()) reader.malformed("\"merges\" of model must be a list");
@@ -161,7 +161,7 @@ bool has_byte_level(const std::vector<PreTokenizerStep>& steps) {
   });
 }
 
-/// Texts that would be one piece are cut into words where that changes nothing, because words repeat.
+/// Cuts texts that would be one piece into words where that changes no ids, because words repeat.
 void cut_words(bool spans_words, TokenizerParts& parts) {
   const bool has_mark = parts.ids.contains(kSpaceMark);
   if (spans_words || !has_mark || !parts.model.whole_pieces.empty()) return;
@@ -227,7 +227,7 @@ void set_bytes(const TokenDecoder& decoder, const std::string& spelling, int32_t
   if (first != bytes) parts.first_bytes.emplace(id, std::move(first));
 }
 
-/// The bytes of every token, at its id.
+/// Fills the bytes of every token, by id.
 void spell_out(const Reader& reader, const TokenDecoder& decoder, TokenizerParts& parts) {
   check_ids(reader, parts);
   std::vector<bool> taken;
@@ -251,7 +251,7 @@ const Value& member_or_null(const Value& root, const char* key) {
   return found == root.end() ? null : *found;
 }
 
-/// Everything that files beside a tokenizer can change about the ids of a text.
+/// Returns all rules for ids of a text that files next to a tokenizer can change.
 std::string changeable_rules(const TokenizerParts& parts) {
   std::string text;
   for (const PreTokenizerStep& step : parts.pre_tokenizers)
@@ -262,7 +262,7 @@ std::string changeable_rules(const TokenizerParts& parts) {
   return text;
 }
 
-/// The file as it is, changed by what lies beside it. A tokenizer that gives other ids has another hash.
+/// Applies the rules of the files next to a tokenizer. Changes the hash if the ids of texts change.
 void use_as(const TokenizerUse& use, size_t vocab_size, TokenizerParts& parts) {
   const std::string before = changeable_rules(parts);
   apply_prefix_space(use, parts);

@@ -11,7 +11,7 @@ namespace tycho {
 
 inline constexpr int64_t kMaxTokenId = (1 << 24) - 1;
 
-/// Reads fields of one file; errors name the file.
+/// Reads fields of one file. Throws Error that names the file.
 class TokenizerReader {
  public:
   // Json would take quadratic time for a vocabulary.
@@ -51,7 +51,8 @@ class TokenizerReader {
     return it->get<bool>();
   }
 
-  /// The items of a Sequence and of those inside it, in order; the component itself when it is none.
+  /// Returns the items of a Sequence and of Sequences inside it, in order; the component itself if it is no
+  /// Sequence.
   std::vector<Value> flat(const Value& component, const char* list, int depth = 0) const {
     if (component.is_null()) return {};
     if (!component.is_object() || !component.contains("type") || component["type"] != "Sequence")

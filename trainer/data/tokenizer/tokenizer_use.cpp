@@ -22,7 +22,7 @@ constexpr size_t kMaxTokens = 100'000;
 constexpr std::array kNames = {"bos_token", "eos_token", "unk_token", "sep_token",
                                "pad_token", "cls_token", "mask_token"};
 
-/// A class of transformers that makes the post_processor itself, with what it takes for granted.
+/// A class of transformers that makes the post_processor itself, with its defaults.
 struct OwnTemplate {
   const char* name;
   bool adds_bos;
@@ -35,7 +35,7 @@ constexpr std::array kOwnTemplates = {
     OwnTemplate{"CohereTokenizer", true, "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"},
     OwnTemplate{"GPTNeoXTokenizer", false, "<|endoftext|>", "<|endoftext|>"}};
 
-/// The classes that are built anew, from a tokenizer.model, when add_prefix_space is named.
+/// True for classes that transformers builds from a tokenizer.model again when add_prefix_space is named.
 bool is_rebuilt_for_prefix(const std::string& name) {
   return name == "LlamaTokenizer" || name == "CodeLlamaTokenizer" || name == "GemmaTokenizer";
 }
@@ -53,7 +53,8 @@ Value read_object(const TokenizerFilesBeside& beside, const char* name, const Re
   }
 }
 
-/// A special token: its text, or an object that has it as "content". `named`: it is special by its name.
+/// Reads a special token: its text, or an object that has it as "content". `named`: its name makes it
+/// special.
 AddedToken read_token(const Reader& reader, const Value& value, const std::string& key, bool named) {
   AddedToken token;
   token.id = -1;
@@ -71,7 +72,7 @@ AddedToken read_token(const Reader& reader, const Value& value, const std::strin
   return token;
 }
 
-/// The special tokens of one file. Those that it names replace what was named before.
+/// Special tokens of the files read so far. A later file replaces tokens of the same name.
 class SpecialTokens {
  public:
   void read(const Reader& reader, const Value& file) {
@@ -115,7 +116,7 @@ int32_t read_id(const Reader& reader, const std::string& text, const std::string
   return static_cast<int32_t>(std::stol(text));
 }
 
-/// added_tokens_decoder of a tokenizer_config.json: tokens by id.
+/// Reads added_tokens_decoder of a tokenizer_config.json, which maps ids to tokens.
 void read_added_decoder(const Reader& reader, const Value& list, TokenizerUse& use) {
   if (!list.is_object()) reader.malformed("\"added_tokens_decoder\" must be an object of ids and tokens");
   if (list.size() > kMaxTokens) reader.malformed("more than {} added tokens", kMaxTokens);
@@ -127,7 +128,7 @@ void read_added_decoder(const Reader& reader, const Value& list, TokenizerUse& u
   }
 }
 
-/// added_tokens.json: ids by token.
+/// Reads added_tokens.json, which maps tokens to ids.
 void read_added_tokens(const Reader& reader, const Value& list, const std::vector<AddedToken>& special,
                        TokenizerUse& use) {
   if (list.size() > kMaxTokens) reader.malformed("more than {} added tokens", kMaxTokens);
@@ -151,7 +152,7 @@ std::string name_of_class(const Reader& reader, const Value& config) {
   return name;
 }
 
-/// Takes a token in, or changes the one of the same text. Returns its id.
+/// Adds a token, or changes the one with the same text. Returns its id.
 int32_t add_token(AddedToken token, int32_t& next_id, std::map<std::string, size_t>& places,
                   TokenizerParts& parts) {
   const auto known = parts.ids.find(token.content);

@@ -11,37 +11,37 @@
 
 namespace tycho {
 
-/// Statements of tokenizer_config.json, special_tokens_map.json and added_tokens.json.
+/// Contents of tokenizer_config.json, special_tokens_map.json and added_tokens.json.
 struct TokenizerUse {
-  std::string tokenizer_class;               // without "Fast"; "" where none is named
-  std::map<int32_t, AddedToken> added;       // by the id that the files give
+  std::string tokenizer_class;               // without "Fast"; "" if the files name none
+  std::map<int32_t, AddedToken> added;       // by the id in the files
   std::map<std::string, std::string> named;  // "eos_token" -> its text
-  std::vector<AddedToken> special;           // those named, then more special ones; `id` is -1
-  std::optional<bool> add_prefix_space;      // false where a tokenizer_config.json leaves it out
-  bool prefix_space_is_named = false;        // the file says it
-  bool split_special_tokens = false;         // special tokens in texts stay text
+  std::vector<AddedToken> special;           // the named special tokens, then further ones; `id` is -1
+  std::optional<bool> add_prefix_space;      // false if a tokenizer_config.json does not have it
+  bool prefix_space_is_named = false;        // the file has add_prefix_space
+  bool split_special_tokens = false;         // special tokens in texts are encoded as text
   std::optional<bool> adds_bos, adds_eos;
-  /// Names the file to change in messages: the tokenizer_config.json, or what stands in for it.
+  /// Name of the file to change, for messages: tokenizer_config.json, or the file that replaces it.
   std::string place;
 };
 
-/// Reads the files beside `place`. Throws Error (kUnusable) naming the file and the field.
+/// Reads the files next to `place`. Throws Error (kUnusable) naming the file and the field.
 TokenizerUse read_tokenizer_use(const TokenizerFilesBeside& beside, const std::string& place);
 
 /// Adds the tokens that a tokenizer.json lacks, with the ids that transformers gives them, and changes those
-/// that the files beside it change. `vocab_size`: of the model, without added tokens. Throws Error
+/// that the files next to it change. `vocab_size`: of the model, without added tokens. Throws Error
 /// (kUnusable) where a file gives a token another id.
 void add_tokens_of_use(const TokenizerUse& use, size_t vocab_size, TokenizerParts& parts);
-/// Checks the same for a tokenizer.model, to which nothing can be added: throws Error (kUnusable) for what it
-/// lacks.
+/// Checks that a tokenizer.model, to which nothing can be added, has these tokens. Throws Error (kUnusable)
+/// for a missing one.
 void check_tokens_of_use(const TokenizerUse& use, const TokenizerParts& parts);
 
-/// Puts a space before texts, or leaves it out, where transformers does so against the tokenizer.json. Throws
-/// Error (kUnusable) where it would build another tokenizer.
+/// Adds the space before texts, or removes it, where transformers deviates from the tokenizer.json. Throws
+/// Error (kUnusable) where transformers would build another tokenizer.
 void apply_prefix_space(const TokenizerUse& use, TokenizerParts& parts);
 
-/// Names bos, eos and pad, and lets the classes of transformers that go by flags of their own add bos and
-/// eos.
+/// Sets the names of bos, eos and pad. For the classes of transformers that have their own flags, sets the
+/// bos and eos that they add.
 void apply_names(const TokenizerUse& use, TokenizerParts& parts);
 
 }  // namespace tycho

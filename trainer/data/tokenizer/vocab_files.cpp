@@ -24,10 +24,10 @@ Json byte_level(bool add_prefix_space, bool use_regex) {
           {"use_regex", use_regex}};
 }
 
-/// What its class puts around BPE.
+/// Components that a tokenizer class adds to BPE.
 struct Surroundings {
   Json normalizer, pre_tokenizer;
-  std::vector<const char*> defaults;  // the names for which it takes kEndOfText
+  std::vector<const char*> defaults;  // names of special tokens for which it uses kEndOfText
 };
 
 Surroundings surroundings_of(const Reader& reader, const TokenizerUse& use) {
@@ -49,7 +49,7 @@ Surroundings surroundings_of(const Reader& reader, const TokenizerUse& use) {
           {"eos_token", "pad_token", "unk_token"}};
 }
 
-/// Every line is a merge, "a b"; the first may be a version.
+/// Reads merges.txt. Every line is a merge, "a b"; the first one may be a version.
 Json read_merges(std::string_view text, const Reader& reader) {
   if (find_not_text(text) != std::string_view::npos) reader.malformed("merges.txt beside it is not UTF-8");
   Json merges = Json::array();
@@ -69,8 +69,8 @@ Json read_merges(std::string_view text, const Reader& reader) {
   return merges;
 }
 
-/// The token that the class knows, unless all its names are given to others. One that the vocabulary lacks
-/// comes last, unless a file beside it says where.
+/// Returns the token that the class knows, or none if all its names are given to others. A token that the
+/// vocabulary lacks comes last, unless a file next to it has its id.
 Json added_tokens(const Value& vocab, const Surroundings& around, const TokenizerUse& use) {
   const bool needed = std::any_of(around.defaults.begin(), around.defaults.end(),
                                   [&](const char* key) { return !use.named.contains(key); });

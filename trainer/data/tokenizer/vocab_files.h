@@ -7,16 +7,16 @@
 
 namespace tycho {
 
-/// Ends of the names of the file of tokens and of the file of merges.
+/// Endings of the names of the file of tokens and of the file of merges.
 inline constexpr char kVocabFile[] = "vocab.json";
 inline constexpr char kMergesFile[] = "merges.txt";
 
-/// Returns whether a path names the file of tokens.
+/// True if a path names the file of tokens.
 bool is_vocab_file(const std::string& path);
 
-/// Returns the text of the tokenizer.json that transformers makes of the two files, for the classes
-/// GPT2Tokenizer, which stands for none, too, and Qwen2Tokenizer. `place` names vocab.json in messages.
-/// Throws Error (kUnusable) for other classes.
+/// Returns the text of the tokenizer.json that transformers makes of the two files. Supports the classes
+/// GPT2Tokenizer, which is also used if no class is named, and Qwen2Tokenizer. `place` names vocab.json in
+/// messages. Throws Error (kUnusable) for other classes.
 std::string tokenizer_json_of_vocab(std::string_view vocab, std::string_view merges,
                                     const TokenizerFilesBeside& beside, const std::string& place);
 

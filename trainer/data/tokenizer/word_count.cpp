@@ -23,7 +23,7 @@ void count_text(std::string_view text, WordCounts& words) {
   }
 }
 
-/// One text per line, its newline included.
+/// Counts each line as one text, its newline included.
 void count_lines(std::string_view text, WordCounts& words) {
   while (!text.empty()) {
     const size_t newline = text.find('\n');
@@ -34,7 +34,7 @@ void count_lines(std::string_view text, WordCounts& words) {
   }
 }
 
-/// Hands out chunks to several threads, and says how much of the files they come from.
+/// Gives chunks to several threads, and reports how much of the files has been read.
 class SharedReader {
  public:
   explicit SharedReader(const std::vector<InputFile>& files, ReadRules rules)
