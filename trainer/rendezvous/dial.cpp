@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSlice = std::chrono::milliseconds(50);  // between two questions whether to give up
 
-/// What went wrong on the way; caught in dial().
+/// Failure of one attempt; caught in dial().
 struct Broken {
   std::string why;
   bool has_no_route = false;
@@ -124,7 +124,7 @@ DialResult dial(const Endpoint& endpoint, const std::string& token, const RankCl
     return {How::kOpen, call.take(), "", false};
   } catch (const Broken& broken) {
     return again(broken.why, broken.has_no_route);
-  } catch (const Error& error) {  // what came is nothing that a rank sends
+  } catch (const Error& error) {  // the other side is not a rank: it sent something else
     return again(error.what());
   }
 }

@@ -12,13 +12,13 @@ namespace tycho {
 
 struct DialResult {
   enum class How { kOpen, kTryAgain, kRefused } how = How::kTryAgain;
-  Socket socket;              // when it is open: non-blocking, without Nagle's delay
-  std::string why;            // else, for people
-  bool has_no_route = false;  // to the endpoint, from this machine
+  Socket socket;              // if open: non-blocking, without Nagle's delay
+  std::string why;            // reason for users, if not open
+  bool has_no_route = false;  // this machine has no route to the endpoint
 };
 
-/// One attempt. `limit` holds for connecting, and again for the handshake; `gives_up` is asked several times
-/// a second and ends both.
+/// Makes one attempt to connect. `limit` holds for connecting, and again for the handshake; `gives_up` is
+/// called several times a second and ends both if it returns true.
 DialResult dial(const Endpoint& endpoint, const std::string& token, const RankClaim& claim,
                 std::chrono::milliseconds limit, const std::function<bool()>& gives_up);
 

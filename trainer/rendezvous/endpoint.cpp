@@ -42,7 +42,7 @@ socklen_t size_of(const sockaddr& address) {
   return address.sa_family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
 }
 
-/// The first address of an interface that is up, IPv4 before IPv6.
+/// Returns the first address of an interface that is up, IPv4 before IPv6.
 std::optional<Endpoint> of_interface(const std::string& name) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return std::nullopt;
@@ -55,7 +55,8 @@ std::optional<Endpoint> of_interface(const std::string& name) {
   return std::nullopt;
 }
 
-/// The interface that a variable names. Gloo's and NCCL's may hold lists and patterns, which only they read.
+/// Returns the address of the interface that a variable names. Gloo's and NCCL's variables may hold lists and
+/// patterns, which only these libraries read.
 std::optional<Endpoint> chosen_interface(const Environment& variable, int port) {
   for (const char* name : kVariables) {
     const std::string value = variable(name).value_or("");
@@ -81,7 +82,7 @@ bool is_of_this_machine(Endpoint endpoint) {
   return probe.is_open() && bind(probe.fd(), endpoint.address(), endpoint.size) == 0;
 }
 
-/// The address that this machine shows to others: of its default route. Nothing is sent.
+/// Returns the address of the default route, which this machine shows to others. Sends nothing.
 std::optional<Endpoint> outward(int port) {
   const Socket probe(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const Endpoint far = ipv4(0xC0000201, 9);  // 192.0.2.1, which exists in documents only

@@ -19,30 +19,32 @@ struct Endpoint {
   int port() const;
   void set_port(int port);
   bool is_loopback() const;
-  /// "10.0.0.7", "fe80::1"; reads back with numeric_endpoint.
+  /// Address as text for numeric_endpoint: "10.0.0.7", "fe80::1".
   std::string host() const;
-  /// "10.0.0.7:4711", "[fe80::1]:4711".
+  /// Address and port: "10.0.0.7:4711", "[fe80::1]:4711".
   std::string text() const;
 };
 
-/// Of a name or a number, in the system's order; none when it is unknown, and `why` says why.
+/// Resolves a name or a number. Returns its addresses in the system's order; none when it is unknown, with
+/// the reason in `why`.
 std::vector<Endpoint> resolve(const std::string& host, int port, std::string& why);
-/// Of a number; throws Error for other text.
+/// Parses a numeric address. Throws Error for other text.
 Endpoint numeric_endpoint(const std::string& host, int port);
 Endpoint local_end(int fd);
 Endpoint remote_end(int fd);
 
-/// Where rank 0 listens: loopback when all ranks are on this machine; else the address of the interface that
-/// TYCHO_INTERFACE names ("any" for all of them), or the one that place.address stands for here. Throws Error
-/// (kTopology) when this machine has none.
+/// Returns the address on which rank 0 listens: loopback when all ranks are on this machine; else the address
+/// of the interface that TYCHO_INTERFACE names ("any" for all of them), or this machine's address for
+/// place.address. Throws Error (kTopology) when this machine has none.
 Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable);
-/// Where another rank listens, at a port that the system chooses. `toward_rank_0`: its end of that
-/// connection.
+/// Returns the address on which another rank listens, at a port that the system chooses. `toward_rank_0`:
+/// this rank's end of its connection to rank 0.
 Endpoint own_endpoint(const RankPlace& place, const Endpoint& toward_rank_0, const Environment& variable);
-/// Whether all ranks of the run are on this machine.
+/// True if all ranks of the run are on this machine.
 bool on_one_machine(const RankPlace& place);
 
-/// Non-blocking. Throws Error (kTopology) when the address is taken or not of this machine.
+/// Opens a non-blocking listener. Throws Error (kTopology) when the address is taken or belongs to another
+/// machine.
 Socket listen_at(const Endpoint& endpoint);
 
 }  // namespace tycho

@@ -8,7 +8,7 @@
 
 namespace tycho {
 
-/// Little-endian; a text is its length (4 bytes) and its bytes.
+/// Writes numbers in little-endian order, and texts as their length (4 bytes) and their bytes.
 class WireWriter {
  public:
   WireWriter& u8(uint8_t value) { return number(value, 1); }
@@ -23,7 +23,7 @@ class WireWriter {
   std::string bytes_;
 };
 
-/// Reads what a WireWriter wrote. Throws Error when the bytes end too early, or a text is longer than
+/// Reads the output of a WireWriter. Throws Error when the bytes end too early, or a text is longer than
 /// allowed.
 class WireReader {
  public:
@@ -33,7 +33,7 @@ class WireReader {
   uint64_t u64() { return number(8); }
   double f64();
   std::string text(size_t max_bytes);
-  /// Nothing may be left.
+  /// Throws Error if bytes are left.
   void end() const;
 
  private:
@@ -47,26 +47,26 @@ struct Frame {
   std::string body;
 };
 
-/// Bytes of kind and body: before a caller has proved itself, and between ranks.
+/// Most bytes of kind and body: before a client has proved itself, and between ranks.
 inline constexpr size_t kMaxCallerFrame = 512, kMaxFrame = 64 << 10;
 
-/// The length of kind and body (4 bytes), the kind, the body.
+/// Returns a frame: the length of kind and body (4 bytes), the kind, the body.
 std::string frame_bytes(uint8_t kind, std::string_view body);
 
-/// Takes one frame after the other from a connection, and never a byte of what follows.
+/// Reads one frame after the other from a connection, and never a byte beyond a frame.
 class FrameReader {
  public:
   explicit FrameReader(size_t max_bytes) : max_bytes_(max_bytes) {}
-  /// How many bytes the frame that has begun still needs, as far as is known: 1 or more.
+  /// Returns the number of bytes that the current frame still needs, as far as is known: 1 or more.
   size_t wanted() const;
-  /// At most wanted() bytes. The frame, when they complete it. Throws Error for a length that is not allowed,
-  /// before there is memory for it.
+  /// Adds at most wanted() bytes. Returns the frame when they complete it. Throws Error for a length that is
+  /// not allowed, before memory is allocated for it.
   std::optional<Frame> add(std::string_view bytes);
 
  private:
   size_t max_bytes_;
   std::string bytes_;
-  size_t body_bytes_ = 0;  // with the kind; 0 until the length is known
+  size_t body_bytes_ = 0;  // kind included; 0 until the length is known
 };
 
 }  // namespace tycho

@@ -6,12 +6,13 @@
 
 namespace tycho {
 
-/// For RankPlace::listener: the descriptor, which this function's caller no longer owns.
+/// Returns a descriptor for RankPlace::listener, which stays open across exec. Takes ownership from the
+/// caller.
 int hand_over(Socket listener);
 
-/// The listener of `place`, non-blocking; from now on the caller owns it. One that is not open when rank 0
-/// was given none, when it has been taken before, or when it does not listen at place.port: rank 0 opens one
-/// then.
+/// Returns the listener of `place`, non-blocking and owned by the caller. Returns a closed socket when rank 0
+/// was given none, when it has been taken before, or when it does not listen at place.port: rank 0 then opens
+/// one.
 Socket take_listener(const RankPlace& place);
 
 }  // namespace tycho

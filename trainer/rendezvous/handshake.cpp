@@ -25,7 +25,7 @@ std::string nonce_message(Kind kind, const std::string& nonce) {
   return frame_bytes(kind, body.text(kMagic).text(nonce).bytes());
 }
 
-/// The nonce of a hello or challenge.
+/// Returns the nonce of a hello or challenge.
 std::string nonce_of(const Frame& frame, Kind kind, const char* name) {
   if (frame.kind != kind) no_tycho(name);
   WireReader reader(frame.body);

@@ -21,21 +21,21 @@
 
 namespace tycho {
 
-/// Grows with every change to what follows the handshake. The handshake itself stays as it is, so that two
-/// builds can tell each other that they differ.
+/// Version of everything that follows the handshake; grows with every change. The handshake itself stays as
+/// it is, so that two builds can tell each other that they differ.
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr size_t kMaxPurposeBytes = 80, kMaxRunBytes = 64;
 
-/// Who calls, and why.
+/// Identity of a client, and the purpose of its call.
 struct RankClaim {
   uint32_t version = kProtocolVersion;
   int rank = 0, num_ranks = 1;
-  int to_rank = 0;      // whom it wants
-  std::string run;      // of which run: told apart from others that have the same token
-  std::string purpose;  // of the connection
+  int to_rank = 0;      // rank that it calls
+  std::string run;      // run of the client: tells runs with the same token apart
+  std::string purpose;  // purpose of the connection
 };
 
-/// A claim as bytes, and back; throws Error for bytes that are none.
+/// Convert between a claim and bytes. read_claim throws Error for bytes that are no claim.
 std::string bytes_of(const RankClaim& claim);
 RankClaim read_claim(std::string_view bytes);
 
@@ -47,17 +47,18 @@ enum class Answer : uint8_t {
 
 struct HandshakeVerdict {
   Answer answer = Answer::kRefused;
-  std::string why;  // for people; "" for a welcome
+  std::string why;  // for users; "" for a welcome
 };
 
-/// The side that connects. Functions throw Error when the other side does not prove what it should.
+/// Side of the handshake that connects. Functions throw Error when the other side does not prove what it
+/// should.
 class HandshakeClient {
  public:
   HandshakeClient(std::string token, RankClaim claim);
   std::string hello() const;
-  /// What answers the challenge.
+  /// Returns the answer to the challenge.
   std::string claim(const Frame& challenge);
-  /// The listener knows the token: its answer.
+  /// Returns the listener's answer, after checking its proof of the token.
   HandshakeVerdict verdict(const Frame& frame) const;
   static std::string confirm();
 
@@ -66,16 +67,16 @@ class HandshakeClient {
   RankClaim claim_;
 };
 
-/// The side that listens, for one connection.
+/// Side of the handshake that listens, for one connection.
 class HandshakeServer {
  public:
   enum class State { kWaitsForHello, kWaitsForClaim, kWaitsForVerdict, kWaitsForConfirm, kOpen };
 
   explicit HandshakeServer(std::string token) : token_(std::move(token)) {}
-  /// What is to be sent; throws Error when the client has no business here. After kWaitsForVerdict the client
-  /// has proved that it knows the token, and claim() is what it claims.
+  /// Returns the bytes to send. Throws Error for a message of a client that does not belong to this run. In
+  /// kWaitsForVerdict the client has proved that it knows the token, and claim() is valid.
   std::string take(const Frame& frame);
-  /// In kWaitsForVerdict: what is to be sent.
+  /// Returns the bytes that send `verdict`. Requires kWaitsForVerdict.
   std::string give(const HandshakeVerdict& verdict);
 
   State state() const { return state_; }

@@ -31,7 +31,7 @@ constexpr const char* kWayOut =
        kWayOut);
 }
 
-/// A folder of this user alone, made if need be.
+/// Returns a folder that only this user can enter. Creates it if it is missing.
 std::string private_folder() {
   const std::string path = fmt::format("/tmp/tycho-{}", geteuid());
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) refuse(path, std::strerror(errno));

@@ -8,15 +8,16 @@
 
 namespace tycho {
 
-/// Where it is: in a private folder of this user when all ranks are on this machine, else in `shared_dir`,
-/// which all of them see. Throws Error (kTopology) when there is no such place, and says what to do.
+/// Returns the path of the token's file: in a private folder of this user when all ranks are on this machine,
+/// else in `shared_dir`, which all ranks see. Throws Error (kTopology) when there is no such folder, and says
+/// what to do.
 std::string token_path(const RankPlace& place, const std::string& shared_dir);
 
-/// A new token in a file, which is there while this lives.
+/// A new token in a file, which the destructor removes.
 class JobTokenFile {
  public:
-  /// Takes the place of a file that an earlier start has left. Throws Error (kTopology) when it cannot be
-  /// written, or lies where others could have put it.
+  /// Writes the file, replacing one left by an earlier start. Throws Error (kTopology) when it cannot be
+  /// written, or its folder is one where others could have put it.
   JobTokenFile(std::string path, const std::string& job);
   ~JobTokenFile();
   JobTokenFile(const JobTokenFile&) = delete;
@@ -27,8 +28,9 @@ class JobTokenFile {
   std::string path_, token_;
 };
 
-/// The token of the job; nothing while there is none. It may be an old one: ask again when it does not open
-/// the listener. Throws Error (kTopology) when the file is a link, not this user's, or can be read by others.
+/// Returns the token of the job; nothing while there is none. It may be an old one: read it again when it
+/// does not open the listener. Throws Error (kTopology) when the file is a link, not this user's, or can be
+/// read by others.
 std::optional<std::string> find_token(const std::string& path, const std::string& job);
 
 }  // namespace tycho

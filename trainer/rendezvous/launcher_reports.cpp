@@ -17,7 +17,8 @@ namespace {
 
 constexpr auto kInterval = std::chrono::seconds(1);
 
-/// -1 without a launcher, or when the variable does not name its pipe.
+/// Returns the descriptor of the launcher's pipe; -1 without a launcher, or when the variable does not name
+/// its pipe.
 int report_file() {
   const std::string text = environment_variable(kReportVariable);
   int file = -1;

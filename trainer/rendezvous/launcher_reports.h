@@ -6,11 +6,11 @@
 
 namespace tycho {
 
-/// Names the descriptor of the pipe that the launcher left open for a rank.
+/// Name of the variable with the descriptor of the pipe that the launcher left open for a rank.
 inline constexpr const char* kReportVariable = "TYCHO_REPORT_FD";
 
-/// While it lives, a thread reports what process_progress() says, also while the main thread waits or
-/// computes. Nothing without a launcher. One in a process.
+/// Reports process_progress() from a thread while this object lives, also while the main thread waits or
+/// computes. Does nothing without a launcher. Create at most one in a process.
 class LauncherReports {
  public:
   LauncherReports();

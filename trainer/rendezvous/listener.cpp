@@ -78,7 +78,7 @@ void Listener::accept_some() {
     if (!accept_one()) return;
 }
 
-/// Whether there may be more.
+/// Accepts one connection. Returns true if there may be more.
 bool Listener::accept_one() {
   Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.is_open()) {
@@ -100,7 +100,7 @@ bool Listener::accept_one() {
   return false;
 }
 
-/// For one more client.
+/// Drops a client, if needed, to make room for one more.
 void Listener::make_room() {
   if (callers_.size() < limits_.num_unproved) return;
   std::map<std::string, size_t> of_host;
@@ -120,7 +120,7 @@ void Listener::make_room() {
   ++num_turned_away_;
 }
 
-/// Whether it stays.
+/// Sends to and receives from a client. Returns false if it must be dropped.
 bool Listener::serve(Caller& caller) {
   std::array<char, kMaxCallerFrame> bytes;
   try {
@@ -142,7 +142,7 @@ bool Listener::serve(Caller& caller) {
   return false;
 }
 
-/// Whether it is still a caller.
+/// Handles a frame. Returns false if the client is admitted and no longer a caller.
 bool Listener::take_frame(Caller& caller, const Frame& frame) {
   caller.out += caller.server.take(frame);
   if (caller.server.state() == HandshakeServer::State::kWaitsForVerdict) {
@@ -156,7 +156,7 @@ bool Listener::take_frame(Caller& caller, const Frame& frame) {
   return false;
 }
 
-/// Sends what it can; false when the other end is gone.
+/// Sends pending bytes. Returns false when the other end is gone.
 bool Listener::flush(Caller& caller) {
   while (!caller.out.empty()) {
     const ssize_t n =

@@ -18,20 +18,21 @@ namespace tycho {
 
 struct ListenerLimits {
   size_t num_unproved = 64;                   // connections that have not proved themselves yet
-  std::chrono::milliseconds handshake{5000};  // for a client to prove itself
-  std::chrono::milliseconds proved{60'000};   // for its last message, which it sends at once
+  std::chrono::milliseconds handshake{5000};  // time for a client to prove itself
+  std::chrono::milliseconds proved{60'000};   // time for its last message, which it sends at once
 };
 
 /// Called on the listener's thread.
 struct ListenerCalls {
-  /// Of a client that knows the token.
+  /// Returns the verdict on a client that knows the token.
   std::function<HandshakeVerdict(const RankClaim& claim)> judge;
-  /// It was welcomed. Non-blocking, without Nagle's delay; nothing beyond the handshake has been read.
+  /// Receives the socket of a client that was welcomed: non-blocking, without Nagle's delay. Nothing beyond
+  /// the handshake has been read.
   std::function<void(Socket socket, const RankClaim& claim)> admit;
 };
 
-/// A thread of its own serves all clients at once and waits for none of them. When too many are unproved,
-/// those furthest from the end of the handshake are dropped, from the address that has most of them.
+/// Serves all clients at once on its own thread and waits for none of them. When too many are unproved, drops
+/// those furthest from the end of the handshake, from the address that has most of them.
 class Listener {
  public:
   Listener(Socket listener, std::string token, ListenerCalls calls, ListenerLimits limits = {});
@@ -40,7 +41,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   Endpoint address() const { return local_end(listener_.fd()); }
-  /// Clients that were dropped: silent, malformed, or without the token.
+  /// Number of clients that were dropped: silent, malformed, or without the token.
   int64_t num_turned_away() const { return num_turned_away_; }
 
  private:
@@ -53,8 +54,8 @@ class Listener {
     HandshakeServer server;
     FrameReader reader{kMaxCallerFrame};
     Clock::time_point until;
-    std::string out;       // still to be sent
-    bool is_last = false;  // closed when it is sent
+    std::string out;       // not sent yet
+    bool is_last = false;  // close after `out` is sent
   };
 
   void run();
@@ -70,9 +71,9 @@ class Listener {
   std::string token_;
   ListenerCalls calls_;
   ListenerLimits limits_;
-  Socket wake_, reserve_;  // the reserve is given up when there are no descriptors left
+  Socket wake_, reserve_;  // the reserve is closed when no descriptors are left
   std::list<Caller> callers_;
-  Clock::time_point rest_until_;  // from accepting
+  Clock::time_point rest_until_;  // no connections are accepted until then
   std::atomic<int64_t> num_turned_away_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;

@@ -9,45 +9,46 @@
 
 namespace tycho {
 
-/// What others are told about a process.
+/// State of a process, as reported to others.
 struct ProgressReport {
-  int64_t step = -1;       // the newest that is complete; -1 before the first is known
+  int64_t step = -1;       // the last complete step; -1 before the first one
   std::string phase;       // "starting", "in callback loss_watch"
-  double phase_s = 0;      // how long it has been in this phase
-  std::string collective;  // "" outside of one
+  double phase_s = 0;      // time in this phase
+  std::string collective;  // "" outside of a collective
   double collective_s = 0;
 };
 
-/// Seconds of a process with other ranks, since it started.
+/// Seconds that a process spent on communication since it started.
 struct CommTime {
-  double wait_s = 0;      // in which a thread that computes was in a collective
-  double transfer_s = 0;  // that collectives and messages took, beside computing or not
+  double wait_s = 0;      // in which a thread that computes waited in a collective
+  double transfer_s = 0;  // of collectives and messages, overlapping with computing or not
 };
 
-/// How long a process that is to end may save, wherever it is waited for.
+/// Time that a process that must end may spend on a save, wherever others wait for it.
 inline constexpr auto kTimeToSave = std::chrono::minutes(10);
 inline bool is_saving(std::string_view phase) { return phase.starts_with("saving"); }
 
-/// "step 12, evaluating for 31 s, all_reduce for 30 s": times from two seconds on.
+/// Returns "step 12, evaluating for 31 s, all_reduce for 30 s". Times below two seconds are left out.
 std::string progress_text(const ProgressReport& report);
 
 /// Written by the threads that work, read by those that report. All functions from any thread.
 class Progress {
  public:
   void set_step(int64_t step);
-  /// Returns the phase before.
+  /// Sets the phase. Returns the previous one.
   std::string set_phase(std::string phase);
-  /// Returns the collective before; "" when it has ended.
+  /// Sets the collective; "" when it has ended. Returns the previous one.
   std::string set_collective(std::string_view name);
-  /// A collective or a message took so long, on whichever thread.
+  /// Adds the duration of a collective or a message, on whichever thread it ran.
   void add_transfer(double seconds);
   CommTime comm_time() const;
-  /// A person sits at a prompt of this process, which may wait for hours: it is never ended because its main
-  /// thread does not move.
+  /// Declares that a user sits at a prompt of this process, which may wait for hours: the process is never
+  /// ended because its main thread does not move.
   void set_prompt();
   bool is_prompt() const;
   ProgressReport report() const;
-  /// The step, and the beginning of the phase into `phase`, for those who ask often: allocates nothing.
+  /// Returns the step, and copies the beginning of the phase into `phase`. Allocates nothing, for frequent
+  /// callers.
   static constexpr size_t kPhaseChars = 31;
   int64_t copy_place(std::array<char, kPhaseChars + 1>& phase) const;
 
@@ -58,14 +59,14 @@ class Progress {
   bool is_prompt_ = false;
   std::string phase_ = "starting", collective_;
   Clock::time_point phase_begin_ = Clock::now(), collective_begin_ = Clock::now();
-  Clock::time_point wait_begin_;  // of the outermost collective
+  Clock::time_point wait_begin_;  // begin of the outermost collective
   CommTime comm_time_;
 };
 
-/// That of this process. The program and its engine have one each.
+/// Progress of this process. The program and its engine have one each.
 Progress& process_progress();
 
-/// A process is in a phase while it lives.
+/// Sets the phase of a process while it lives.
 class InPhase {
  public:
   explicit InPhase(std::string phase, Progress& progress = process_progress())
@@ -79,7 +80,7 @@ class InPhase {
   std::string before_;
 };
 
-/// A process is in a collective while it lives.
+/// Sets the collective of a process while it lives.
 class InCollective {
  public:
   explicit InCollective(std::string_view name, Progress& progress = process_progress())

@@ -11,7 +11,8 @@
 namespace tycho {
 namespace {
 
-/// CPUs that Slurm allocated to this step on this node, for all of its tasks; no limit outside of a job.
+/// Returns the number of CPUs that Slurm allocated to this step on this node, for all of its tasks; no limit
+/// outside of a job.
 int allocated_cpus(const Environment& variable) {
   const std::string text = variable("SLURM_CPUS_ON_NODE").value_or("");
   int cpus = 0;
@@ -20,7 +21,8 @@ int allocated_cpus(const Environment& variable) {
   return is_count ? cpus : std::numeric_limits<int>::max();
 }
 
-/// What the kernel lets this rank use, shared with the other ranks of the machine where it is not its own.
+/// Returns the number of cores that the kernel lets this rank use, divided among the ranks of the machine
+/// where they share them.
 int bound_cores(const RankPlace& place) {
   const int usable = usable_cores();
   if (place.num_local_ranks == 1) return usable;

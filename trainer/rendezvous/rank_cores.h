@@ -6,15 +6,15 @@
 
 namespace tycho {
 
-/// Cores that this process may run on.
+/// Number of cores that this process may run on.
 int usable_cores();
 
-/// Those of one rank, at least 1: its own when a scheduler bound it to some, else an equal share of what the
-/// ranks of its machine have together. Never more than its share of the CPUs that Slurm allocated on this
-/// node (SLURM_CPUS_ON_NODE): not every cluster binds processes to them.
+/// Number of cores of one rank, at least 1: its own when a scheduler bound it to some, else an equal share of
+/// the cores that the ranks of its machine have together. Never more than its share of the CPUs that Slurm
+/// allocated on this node (SLURM_CPUS_ON_NODE): not every cluster binds processes to them.
 int cores_of_rank(const RankPlace& place, const Environment& variable = process_environment());
 
-/// CPU threads of one rank: `wanted`, or one a core of its own when that is 0.
+/// Number of CPU threads of one rank: `wanted`, or cores_of_rank() if `wanted` is 0.
 int threads_of_rank(int64_t wanted, const RankPlace& place);
 
 }  // namespace tycho

@@ -5,13 +5,13 @@
 
 namespace tycho {
 
-/// Used by one thread, but for the marks. Throws Error (kTerminated) when a rank has gone, naming it.
+/// Used by one thread, except for marks. Throws Error (kTerminated) when a rank has gone, naming it.
 class RankGroup {
  public:
   virtual ~RankGroup() = default;
-  /// One text of every rank, by rank. Collective.
+  /// Returns one text of every rank, by rank. Collective.
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
-  /// Not collective, from any thread: a mark that every rank can look for from now on.
+  /// Sets a mark that every rank can look for from then on. Not collective. From any thread.
   virtual void mark(const std::string& name) = 0;
   virtual bool is_marked(const std::string& name) = 0;
 };

@@ -18,9 +18,10 @@ namespace {
 constexpr int kMaxRanks = 1 << 20;
 constexpr int kMaxPort = 65535;
 constexpr size_t kShortestToken = 16;
-/// Below 32768, where Linux begins to hand out ports by itself.
+/// Range below 32768, where Linux begins to assign ports by itself.
 constexpr int kFirstSlurmPort = 20000, kNumSlurmPorts = 12000;
-constexpr int64_t kStepsPerJob = 64;  // of one job that may run beside each other and meet at different ports
+constexpr int64_t kStepsPerJob = 64;  // steps of one job that may run at the same time and meet at different
+                                      // ports
 constexpr const char* kAlone = "TYCHO_NUM_RANKS=1 makes it a single process";
 
 class Variables {
@@ -34,7 +35,7 @@ class Variables {
   }
   bool has(const std::string& name) const { return find(name).has_value(); }
 
-  /// `because`: the variable that makes this one necessary.
+  /// `because`: variable that makes this one necessary.
   std::string text(const std::string& name, const std::string& because) const {
     if (const std::optional<std::string> value = find(name)) return *value;
     fail(ExitCode::kTopology, "[ranks] {} is set, so {} must be too; it is not. {}", because, name, kAlone);
@@ -62,7 +63,7 @@ void check_local(const RankPlace& place, const char* local_count, const char* co
        local_count, place.num_local_ranks, count, place.num_ranks);
 }
 
-/// The token itself is not shown.
+/// Returns the token if it is long enough. Messages do not show it.
 std::string checked_token(const std::string& token) {
   register_secret(token);
   if (token.size() >= kShortestToken) return token;
@@ -91,8 +92,8 @@ RankPlace place_of_launch(const Variables& variables) {
   return place;
 }
 
-/// RANK and WORLD_SIZE inside of a Slurm step, as wrapper scripts export them, must be those of Slurm: where
-/// they are not, another launcher stands between srun and this process.
+/// Checks RANK and WORLD_SIZE inside of a Slurm step, as wrapper scripts export them, against Slurm's values:
+/// if they differ, another launcher stands between srun and this process.
 void check_torchrun_agrees(const Variables& variables, const RankPlace& place) {
   const std::optional<std::string> rank = variables.find("RANK"), world = variables.find("WORLD_SIZE");
   if (!rank || !world) return;
@@ -104,7 +105,7 @@ void check_torchrun_agrees(const Variables& variables, const RankPlace& place) {
        place.rank, place.num_ranks, *rank, *world);
 }
 
-/// The processes of this step on this node; checked against what else Slurm says.
+/// Returns the number of processes of this step on this node. Checks it against Slurm's other variables.
 int tasks_of_node(const std::string& tasks_per_node, int node, int num_tasks) {
   const std::vector<int> counts = expand_slurm_counts(tasks_per_node);
   const int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t{0});
@@ -146,7 +147,7 @@ RankPlace place_of_slurm(const Variables& variables) {
   return place;
 }
 
-/// torchrun, and the PyTorchJob of Kubernetes, which names no local ranks.
+/// Reads the variables of torchrun, and of the PyTorchJob of Kubernetes, which sets no local ranks.
 RankPlace place_of_torchrun(const Variables& variables) {
   RankPlace place;
   const char* count = "WORLD_SIZE";
@@ -167,8 +168,8 @@ RankPlace place_of_torchrun(const Variables& variables) {
   return place;
 }
 
-/// 0 where srun did not start this process: the batch script itself and the shell of salloc have no step of
-/// several tasks, though SLURM_NTASKS is set in both.
+/// Returns the number of tasks of the step; 0 where srun did not start this process: the batch script itself
+/// and the shell of salloc have no step of several tasks, though SLURM_NTASKS is set in both.
 int64_t num_step_tasks(const Variables& variables) {
   const char* count = "SLURM_STEP_NUM_TASKS";
   return variables.has(count) ? variables.number(count, count, 1, kMaxRanks) : 0;

@@ -160,7 +160,7 @@ Json RecentCollectives::json() const {
           {"calls", std::move(calls)}};
 }
 
-/// Times are in seconds: how long ago it was called, how long it waited for its turn and how long it took,
+/// Returns an entry as JSON. Times are in seconds: since the call, the wait for its turn and its duration,
 /// until now if it is not done.
 Json RecentCollectives::entry_json(const Entry& entry, Clock::time_point now) const {
   const bool has_started = entry.state != State::kQueued;

@@ -15,64 +15,69 @@
 
 namespace tycho {
 
-/// Below the run folder: one file for each rank.
+/// Subfolder of the run folder, with one file for each rank.
 inline constexpr const char* kCollectivesFolder = "collectives";
-/// A file in that folder: someone asks the ranks of a live run for theirs. Its text names the request.
+/// File in that folder with which a user asks the ranks of a live run for their collectives. Its text names
+/// the request.
 inline constexpr const char* kCollectivesRequest = "request";
 
 /// A collective or a message, as its rank calls it. The texts are constants of the program.
 struct CollectiveCall {
   const char* verb = "";   // "all_reduce"
   const char* dtype = "";  // "fp32"; "" for a barrier
-  int64_t num_bytes = 0;   // of what this rank gives, or of a message
+  int64_t num_bytes = 0;   // of this rank's input, or of a message
   int peer = -1;           // in its group: the root of a broadcast, or the other end of a message
 };
 
-/// What a file says of the rank that wrote it.
+/// Identity of the rank that wrote a file.
 struct CollectivesOrigin {
   int rank = 0, num_ranks = 1, pid = 0;
   std::string host;
-  std::string world;  // the same for all ranks of one start, and another for the next one
+  std::string world;  // equal on all ranks of one start, different for the next start
 };
 
-/// Of one rank. All functions from any thread. None but write() and answer() waits for more than a lock.
+/// Last collectives of one rank. All functions from any thread. Only write() and answer() wait for more than
+/// a lock.
 class RecentCollectives {
  public:
   static constexpr size_t kKept = 64;
   enum class State : uint8_t {
-    kQueued,    // for the thread that runs calls in the background
-    kOnDevice,  // handed to a GPU; known to be done when the GPU has been waited for
+    kQueued,    // waits for the thread that runs calls in the background
+    kOnDevice,  // enqueued on a GPU; known to be done when the GPU has been waited for
     kStarted,
     kDone,
     kFailed
   };
 
-  /// `progress` outlives it: what a call is noted with.
+  /// `progress`, from which a call's step and phase are taken, must outlive this object.
   explicit RecentCollectives(const Progress& progress) : progress_(progress) {}
 
-  /// The number of a new group of ranks of the world. Ranks of one group give it one name.
+  /// Adds a group of ranks of the world. Returns its number. All ranks of the group give it the same name.
   int add_group(std::string name, std::vector<int> ranks);
   void name_group(int group, std::string name);
-  /// Where this rank stands on the axes of the mesh: {"pp", 1}.
+  /// Sets the position of this rank on the axes of the mesh: {"pp", 1}.
   void set_coordinates(std::vector<std::pair<std::string, int>> coordinates);
 
-  /// Returns the call's ticket.
+  /// Adds a call. Returns its ticket.
   uint64_t add(int group, const CollectiveCall& call, State state);
-  /// Nothing for a call that is no longer kept.
+  /// Sets the state of a call. Does nothing for a call that is no longer kept.
   void set_state(uint64_t ticket, State state);
-  /// Everything that was handed to the GPU so far is done.
+  /// Marks all calls enqueued on the GPU so far as done.
   void device_is_done();
 
-  /// The calls of this thread are for this part of the model; the text before. At most kUnitChars are kept.
+  /// Sets the part of the model that the calls of this thread are for. Returns the previous one. At most
+  /// kUnitChars are kept.
   static std::string_view set_unit(std::string_view unit);
 
-  /// From now on write() and answer() write, to <folder>/rank-00000.json.
+  /// Makes write() and answer() write to <folder>/rank-00000.json from now on.
   void keep_in(std::string folder, CollectivesOrigin origin);
-  /// The folder; "" before keep_in.
+  /// Folder of the files; "" before keep_in.
   std::string folder() const;
-  /// `cause`: why the ranks end. Nothing before keep_in. Throws Error (kStorage) when it cannot be written.
+  /// Writes the file. `cause`: why the ranks end. Does nothing before keep_in. Throws Error (kStorage) when
+  /// it cannot be written.
   void write(const std::string& cause);
-  /// The same for someone who asks while the ranks run; nothing after write().
+  /// Writes the file for a user who asks while the ranks run. Does nothing after write(). Throws as write()
+  /// does.
   void answer(const std::string& request);
   Json json() const;
 
@@ -81,7 +86,8 @@ class RecentCollectives {
   static constexpr size_t kUnitChars = 23;
   struct Entry {
     uint64_t ticket = 0;
-    int64_t number = 0, step = -1;  // number: of calls before it in its group, or of messages on its way
+    int64_t number = 0, step = -1;  // number: of earlier calls in its group, or of earlier messages between
+                                    // the two ranks
     CollectiveCall call;
     int group = 0;
     State state = State::kQueued;
@@ -89,7 +95,7 @@ class RecentCollectives {
     std::array<char, Progress::kPhaseChars + 1> phase = {};
     Clock::time_point added, started, ended;
   };
-  struct Messages {  // with one rank of the group, one way
+  struct Messages {  // messages with one rank of the group, in one direction
     const char* verb;
     int peer;
     int64_t count = 0;
@@ -117,7 +123,7 @@ class RecentCollectives {
   bool has_ended_ = false;
 };
 
-/// Where the calls of one group are noted; nowhere for a group of one.
+/// Records the calls of one group; does nothing for a group of one.
 struct NotedGroup {
   RecentCollectives* calls = nullptr;
   int group = 0;
@@ -126,7 +132,7 @@ struct NotedGroup {
   }
 };
 
-/// The calls of this thread are for a part of the model while it lives. `unit` outlives it.
+/// Sets the part of the model that the calls of this thread are for, while it lives. `unit` must outlive it.
 class ForUnit {
  public:
   explicit ForUnit(std::string_view unit) : before_(RecentCollectives::set_unit(unit)) {}

@@ -20,7 +20,7 @@ constexpr int kMaxBrackets = 4;
        list.substr(0, kShown));
 }
 
-/// The parts between commas, empty ones too.
+/// Returns the parts between commas, empty ones too.
 std::vector<std::string_view> split_at_commas(std::string_view text) {
   std::vector<std::string_view> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -31,7 +31,7 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   return parts;
 }
 
-/// -1 for what is no plain number.
+/// Parses a number. Returns -1 if it is no plain number.
 int plain_number(std::string_view digits) {
   int value = -1;
   const bool plain = !digits.empty() && digits.size() <= kMaxDigits &&
@@ -56,7 +56,7 @@ class HostList {
     refuse("SLURM_STEP_NODELIST", list_, what, "node[001-003,7],gpu3");
   }
 
-  /// The next comma that is outside of brackets, or the end.
+  /// Returns the next comma outside of brackets, or the end.
   size_t end_of_item(size_t begin) const {
     bool inside = false;
     for (size_t i = begin; i < list_.size(); ++i) {
@@ -66,7 +66,7 @@ class HostList {
     return list_.size();
   }
 
-  /// Adds what `rest` stands for, each with `before` before it.
+  /// Adds the names that `rest` stands for, each prefixed with `before`.
   void expand(const std::string& before, std::string_view rest, int brackets_left) {
     const size_t open = rest.find('[');
     if (open == std::string_view::npos) return add(before + std::string(rest));
@@ -99,7 +99,7 @@ class HostList {
   std::vector<std::string> hosts_;
 };
 
-/// How often a count stands: 3 for "(x3)", 1 for nothing, -1 for other text.
+/// Returns the repetitions of a count: 3 for "(x3)", 1 for nothing, -1 for other text.
 int repetitions(std::string_view text) {
   if (text.empty()) return 1;
   if (!text.starts_with("(x") || !text.ends_with(")")) return -1;

@@ -13,7 +13,7 @@ namespace tycho {
 /// Tensors by index: a unit's parameters in the order of its spec, then its stacks.
 using Views = std::vector<Tensor>;
 
-/// What a unit is for. kTrain has fp32 master weights; the next two have none and train a bf16 unit in place,
+/// Use of a unit. kTrain has fp32 master weights; the next two have none and train a bf16 unit in place,
 /// rounded to nearest even or stochastically; kInfer has no gradients either.
 enum class UnitUse { kTrain, kTrainInPlace, kTrainStochastic, kInfer };
 
@@ -22,18 +22,18 @@ enum class UnitUse { kTrain, kTrainInPlace, kTrainStochastic, kInfer };
 class GatheredUnit {
  public:
   GatheredUnit(UnitLayout layout, at::ScalarType dtype, const at::Device& device, UnitUse use);
-  /// Over memory that it may share with other units: [numel] each; `grads` undefined when there are none.
+  /// Uses memory that other units may share: [numel] each; `grads` is undefined when there are none.
   GatheredUnit(UnitLayout layout, Tensor params, Tensor grads);
 
   const UnitLayout& layout() const { return layout_; }
   const UnitSpec& spec() const { return layout_.spec(); }
-  /// [numel], compute dtype. In memory of its own it is padded to a multiple of 4096 bytes.
+  /// [numel], compute dtype. Memory that the unit owns is padded to a multiple of 4096 bytes.
   const Tensor& flat_params() const { return params_; }
   /// [numel] fp32, same layout; undefined when the unit is frozen or only infers.
   const Tensor& flat_grads() const { return grads_; }
   const Views& params() const { return param_views_; }
-  /// As params(), but undefined where a parameter, or all of a stack, is frozen. Empty when the unit only
-  /// infers.
+  /// Gradients in the order of params(); undefined where a parameter, or all of a stack, is frozen. Empty
+  /// when the unit only infers.
   Views& grads() { return grad_views_; }
 
  private:
@@ -46,10 +46,10 @@ class GatheredUnit {
   Views param_views_, grad_views_;
 };
 
-/// The dtype that a model computes in.
+/// Returns the dtype that a model computes in.
 at::ScalarType compute_dtype(Precision precision);
 
-/// numel elements in memory of their own, zeroed, on whole pages.
+/// Allocates numel zeroed elements on whole pages, not shared with others.
 Tensor flat_buffer(int64_t numel, at::ScalarType dtype, const at::Device& device);
 
 }  // namespace tycho

@@ -15,7 +15,7 @@
 namespace tycho {
 namespace {
 
-/// Normal numbers; those beyond three deviations are drawn again from the next of a row of streams.
+/// Draws four normal numbers. Numbers beyond three deviations are drawn again from further streams.
 void four_cut_normals(uint64_t key, uint64_t counter, double std, float out[4]) {
   constexpr uint64_t kNextStream = 0x9e3779b97f4a7c15;
   four_normals(key, counter, std, out);

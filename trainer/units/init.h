@@ -12,7 +12,7 @@ namespace tycho {
 /// Box-Muller from Philox.
 void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out);
 
-/// The master weights of a range, then its parameters.
+/// Draws the master weights of a range, then sets its parameters.
 void initialise(const OwnedRange& range, uint64_t seed);
 
 }  // namespace tycho

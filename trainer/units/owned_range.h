@@ -11,31 +11,32 @@ namespace tycho {
 struct OwnedRange {
   UnitLayout layout;
   int64_t begin = 0, end = 0;
-  std::vector<Extent> extents;  // of the buffers below
-  Tensor params;  // compute dtype: the stretch of the gathered parameters that this rank refreshes
-  Tensor grads;   // fp32; undefined when the unit is frozen or only infers
-  /// fp32: the weights that the optimizer updates. `params` itself when those are fp32 or are trained in
-  /// place; undefined when the unit only infers.
+  std::vector<Extent> extents;  // extents in the buffers below
+  Tensor params;                // compute dtype: the part of the gathered parameters that this rank refreshes
+  Tensor grads;                 // fp32; undefined when the unit is frozen or only infers
+  /// fp32: the weights that the optimizer updates. Same tensor as `params` when those are fp32 or are trained
+  /// in place; undefined when the unit only infers.
   Tensor master;
-  bool rounds_stochastically = false;  // the optimizer rounds `params` so, for there is no master
+  bool rounds_stochastically = false;  // the optimizer rounds `params` stochastically, because there is no
+                                       // master
 
   int64_t size() const { return end - begin; }
-  /// Whether master weights have memory of their own.
+  /// True if master weights have their own memory.
   bool has_own_master() const { return master.defined() && !master.is_same(params); }
-  /// What a checkpoint holds: the master weights where there are some.
+  /// Weights for a checkpoint: the master weights if there are any, else `params`.
   const Tensor& weights() const { return master.defined() ? master : params; }
-  /// params = master, rounded. Nothing to do where they are the same.
+  /// Sets params to master, rounded. Does nothing where both are the same tensor.
   void refresh_from_master() const;
 };
 
-/// Elements [begin, end) of a gathered unit: params and grads are views of its buffers, master weights of
-/// their own are taken here.
+/// Returns elements [begin, end) of a gathered unit. params and grads are views of its buffers; separate
+/// master weights are allocated here.
 OwnedRange own_range(const GatheredUnit& unit, int64_t begin, int64_t end, UnitUse use);
-/// The same of a unit that is whole nowhere: `params` and `grads` (undefined when it is frozen) hold its
-/// elements [begin, end) and nothing else.
+/// Returns elements [begin, end) of a unit that is not gathered anywhere. `params` and `grads` (undefined
+/// when the unit is frozen) hold only these elements.
 OwnedRange own_shard(const UnitLayout& layout, int64_t begin, int64_t end, const Tensor& params,
                      const Tensor& grads, UnitUse use);
-/// All of it.
+/// Returns all elements of a gathered unit.
 OwnedRange own_unit(const GatheredUnit& unit, UnitUse use);
 
 }  // namespace tycho

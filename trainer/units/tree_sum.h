@@ -10,16 +10,17 @@ namespace tycho {
 /// Used by one thread.
 class TreeSum {
  public:
-  /// For tensors like this one, with the memory for the sums that wait; undefined: there is nothing to add.
+  /// Allocates memory for the pending sums of tensors like `like`; if it is undefined, there is nothing to
+  /// add.
   TreeSum(SumTree tree, const Tensor& like);
-  /// Forgets what was added so far.
+  /// Forgets all sums so far.
   void restart();
-  /// Of each leaf in its turn; x of the last one becomes the sum of all.
+  /// Adds the x of the next leaf. The last leaf's x becomes the sum of all.
   void add(Tensor& x);
 
  private:
   SumTree tree_;
-  std::vector<Tensor> memory_;  // of held sums, the oldest first
+  std::vector<Tensor> memory_;  // pending sums, the oldest first
   size_t num_held_ = 0;
   int64_t next_leaf_ = 0;
 };

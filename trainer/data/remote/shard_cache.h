@@ -19,10 +19,10 @@
 
 namespace tycho {
 
-/// From any thread of any process. A shard has its final name only when it is whole and equals the index;
-/// readers hold a shared lock on the file while it is open, and locked files are not evicted. A compressed
-/// shard is fetched, compared with the index, decompressed and compared again; its compressed file is then
-/// removed, or kept and evicted together with the raw one.
+/// Shards in a shared folder. Used from any thread of any process. A shard has its final name only when it is
+/// whole and equals the index; readers hold a shared lock on the file while it is open, and locked files are
+/// not evicted. A compressed shard is fetched, compared with the index, decompressed and compared again; its
+/// compressed file is then removed, or kept and evicted together with the raw one.
 class ShardCache {
  public:
   /// Removes leftovers of killed processes that cannot be continued. `index` must outlive the cache.

@@ -22,7 +22,8 @@ constexpr auto kLastAnswer = std::chrono::milliseconds(2000);
 constexpr auto kForever = std::chrono::hours(24);
 constexpr off_t kLongestRequest = 64;
 
-/// The request in the folder, which is then gone; "" for none, or one of another user.
+/// Takes the request out of the folder, removing its file. Returns "" if there is none, or it belongs to
+/// another user.
 std::string take_request(const std::string& folder) {
   if (folder.empty()) return "";
   const std::string path = folder + "/" + kCollectivesRequest;
@@ -40,12 +41,12 @@ std::string take_request(const std::string& folder) {
 struct AnsweredRequests::State {
   std::shared_ptr<RecentCollectives> recent;
   PassOn pass_on;
-  /// Held while a request is passed on, and to end. `mutex` is not: a monitor calls answer() with a lock that
-  /// pass_on takes.
+  /// Held while a request is passed on, and by end(). `mutex` is not held then: a monitor calls answer() with
+  /// a lock that pass_on takes.
   std::mutex passing;
   std::mutex mutex;
   std::condition_variable changed;
-  std::string request;  // to be answered; "" for none
+  std::string request;  // request to answer; "" for none
   bool ends = false, is_at_work = false;
 };
 

@@ -8,20 +8,22 @@
 
 namespace tycho {
 
-/// A thread of its own: the main thread may hang, and the monitor must not wait for a file system.
+/// Answers requests on its own thread: the main thread may hang, and the monitor must not wait for a file
+/// system.
 class AnsweredRequests {
  public:
   using PassOn = std::function<void(const std::string& request)>;
 
-  /// `pass_on`: of rank 0, which looks for requests in the folder and tells the other ranks; on that thread.
+  /// `pass_on` is set on rank 0, which looks for requests in the folder and tells the other ranks; called on
+  /// that thread.
   AnsweredRequests(std::shared_ptr<RecentCollectives> recent, PassOn pass_on);
   ~AnsweredRequests() { end(); }
   AnsweredRequests(const AnsweredRequests&) = delete;
   AnsweredRequests& operator=(const AnsweredRequests&) = delete;
 
-  /// From any thread; does not wait for the file.
+  /// Starts to answer a request, without waiting for the file. From any thread.
   void answer(const std::string& request);
-  /// Nothing is passed on from now on, and nothing is written, unless a file system holds the thread.
+  /// Stops. Afterwards nothing is passed on, and nothing is written, unless a file system holds the thread.
   void end();
 
  private:

@@ -11,17 +11,17 @@
 
 namespace tycho {
 
-/// From any thread.
+/// Sockets by purpose and rank. From any thread.
 class ArrivedSockets {
  public:
-  /// A newer connection takes the place of an older one: the rank called again.
+  /// Stores a connection. A newer one replaces an older one: the rank called again.
   void put(const std::string& purpose, int rank, Socket socket) {
     const std::lock_guard lock(mutex_);
     waiting_[{purpose, rank}] = std::move(socket);
     came_.notify_all();
   }
 
-  /// Waits for a while; one that is not open when nobody came.
+  /// Waits up to `time` for a connection. Returns a closed socket when none came.
   Socket take(const std::string& purpose, int rank, std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     const auto key = std::pair(purpose, rank);

@@ -13,19 +13,19 @@ namespace tycho {
 class ControlLine {
  public:
   ControlLine() = default;
-  /// `socket`: non-blocking.
+  /// Requires that `socket` is non-blocking.
   explicit ControlLine(Socket socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.fd(); }
   bool is_open() const { return socket_.is_open(); }
   void close() { socket_.close(); }
 
-  /// Sends it, or keeps it for flush(). Nothing on a line that is closed.
+  /// Sends a message, or keeps it for flush(). Does nothing on a closed line.
   void say(Says what, std::string_view body = "");
   bool has_unsent() const { return is_open() && !out_.empty(); }
   void flush();
-  /// Passes every whole message that has come to `take`, which may close this line. False when the other end
-  /// is gone, or sends what is no message.
+  /// Passes every complete message to `take`, which may close this line. Returns false when the other end is
+  /// gone, or sends bytes that are no message.
   bool read(const std::function<void(Says what, const std::string& body)>& take);
 
  private:

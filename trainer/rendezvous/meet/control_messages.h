@@ -11,43 +11,43 @@
 namespace tycho {
 
 enum class Says : uint8_t {
-  kIntroduction = 1,  // to rank 0: Member, the first message
-  kMember,            // Member, one for each rank, then:
-  kAllHere,           // all have come; text: the name of this world
-  kTurnedAway,        // text: why this rank cannot join
+  kIntroduction = 1,  // to rank 0: Member; the first message
+  kMember,            // Member; one for each rank, then:
+  kAllHere,           // all ranks have come; text: the name of this world
+  kTurnedAway,        // text: reason why this rank cannot join
   kBeat,              // ProgressReport, every second, both ways
   kLeave,             // to rank 0: Cause
   kSuspect,           // to rank 0: Suspicion
-  kBroken,            // Cause: what all ranks report
-  kHeard,             // to rank 0: kBroken has come
+  kBroken,            // Cause: the error that all ranks report
+  kHeard,             // to rank 0: kBroken was received
   kAsk,               // to rank 0: MarkQuestion
-  kTold,              // its MarkAnswer
-  kBye,               // this rank is done, and all is well
+  kTold,              // MarkAnswer to kAsk
+  kBye,               // this rank is done, without an error
   kAnswerRequest,     // text: a request for this rank's last collectives
 };
 
-/// A rank, and where it listens.
+/// A rank, and the address on which it listens.
 struct Member {
   int rank = 0, pid = 0;
-  std::string host;  // its machine, for people
+  std::string host;  // its machine, for users
   std::string address;
   int port = 0;
 };
 
-/// Why a world is broken.
+/// Cause for which a world is broken.
 struct Cause {
-  int rank = 0;  // that of the first of those who caused it
+  int rank = 0;  // first rank of those who caused it
   ExitCode code = ExitCode::kTerminated;
   std::string text;
 };
 
-/// A rank has lost its connection with others, or waits for them in vain.
+/// Report that a rank has lost its connection with others, or waits for them in vain.
 struct Suspicion {
   std::vector<int> ranks;
   std::string what;
 };
 
-/// About a mark: whether it is set, after setting it if wished.
+/// Question whether a mark is set, after setting it if `sets`.
 struct MarkQuestion {
   uint32_t number = 0;
   bool sets = false;
@@ -66,7 +66,7 @@ std::string bytes_of(const MarkQuestion& question);
 std::string bytes_of(const MarkAnswer& answer);
 std::string bytes_of_text(std::string_view text);
 
-/// These throw Error for bytes that are none of theirs.
+/// Parse messages. Throw Error for bytes of another kind.
 Member read_member(std::string_view bytes);
 Cause read_cause(std::string_view bytes);
 Suspicion read_suspicion(std::string_view bytes);

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto kLook = milliseconds(50);         // between looks for a stop
-constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a word
+constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a line
 constexpr auto kNextLine = milliseconds(30'000);
 constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
@@ -53,7 +53,8 @@ std::string names(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "));
 }
 
-/// A scheduler may start ranks minutes apart, a launcher of one machine starts them all.
+/// Returns the seconds to wait for all ranks: a scheduler may start ranks minutes apart, a launcher of one
+/// machine starts them all at once.
 double start_limit_s(const RankPlace& place, const MeetOptions& options) {
   const bool is_launched = on_one_machine(place) && options.variable(kReportVariable).has_value();
   return options.join_s.value_or(is_launched ? kStartOfLaunch_s : kStart_s);
@@ -124,18 +125,18 @@ class MetPeers final : public Peers {
   const MeetOptions options_;
   const double join_s_;
   std::string token_;
-  Endpoint rank_0_;  // as this rank reaches it
+  Endpoint rank_0_;  // address by which this rank reaches it
   ArrivedSockets arrived_;
   const std::shared_ptr<RecentCollectives> recent_;
   AnsweredRequests requests_;
-  std::atomic<bool> has_written_ = false;  // what recent_ has
+  std::atomic<bool> has_written_ = false;  // the collectives of recent_ are written
   std::unique_ptr<Monitor> monitor_;
   RootMonitor* root_ = nullptr;          // it, on rank 0
   std::unique_ptr<Listener> listening_;  // calls what stands above
 };
 
-/// A process that is about to be ended writes on a thread that it can leave behind: a file system may be what
-/// its main thread is stuck in.
+/// Makes a process that is about to be ended write its collectives on a thread that it can leave behind: its
+/// main thread may be stuck in the file system.
 MeetOptions MetPeers::writing_collectives(MeetOptions options) {
   options.before_end = [this, given = options.before_end](const Error& cause) {
     if (given) given(cause);
@@ -154,7 +155,7 @@ MeetOptions MetPeers::writing_collectives(MeetOptions options) {
   return options;
 }
 
-/// Leaves this rank's last collectives in their folder, unless the run has lost that to another one.
+/// Writes this rank's last collectives to their folder, unless another run owns the folder now.
 Error MetPeers::after_writing(const Error& end) {
   const std::string folder = recent_->folder();
   if (folder.empty() || end.code() == ExitCode::kFolderOwned || has_written_.exchange(true)) return end;
@@ -201,7 +202,7 @@ void MetPeers::join() {
   wait_for_all(deadline + kToldLate);
 }
 
-/// Nothing while rank 0 has left none.
+/// Returns the token; nothing while rank 0 has not written one.
 std::optional<std::string> MetPeers::token() {
   if (!place_.token.empty()) return place_.token;
   return find_token(token_path(place_, options_.shared_dir), place_.job);
@@ -293,7 +294,8 @@ void MetPeers::start_listening(Socket listener) {
   listening_ = std::make_unique<Listener>(std::move(listener), token_, std::move(calls));
 }
 
-/// Why a client that knows the token cannot belong to this run; that of a rank that joins is everybody's.
+/// Returns the reason why a client that knows the token cannot belong to this run. An objection to a rank
+/// that joins stops all ranks.
 std::optional<std::string> MetPeers::objection(const RankClaim& claim) const {
   if (claim.version != kProtocolVersion)
     return fmt::format(

@@ -9,10 +9,10 @@
 namespace tycho {
 
 /// Returns when all ranks of `place` have come; collective. A rank without a token waits for the one that
-/// rank 0 leaves for it (job_token.h). From then on a thread watches over the ranks, and another one lets
-/// connections of this world in. Throws Error (kTopology) that names the ranks that did not come in time, or
-/// says why this one is turned away; with 128 + signal when it is to stop; and as Peers::why_broken when a
-/// rank is lost meanwhile.
+/// rank 0 writes (job_token.h). Afterwards a thread monitors the ranks, and another one admits connections of
+/// this world. Throws Error (kTopology) that names the ranks that did not come in time, or says why this rank
+/// is turned away; with 128 + signal when it must stop; and as Peers::why_broken when a rank is lost
+/// meanwhile.
 std::unique_ptr<Peers> meet_peers(const RankPlace& place, const MeetOptions& options = {});
 
 }  // namespace tycho

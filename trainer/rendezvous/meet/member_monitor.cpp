@@ -77,7 +77,7 @@ void MemberMonitor::obey() {
 bool MemberMonitor::may_end() {
   if (cause_ || !line_.is_open()) return !line_.has_unsent();
   if (!std::exchange(said_bye_, true)) line_.say(Says::kBye);
-  return false;  // until rank 0 has closed the line
+  return false;  // rank 0 closes the line, and then this rank may end
 }
 
 std::optional<bool> MemberMonitor::answer(const MarkQuestion&) {

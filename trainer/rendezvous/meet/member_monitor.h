@@ -11,7 +11,7 @@ namespace tycho {
 
 class MemberMonitor final : public Monitor {
  public:
-  /// `to_rank_0`: a connection on which both ends have proved themselves.
+  /// `to_rank_0`: connection on which both ends have proved themselves.
   MemberMonitor(const RankPlace& place, MeetOptions options, Member self, Socket to_rank_0);
   ~MemberMonitor() override { end(); }
 

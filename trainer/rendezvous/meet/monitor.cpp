@@ -21,7 +21,8 @@ constexpr auto kFarewell = std::chrono::milliseconds(1000);
 
 Socket event_counter() { return Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
-/// Never blocks, as a full pipe would: this may be the last thread of the process that still moves.
+/// Writes a line without blocking, even if standard error is a full pipe: this may be the last thread of the
+/// process that still runs.
 void write_line(const std::string& line) {
   pollfd file = {STDERR_FILENO, POLLOUT, 0};
   if (poll(&file, 1, 100) > 0 && (file.revents & POLLOUT) != 0) {
@@ -104,13 +105,14 @@ void Monitor::beat() {
   end_process_if_stuck();
 }
 
-/// How many beats of this process may pass without one of another. They are counted, and not measured by the
-/// clock, because this process may have been stopped itself.
+/// Number of beats of this process that may pass without one of another. Beats are counted instead of
+/// measuring time, because this process may have been stopped itself.
 int Monitor::num_silent_beats() const {
   return std::max(1, static_cast<int>(std::ceil(options_.silence_s / options_.beat_s)));
 }
 
-/// A main thread that saves has longer, and then as long as any other to end.
+/// Ends the process if the main thread is stuck. A main thread that saves has longer, and after the save as
+/// long as any other.
 void Monitor::end_process_if_stuck() {
   if (!cause_ || ends_ || options_.end_s <= 0 || options_.progress->is_prompt()) return;
   const auto now = Clock::now();
@@ -206,8 +208,8 @@ Error Monitor::leave(const Error& error) {
   return end_of(error);
 }
 
-/// What this rank ends with because of `own`, now that the cause is known: one cause has one code on all
-/// ranks.
+/// Returns the error with which this rank ends because of `own`, now that the cause is known: one cause has
+/// one code on all ranks.
 Error Monitor::end_of(const Error& own) const {
   if (!cause_) return own;  // rank 0 does not answer, and nobody else decides
   const std::string text = without_secrets(own.what());

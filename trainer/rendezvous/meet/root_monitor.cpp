@@ -65,7 +65,7 @@ void RootMonitor::take(Line& line, Says what, const std::string& body) {
       return line.say(Says::kTold, bytes_of(MarkAnswer{question.number, *answer(question)}));
     }
     case Says::kBye: set_ended(line.rank); return line.close();
-    default: return;  // of a rank, so nothing to fear
+    default: return;  // sent by a rank, so it is harmless
   }
 }
 

@@ -20,15 +20,15 @@ class RootMonitor final : public Monitor {
   RootMonitor(const RankPlace& place, MeetOptions options, Member self);
   ~RootMonitor() override { end(); }
 
-  /// From any thread: a rank that has proved itself.
+  /// Adds the line of a rank that has proved itself. From any thread.
   void admit(Socket socket);
-  /// From any thread: asks the other ranks for their last collectives.
+  /// Asks the other ranks for their last collectives. From any thread.
   void pass_on(const std::string& request);
 
  private:
   struct Line final : ControlLine {
     explicit Line(Socket socket) : ControlLine(std::move(socket)) {}
-    int rank = -1;  // until it has introduced itself
+    int rank = -1;  // -1 until it has introduced itself
     int silent_beats = 0;
     bool has_heard = false;
   };
@@ -51,18 +51,18 @@ class RootMonitor final : public Monitor {
   void complete();
   void suspect(Suspicion suspicion);
   void lose(int rank, const std::string& how);
-  /// Asks all ranks for their last collectives once for each time that one of them waits too long.
+  /// Asks all ranks for their last collectives, once each time that a rank waits too long in a collective.
   void look_for_hang();
   void decide();
 
   std::list<Line> lines_;
   std::set<std::string> marks_;
-  std::vector<int> lost_;  // ranks, for the moment in which others may be lost with them
+  std::vector<int> lost_;  // ranks lost so far; others may be lost within the same moment
   std::string how_lost_;
   Clock::time_point decide_at_ = Clock::time_point::max();
   std::optional<Suspected> suspected_;
   std::vector<std::string> requests_;  // for obey()
-  bool has_hung_ = false;              // and was asked for
+  bool has_hung_ = false;              // a rank hangs, and its collectives were asked for
 };
 
 }  // namespace tycho
