@@ -27,13 +27,15 @@ bool takes_overrides(const Verb& verb) {
   return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
 }
 
-/// Arguments with --set and --unset as the overrides that they stand for, and where each stood, from 1.
+/// Arguments with --set and --unset replaced by the overrides that they stand for, and the position of each,
+/// from 1.
 struct NumberedWords {
   std::vector<std::string> words;
   std::vector<int> numbers;
 };
 
-/// The argument at `i`, or the override that it begins; moves `i` to the last argument that belongs to it.
+/// Returns the argument at `i`, or the override that it begins. Moves `i` to the last argument that belongs
+/// to it.
 std::string spelled_override(const Verb& verb, const std::vector<std::string>& argv, size_t& i) {
   for (const auto& [option, mark] : {std::pair<std::string, std::string>{"--set", ""}, {"--unset", "~"}}) {
     if (argv[i].starts_with(option + "=")) return mark + argv[i].substr(option.size() + 1);
@@ -61,7 +63,8 @@ std::string long_name(const OptionSpec& option) {
   return comma == std::string::npos ? name : name.substr(comma + 1);
 }
 
-/// Whether the argument after this one is its value: "--grace" and "-n", not "--grace=5" nor "-n2".
+/// Returns true when the next argument is the value of this one: for "--grace" and "-n", not for "--grace=5"
+/// or "-n2".
 bool takes_next(const OptionSpec& option, const std::string& argument) {
   const std::string name = option.name;
   const bool has_short = name.find(',') == 1;
@@ -69,7 +72,7 @@ bool takes_next(const OptionSpec& option, const std::string& argument) {
          (argument == "--" + long_name(option) || (has_short && argument == "-" + name.substr(0, 1)));
 }
 
-/// Every option is read as text here; what it must be is the verb's to say.
+/// Describes the options to cxxopts. All are read as text; each verb checks its own values.
 cxxopts::Options describe(const Verb& verb) {
   cxxopts::Options options(std::string("tycho ") + verb.name, "");
   cxxopts::OptionAdder add = options.add_options();
@@ -88,7 +91,8 @@ cxxopts::Options describe(const Verb& verb) {
   return options;
 }
 
-/// The options of a verb as help shows them; parse_arguments has spelt --set and --unset out.
+/// Returns the options of a verb for its help: its own, --set and --unset where it takes overrides, and
+/// --help.
 std::vector<OptionSpec> shown_options(const Verb& verb) {
   std::vector<OptionSpec> shown = verb.spec.options;
   if (takes_overrides(verb)) shown.insert(shown.end(), {kSetOption, kUnsetOption});
@@ -96,7 +100,7 @@ std::vector<OptionSpec> shown_options(const Verb& verb) {
   return shown;
 }
 
-/// The options that were given or have a default.
+/// Reads the options that were given or have a default.
 void read_options(const Verb& verb, const cxxopts::ParseResult& parsed, Arguments& arguments) {
   for (const OptionSpec& option : verb.spec.options) {
     const std::string name = long_name(option);
@@ -110,8 +114,8 @@ void read_options(const Verb& verb, const cxxopts::ParseResult& parsed, Argument
   for (const auto& one : parsed.arguments()) arguments.given[one.key()].push_back(one.value());
 }
 
-/// Finds the place of each word among all that was given: cxxopts leaves out what it knows, in order. Throws
-/// for a word that looks like an option, unless "--" stands before it.
+/// Sets the position of each word: cxxopts returns the words that it does not know, in order. Throws Error
+/// for a word that looks like an option, unless it follows "--".
 void number_words(const Verb& verb, const NumberedWords& given, Arguments& arguments) {
   size_t position = 0;
   bool only_words = false;  // after "--"

@@ -26,9 +26,10 @@ void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);
 }
 
-/// OpenMP reads these when the engine is loaded. Threads that spin for long make a step 2.7 times slower next
-/// to a busy process, and threads that sleep immediately cost 15 % of a step on an idle machine. So they spin
-/// for about 100 microseconds, which costs 2 % next to a busy process (bench/results/train_step_demo.md).
+/// Sets how OpenMP threads wait; OpenMP reads these variables when the engine is loaded. Threads that spin
+/// for long make a step 2.7 times slower next to a busy process, and threads that sleep immediately cost 15 %
+/// of a step on an idle machine. So they spin for about 100 microseconds, which costs 2 % next to a busy
+/// process (bench/results/train_step_demo.md).
 void prepare_openmp(int threads) {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
     set_unless_set("GOMP_SPINCOUNT", "30000");
@@ -37,8 +38,8 @@ void prepare_openmp(int threads) {
   set_unless_set("OMP_NUM_THREADS", std::to_string(threads > 0 ? threads : usable_cores()));
 }
 
-/// glibc hands big buffers back to the kernel and faults them in again at every step, which costs 12-23 % of
-/// a step.
+/// Makes malloc keep freed memory. By default glibc returns big buffers to the kernel and faults them in
+/// again at every step, which costs 12-23 % of a step.
 void keep_memory() {
   for (const char* name :
        {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES"}) {
@@ -49,7 +50,8 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-/// LibTorch's profiler reports missing GPUs as errors, and ranks that wait for another one warn at every try.
+/// Silences LibTorch, whose profiler reports missing GPUs as errors, and which warns at every attempt of a
+/// rank to reach another one.
 void quiet_libtorch() {
   set_unless_set("TORCH_CPP_LOG_LEVEL", "ERROR");
   if (visible_gpus().empty()) set_unless_set("KINETO_LOG_LEVEL", "5");
@@ -67,7 +69,8 @@ fs::path engine_path() {
       kEngineFile, (folder / ".." / "lib").lexically_normal().string());
 }
 
-/// LibTorch waits without end for threads that the system refuses, and no signal reaches it there.
+/// Throws Error (kNumerics) unless `count` threads can be started. LibTorch waits without end for threads
+/// that the system refuses, and no signal reaches it there.
 void ensure_room_for_threads(int count) {
   std::latch end(1);
   std::vector<std::thread> made;

@@ -4,9 +4,9 @@
 
 namespace tycho {
 
-/// Opens the engine beside this program (../lib or the same folder) and keeps it open. `threads`: as in the
-/// recipe, 0 for one per core. Sets how OpenMP waits and how malloc keeps memory first, unless the user's
-/// environment says so already. Throws Error (kFailure) that says which library is missing.
+/// Opens the engine beside this program (../lib or the same folder) and keeps it open. `threads` is the
+/// recipe's, 0 for one per core. First sets how OpenMP waits and how malloc keeps memory, unless the user's
+/// environment sets them. Throws Error (kFailure) that says which library is missing.
 const EngineApi& open_engine(int threads);
 
 }  // namespace tycho

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kPause{200};
 constexpr int kPausesBetweenLooks = 5;
 
-/// Whether the newest process of the run has said that it ended. One that was killed says nothing.
+/// Returns true when the newest process of the run has recorded its end. A killed process records none.
 bool has_ended(const std::string& run_dir) {
   const std::string path = run_dir + "/events.jsonl";
   if (!fs::exists(path)) return false;
@@ -47,7 +47,7 @@ bool has_ended(const std::string& run_dir) {
   return ended;
 }
 
-/// The oldest checkpoint that is wanted and not done.
+/// Returns the oldest checkpoint that is wanted and not done.
 std::optional<CheckpointInfo> next_checkpoint(const std::string& run_dir, const std::set<std::string>& done,
                                               const std::function<bool(const CheckpointInfo&)>& is_wanted) {
   std::optional<CheckpointInfo> next;
@@ -56,7 +56,7 @@ std::optional<CheckpointInfo> next_checkpoint(const std::string& run_dir, const 
   return next;
 }
 
-/// Those whose weights, trained or averaged, were evaluated.
+/// Returns the steps in an evals.jsonl whose trained (or, with `ema`, averaged) weights were evaluated.
 std::set<int64_t> steps_in(const std::string& path, bool ema) {
   std::set<int64_t> steps;
   if (!fs::exists(path)) return steps;
@@ -84,7 +84,8 @@ Json record_of(const EvalAnswer& answer, bool ema) {
   return record;
 }
 
-/// Tells once that the owner of the run is gone; true when the run counts as killed.
+/// Watches the owner of a run. Reports once that it is gone; is_final() returns true when the run counts as
+/// killed.
 class KilledRun {
  public:
   explicit KilledRun(const std::string& run_dir) : watch_(run_dir) {}
@@ -124,7 +125,7 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
   std::set<std::string> done;
   KilledRun killed(run_dir);
   while (stop == 0) {
-    const bool ended = has_ended(run_dir);  // before the look, so that the last checkpoint is not missed
+    const bool ended = has_ended(run_dir);  // read before listing, so that the last checkpoint is not missed
     const std::optional<CheckpointInfo> next = next_checkpoint(run_dir, done, is_wanted);
     if (next) {
       done.insert(next->path);

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxPatch = size_t{256} << 10;
 constexpr auto kPatience = std::chrono::seconds(5);
 
-/// Without a repository no process is started.
+/// Returns true when the folder is in a repository, without starting a process.
 bool is_in_repository(std::filesystem::path folder) {
   std::error_code error;
   for (folder = std::filesystem::absolute(folder, error); !error; folder = folder.parent_path()) {
@@ -26,7 +26,8 @@ bool is_in_repository(std::filesystem::path folder) {
   return false;
 }
 
-/// What a git command prints; nothing when it fails, takes too long or says more than `most` bytes.
+/// Returns the output of a git command; nullopt when it fails, takes too long or prints more than `most`
+/// bytes.
 std::optional<std::string> ask_git(const std::string& folder, std::vector<std::string> words, size_t most) {
   words.insert(words.begin(), {"git", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false"});
   const std::optional<ChildAnswer> answer = ask_process(

@@ -6,9 +6,9 @@
 
 namespace tycho {
 
-/// Entries for a run's provenance: "git.head" (a commit), "git.dirty" (whether tracked files differ from it)
-/// and "git.patch" (how, when that is at most 256 KiB). Empty where no git repository is, and no git; never
-/// fails. Programs that a repository's configuration names are not run.
+/// Returns entries for a run's provenance: "git.head" (a commit), "git.dirty" (whether tracked files differ
+/// from it) and "git.patch" (the difference, when it is at most 256 KiB). Empty without a git repository or
+/// without git; never fails. Does not run programs that a repository's configuration names.
 Json git_facts(const std::string& folder);
 
 }  // namespace tycho

@@ -6,11 +6,11 @@
 
 namespace tycho {
 
-/// The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them: that variable if it is set, else
+/// Returns the GPUs that this process may use, in the form of CUDA_VISIBLE_DEVICES: its value if set, else
 /// what the driver lists.
 std::vector<std::string> visible_gpus();
-/// `count` sets of `per_trial` GPUs each, as values of CUDA_VISIBLE_DEVICES; none for 0 or where there are
-/// too few.
+/// Returns `count` sets of `per_trial` GPUs each, as values of CUDA_VISIBLE_DEVICES; empty for 0, and where
+/// there are too few GPUs.
 std::vector<std::string> gpu_sets(int64_t per_trial, int64_t count);
 
 }  // namespace tycho

@@ -24,7 +24,7 @@
 namespace tycho {
 namespace {
 
-/// `next`: what follows the verb, "" for nothing.
+/// Returns the verb of this name, or refuses it. `next` is the word after it, "" for none.
 const Verb& find_verb(const std::string& name, const std::string& next) {
   for (const Verb& verb : all_verbs()) {
     if (name == verb.name) return verb;
@@ -72,7 +72,7 @@ int report(const std::string& message, ExitCode code) {
   return static_cast<int>(code);
 }
 
-/// Whether the command asks for JSON on standard output, of a verb that can print it.
+/// Returns true when the command asks for JSON on standard output and its verb can print it.
 bool asks_for_json(const std::vector<std::string>& argv) {
   if (argv.empty() || std::find(argv.begin(), argv.end(), "--json") == argv.end()) return false;
   for (const Verb& verb : all_verbs())
@@ -83,7 +83,7 @@ bool asks_for_json(const std::vector<std::string>& argv) {
   return false;
 }
 
-/// What every --json prints when the command fails, beside the message for people.
+/// Prints the JSON of a failed command with --json, in addition to the message on standard error.
 void print_error_json(const std::exception& error, const Error& own) {
   const auto* of_recipe = dynamic_cast<const RecipeError*>(&error);
   const Json shown = {{"error",
@@ -93,23 +93,24 @@ void print_error_json(const std::exception& error, const Error& own) {
   std::fputs((shown.dump(2, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stdout);
 }
 
-/// The output is complete only when it could be flushed. A reader that left (`tycho config | head`) needs no
-/// message.
+/// Returns the exit code for output that could not be flushed. A reader that left (`tycho config | head`)
+/// gets no message.
 int report_output(int error_number) {
   if (error_number == EPIPE) return kReaderGone;
   return report(fmt::format("[tycho] cannot write the output: {}", std::strerror(error_number)),
                 ExitCode::kStorage);
 }
 
-/// Descriptors 0 to 2 that were closed when the program started: the next file that it opens would get their
-/// numbers, and what is printed would go into it. Reading from the stand-ins and writing to them fails.
+/// Opens stand-ins for those of descriptors 0 to 2 that were closed when the program started; otherwise the
+/// next file that it opens would get their numbers and receive the printed output. Reading from and writing
+/// to the stand-ins fails.
 void fill_standard_descriptors() {
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(file, F_GETFD) < 0 && open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
 }
 
-/// Calls of Lua, JSON and templates inside each other need stack: `ulimit -s` may leave too little, here and
-/// to threads, which get as much.
+/// Returns true when the stack suffices for nested calls of Lua, JSON and templates: `ulimit -s` may leave
+/// too little, here and for threads, which get the same size.
 bool has_stack() {
   constexpr rlim_t kWanted = 8 << 20, kLeast = 1 << 20;
   pthread_attr_t of_threads;
@@ -119,7 +120,7 @@ bool has_stack() {
   pthread_attr_destroy(&of_threads);
   rlimit limit{};
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kWanted) return true;
-  const rlimit raised = {kWanted, std::max(kWanted, limit.rlim_max)};  // root may raise the hard limit, too
+  const rlimit raised = {kWanted, std::max(kWanted, limit.rlim_max)};  // root may raise the hard limit too
   const rlimit most = {std::min(kWanted, limit.rlim_max), limit.rlim_max};
   if (setrlimit(RLIMIT_STACK, &raised) == 0 || setrlimit(RLIMIT_STACK, &most) == 0)
     getrlimit(RLIMIT_STACK, &limit);

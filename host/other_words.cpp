@@ -13,8 +13,8 @@ namespace tycho {
 namespace {
 
 struct OtherWords {
-  const char* words;   // parted by blanks
-  const char* answer;  // a verb, or what to type; {} in an option's answer stands for its value
+  const char* words;   // separated by blanks
+  const char* answer;  // a verb, or the text to type; {} in an option's answer stands for its value
 };
 
 constexpr OtherWords kVerbs[] = {
@@ -36,7 +36,8 @@ constexpr OtherWords kVerbs[] = {
     {"info env", "doctor"},
 };
 
-/// What else people type first, and the command that does it; {} stands for the word behind it.
+/// First words that users of other programs type, and the command that does the same; {} stands for the next
+/// word.
 constexpr OtherWords kCommands[] = {
     {"stop kill cancel", "ctl {} stop"},
     {"save", "ctl {} save"},
@@ -75,7 +76,7 @@ constexpr OtherWords kOptions[] = {
 
 constexpr const char* kEndings[] = {".lua", ".yaml", ".yml", ".toml", ".json"};
 
-/// The entry that has this word, or nullptr.
+/// Returns the entry that has this word, or nullptr.
 template <class Table>
 const OtherWords* find_word(const Table& table, const std::string& word) {
   for (const OtherWords& one : table) {
@@ -97,7 +98,7 @@ std::string replaced(std::string text, std::string_view what, const std::string&
   return text;
 }
 
-/// "--optimizer.lr=3e-4" as {"optimizer.lr", "3e-4"}; the value may be the next word.
+/// An option as typed: "--optimizer.lr=3e-4" is {"optimizer.lr", "3e-4"}. The value may be the next word.
 struct GivenOption {
   std::string name, value;
 };
@@ -110,7 +111,8 @@ GivenOption read_option(const std::string& given, const std::string& next) {
   return {bare, has_value ? next : ""};
 }
 
-/// The key that an option was meant for: itself, or the only one whose last part it is; "" for none.
+/// Returns the key that an option was meant for: the name itself, or the only key whose last part it is; ""
+/// for none.
 std::string key_of(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   std::set<std::string> found;

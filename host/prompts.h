@@ -5,8 +5,8 @@
 
 namespace tycho {
 
-/// Every line that is not empty; of a .jsonl the "prompt" of every object. Throws Error (kUnusable) that
-/// names the line, and for a file without a prompt.
+/// Reads every line that is not empty; from a .jsonl the "prompt" of every object. Throws Error (kUnusable)
+/// that names the line, and for a file without a prompt.
 std::vector<std::string> read_prompts(const std::string& path);
 
 }  // namespace tycho

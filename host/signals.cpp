@@ -42,7 +42,7 @@ struct sigaction take(int number, const struct sigaction& action) {
   return before;
 }
 
-/// A reader that does not read must not keep a signal from its work.
+/// Writes without waiting: a stopped reader must not delay the signal's work.
 void say_on(int file, std::string_view text) {
   pollfd out = {file, POLLOUT, 0};
   if (poll(&out, 1, 0) <= 0) return;
@@ -72,7 +72,7 @@ void on_define_interrupt(int) {
 void on_run_signal(int number) {
   int expected = 0;
   g_stop.compare_exchange_strong(expected, number);
-  LuaWatch::interrupt();  // a callback that does not end must not keep the run from it
+  LuaWatch::interrupt();  // a callback that does not end must not delay the run's end
   if (number != SIGINT) return;
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);

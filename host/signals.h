@@ -9,8 +9,8 @@
 
 namespace tycho {
 
-/// While it lives, Ctrl-C ends running Lua code with "interrupted at file:line"; the old action comes back
-/// after it. Where no Lua code raised it, because the last that ran was Tycho's own, the process ends (130).
+/// Makes Ctrl-C end running Lua code with "interrupted at file:line" during its lifetime, then restores the
+/// old action. When no Lua code raised it, because only Tycho's own code ran last, the process ends (130).
 class InterruptLua {
  public:
   InterruptLua();
@@ -22,24 +22,23 @@ class InterruptLua {
   struct sigaction before_ = {};
 };
 
-/// While it lives, Ctrl-C ends the Lua code that runs and asks the engine to return at its next step. Where
-/// neither runs it is noted for take_interrupt(), or ends the process when nobody will ask (`prompting`
-/// false).
+/// Makes Ctrl-C end the running Lua code and ask the engine to return at its next step, during its lifetime.
+/// When neither runs, Ctrl-C is stored for take_interrupt(), or ends the process when `prompting` is false.
 class InterruptRepl {
  public:
   explicit InterruptRepl(bool prompting);
   ~InterruptRepl();
   InterruptRepl(const InterruptRepl&) = delete;
   InterruptRepl& operator=(const InterruptRepl&) = delete;
-  /// What the engine's session is opened with.
+  /// Returns the flag to open the engine's session with.
   StopFlag& stop();
 
  private:
   struct sigaction before_ = {};
 };
 
-/// While it lives, kStopSignals store their number in stop(), which ends a wait by an Error. The old actions
-/// come back after it, and what came too late for the wait is raised again.
+/// Makes kStopSignals store their number in stop(), which ends a wait with an Error, during its lifetime.
+/// Then restores the old actions and raises again a signal that came too late for the wait.
 class StopWait {
  public:
   StopWait();
@@ -52,15 +51,15 @@ class StopWait {
   std::array<struct sigaction, kStopSignals.size()> before_ = {};
 };
 
-/// True when one of them came after stop_on_signals().
+/// Returns true when one of kStopSignals came after stop_on_signals().
 bool stop_was_requested();
 
-/// Whether Ctrl-C was pressed since the last call; forgets it.
+/// Returns true when Ctrl-C was pressed since the last call.
 bool take_interrupt();
 
-/// From now on kStopSignals store their number in the flag that is returned; the first one wins, so a
-/// repeated SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the process at
-/// once. `live_view`: what is said of Ctrl-C stands in the last line of the view on standard output.
+/// Makes kStopSignals store their number in the returned flag from now on. The first one wins, so a repeated
+/// SIGTERM changes nothing. A second Ctrl-C within two seconds at a terminal ends the process at once. With
+/// `live_view`, the note about Ctrl-C is printed in the last line of the view on standard output.
 StopFlag& stop_on_signals(bool live_view = false);
 
 }  // namespace tycho

@@ -5,8 +5,8 @@
 
 namespace tycho {
 
-/// Rows of cells as lines; columns are padded to their widest cell, numbers to the right. The first row is
-/// the header.
+/// Formats rows of cells as lines. Columns are padded to their widest cell, numbers aligned to the right. The
+/// first row is the header.
 std::string text_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace tycho

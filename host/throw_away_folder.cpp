@@ -45,7 +45,7 @@ class Folder {
   std::string path_;
 };
 
-/// Waits for the child, and passes signals on to it: those of a terminal reach it by themselves.
+/// Waits for the child and passes signals on to it, except those of a terminal, which reach it directly.
 int wait_for(pid_t child, SignalQueue& signals) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) != child) {
@@ -61,7 +61,7 @@ int wait_for(pid_t child, SignalQueue& signals) {
 }  // namespace
 
 int in_throw_away_folder(const std::string& path, bool owns, const std::function<int()>& body) {
-  std::signal(SIGCHLD, SIG_DFL);  // who started this may have ignored it
+  std::signal(SIGCHLD, SIG_DFL);  // the parent process may have ignored it
   std::vector<int> queued(kStopSignals.begin(), kStopSignals.end());
   queued.push_back(SIGCHLD);
   auto signals = std::make_optional<SignalQueue>(queued);

@@ -11,28 +11,28 @@ namespace tycho {
 struct OptionSpec {
   const char* name;                    // "top-p", or "p,prompt" with a short form
   const char* help;                    // one sentence
-  const char* placeholder = nullptr;   // "N"; none for a switch
-  const char* default_text = nullptr;  // none: the option has no value when it is not given
-  const char* bare_text = nullptr;  // its value when it is given without one; others are written --name=VALUE
+  const char* placeholder = nullptr;   // "N"; nullptr for a switch
+  const char* default_text = nullptr;  // nullptr: the option has no value unless it is given
+  const char* bare_text = nullptr;     // value when given without one; other values are written --name=VALUE
 };
 
-/// These mean the same everywhere.
+/// Options with the same meaning for every verb.
 inline constexpr OptionSpec kJsonOption = {"json", "Print JSON instead of text."};
 inline constexpr OptionSpec kEmaOption = {
     "ema", "Of a run with a moving average of the weights (ema): take the average, not the trained weights."};
 inline constexpr OptionSpec kTraceOption = {"trace", "Show where in Lua an error was raised."};
 
-/// How a verb describes itself; `--help` is made from it. A verb with "key=value" in its usage takes
-/// overrides, and --set key=value and --unset key, which are other spellings of them.
+/// Describes a verb; `--help` is made from it. A verb with "key=value" in its usage takes overrides, which
+/// may also be written --set key=value and --unset key.
 struct VerbSpec {
   const char* usage;    // "run RECIPE [key=value ...]"
   const char* summary;  // one sentence
   const char* example;  // one command line or more
   std::vector<OptionSpec> options;
-  bool passes_on = false;  // options end at the first word: it and all after it belong to another verb
+  bool passes_on = false;  // options end at the first word, which begins another verb's command
 };
 
-/// A verb, and what runs it.
+/// A verb and its function.
 struct Verb {
   const char* name;
   const VerbSpec& spec;
@@ -43,7 +43,7 @@ struct Verb {
 /// All verbs, in the order of `tycho --help`.
 const std::vector<Verb>& all_verbs();
 
-/// Calls what the first word names; throws Error (kUsage) with a suggestion for other words.
+/// Calls the function that the first word names. Throws Error (kUsage) with a suggestion for other words.
 using Subverb = std::pair<const char*, int (*)(const Arguments&)>;
 int pick_subverb(const Arguments& arguments, const char* verb, const std::vector<Subverb>& subverbs);
 

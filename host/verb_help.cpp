@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-/// What each verb is for, in a line; a title begins a group.
+/// A verb and its purpose in one line; a title begins a group.
 struct HelpLine {
   const char* verb;
   const char* what;
@@ -56,8 +56,7 @@ constexpr HelpLine kHelpLines[] = {
     {"version", "versions, and which kernels compute"},
 };
 
-/// Returns the width of the terminal, also where the help goes to a pager; without a terminal $COLUMNS,
-/// or 80.
+/// Returns the width of the terminal, also when the help goes to a pager; without a terminal $COLUMNS, or 80.
 size_t columns_of_terminal() {
   size_t columns = 80;
   if (const char* given = std::getenv("COLUMNS"); given != nullptr && std::atoi(given) > 0)
@@ -67,7 +66,8 @@ size_t columns_of_terminal() {
   return std::clamp<size_t>(columns, 40, 120);
 }
 
-/// Adds words behind `text`, whose last line has `column` columns, and goes on below in column `indent`.
+/// Appends words to `text`, whose last line has `column` columns, and continues on the next line at column
+/// `indent`.
 void wrap(std::string& text, const std::string& words, size_t column, size_t indent, size_t columns) {
   std::istringstream stream(words);
   bool is_first = true;
@@ -95,7 +95,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Whether the words of a command begin so: "ckpt ls RUN" begins with {"ckpt", "ls"}.
+/// Returns true when a command begins with these words: "ckpt ls RUN" begins with {"ckpt", "ls"}.
 bool begins_with(const std::string& command, const std::vector<std::string>& words) {
   std::istringstream stream(command);
   for (const std::string& word : words) {
@@ -105,7 +105,7 @@ bool begins_with(const std::string& command, const std::vector<std::string>& wor
   return true;
 }
 
-/// The uses of a verb, each without "tycho".
+/// Returns the usage lines of a verb, each without "tycho".
 std::vector<std::string> uses_of(const Verb& verb) {
   std::vector<std::string> uses = lines_of(verb.spec.usage);
   for (std::string& use : uses)
@@ -113,7 +113,7 @@ std::vector<std::string> uses_of(const Verb& verb) {
   return uses;
 }
 
-/// Returns the lines of examples; the comment of one that is too long stands above it.
+/// Returns the lines of examples. The comment of a line that is too long is printed above it.
 std::string example_lines(const std::vector<std::string>& examples) {
   std::string text;
   for (const std::string& line : examples) {
@@ -132,8 +132,8 @@ bool is_subverb_name(const std::string& word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-/// The second word of every use, such as "convert" in "data convert INPUT"; none when a use has no
-/// subverb.
+/// Returns the second word of every usage line, such as "convert" in "data convert INPUT"; empty when a line
+/// has no subverb.
 std::set<std::string> subverbs_of(const Verb& verb) {
   std::set<std::string> names;
   for (const std::string& use : uses_of(verb)) {
@@ -146,14 +146,14 @@ std::set<std::string> subverbs_of(const Verb& verb) {
   return names;
 }
 
-/// A sentence of an option's help, and the subverbs that it is for: "stats, sample: instead of the data set's
-/// own."
+/// A sentence of an option's help and the subverbs that it applies to: "stats, sample: instead of the data
+/// set's own."
 struct Clause {
-  std::set<std::string> subverbs;  // none: all
+  std::set<std::string> subverbs;  // empty: all
   std::string text;
 };
 
-/// The names before the colon that a sentence begins with; none when it has no such beginning.
+/// Returns the names before the colon at the beginning of a sentence; empty when there are none.
 std::set<std::string> names_before_colon(const std::string& sentence, const std::set<std::string>& subverbs) {
   const size_t colon = sentence.find(": ");
   if (colon == std::string::npos) return {};
@@ -186,7 +186,8 @@ std::vector<Clause> clauses_of(const std::string& help, const std::set<std::stri
   return clauses;
 }
 
-/// What an option does for a subverb, without its name before it; "" when it is not for it.
+/// Returns the help of an option for a subverb, without the subverb's name; "" when the option does not apply
+/// to it.
 std::string help_for(const OptionSpec& option, const std::string& subverb,
                      const std::set<std::string>& subverbs) {
   std::string text;
@@ -201,7 +202,7 @@ std::string help_for(const OptionSpec& option, const std::string& subverb,
   return text;
 }
 
-/// "-n, --trials N", or "    --json".
+/// Returns "-n, --trials N", or "    --json".
 std::string option_name(const OptionSpec& option) {
   const std::string name = option.name;
   const bool has_short = name.size() > 2 && name[1] == ',';

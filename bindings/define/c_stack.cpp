@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMost = size_t{4} << 20;  // for stacks without a limit
 
-/// The address below which no call of Lua may begin. The rest is for what its errors and reports need.
+/// Returns the address below which no call of Lua may begin. The rest is reserved for errors and reports.
 uintptr_t lowest_address() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;

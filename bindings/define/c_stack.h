@@ -5,7 +5,8 @@
 
 namespace tycho {
 
-/// Raises a Lua error when too little is left, long before the end. For functions in C that call Lua.
+/// Raises a Lua error when too little of the stack is left, long before its end. For C functions that call
+/// Lua.
 void ensure_c_stack(lua_State* L);
 
 }  // namespace tycho

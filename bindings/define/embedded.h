@@ -5,11 +5,11 @@
 
 namespace tycho {
 
-/// Prefix of the names of Tycho's own chunks; no user text gets such a name.
+/// Prefix of the names of Tycho's own chunks. User code never has such a name.
 inline constexpr std::string_view kHostChunk = "=lua/tycho/";
 
 struct EmbeddedModule {
-  const char* name;       // as require asks for it: "tycho.schema"
+  const char* name;       // name for require: "tycho.schema"
   const char* file;       // "lua/tycho/schema.lua"
   std::string_view text;  // static
 };

@@ -16,7 +16,8 @@ namespace {
 
 const char* const kErrorMeta = "tycho.error";
 const char* const kArrayMeta = "tycho.array";
-/// Error objects and their exit codes, kept out of reach of recipes, which can set any field of an object.
+/// Registry key of error objects and their exit codes, kept where recipes, which can set any field of an
+/// object, cannot reach it.
 const char* const kExitCodes = "tycho.exit_codes";
 constexpr int kMaxDepth = 64;
 
@@ -42,7 +43,7 @@ void set_field(lua_State* L, const char* key, const std::string& value) {
   lua_setfield(L, -2, key);
 }
 
-/// file:line of the innermost frame that is recipe code, "" when there is none.
+/// Returns file:line of the innermost frame of recipe code, "" when there is none.
 std::string recipe_frame(lua_State* L) {
   lua_Debug frame;
   for (int level = 0; lua_getstack(L, level, &frame) != 0; ++level) {
@@ -54,7 +55,7 @@ std::string recipe_frame(lua_State* L) {
   return "";
 }
 
-/// Message handler: turns plain text into an error object and notes the frames while they are still there.
+/// Message handler: turns plain text into an error object and records the frames while they exist.
 int with_trace(lua_State* L) {
   if (!lua_istable(L, 1)) {
     const char* text = lua_tostring(L, 1);
@@ -80,7 +81,7 @@ std::string field_text(lua_State* L, int index, const char* key) {
   return copy;
 }
 
-/// The error object on top of the stack as an exception; pops it.
+/// Pops the error object on top of the stack and returns it as an exception.
 Error pop_error(lua_State* L, bool trace) {
   if (!lua_istable(L, -1)) {  // out of memory, or an error in the message handler
     const char* text = lua_tostring(L, -1);
@@ -125,13 +126,13 @@ Json read_table(lua_State* L, int index, int depth) {
     }
     return list;
   }
-  std::map<std::string, Json> sorted;  // Lua's own order differs from process to process
+  std::map<std::string, Json> sorted;  // Lua's own order differs between processes
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
       fail(ExitCode::kRecipe, "[lua] wanted names as keys of a table of data");
     sorted[lua_tostring(L, -2)] = read_at(L, lua_gettop(L), depth + 1);
   }
-  Json::object_t object;  // its own [] looks through all keys, of which a history has many thousand
+  Json::object_t object;  // Json's own [] searches all keys, of which a history has thousands
   object.reserve(sorted.size());
   for (auto& [key, value] : sorted) object.emplace_back(key, std::move(value));
   return object;

@@ -12,16 +12,16 @@
 
 namespace tycho {
 
-/// A Lua state with base, table, string, math, bit, debug and package, and with the JIT off: compiled loops
-/// could not be interrupted. Past `max_bytes` the watch looks at once whether they are in use
-/// (LuaLimits::max_bytes); past twice as many, allocations fail with Lua's "not enough memory". Owned by one
+/// A Lua state with base, table, string, math, bit, debug and package. The JIT is off, because compiled loops
+/// could not be interrupted. Above `max_bytes` the watch checks at once whether they are in use
+/// (LuaLimits::max_bytes); above twice as many, allocations fail with Lua's "not enough memory". Owned by one
 /// thread.
 class LuaState {
  public:
   explicit LuaState(int64_t max_bytes = kLuaBytes);
   lua_State* get() const { return state_.get(); }
   void set_max_bytes(int64_t bytes) { budget_->max = static_cast<size_t>(bytes); }
-  /// Must outlive the state: finalisers use it.
+  /// Keeps an object alive until the state is closed, for finalisers that use it.
   void keep(std::shared_ptr<void> thing) { kept_ = std::move(thing); }
 
  private:
@@ -34,11 +34,11 @@ class LuaState {
   };
   static void* allocate(void* budget, void* block, size_t old_bytes, size_t new_bytes);
   std::unique_ptr<Budget> budget_;  // outlives the state
-  std::shared_ptr<void> kept_;      // and so does this
+  std::shared_ptr<void> kept_;      // outlives the state too
   std::unique_ptr<lua_State, Close> state_;
 };
 
-/// A user-facing API error: its code ("E_SHAPE") and what to do about it.
+/// An API error shown to the user: its code ("E_SHAPE") and a hint.
 class ScriptError : public Error {
  public:
   ScriptError(const std::string& name, const std::string& message, const std::string& hint = "",
@@ -51,28 +51,29 @@ class ScriptError : public Error {
   std::string name_, hint_;
 };
 
-/// The parts of an error object besides its message; "" if absent.
+/// The parts of an error object apart from its message; "" if absent.
 struct ErrorDetail {
-  std::string name;   // its code; "" for the one that belongs to the exit code
+  std::string name;   // its code; "" for the default of the exit code
   std::string hint;   // what to do
-  std::string cause;  // text of what was raised below
+  std::string cause;  // text of the error that caused it
 };
 
 /// Pushes an error object: a table with code ("E_RECIPE"), exit (number), message, where (file:line of the
 /// nearest recipe frame, or nil), hint and cause (or nil) and a __tostring.
 void push_error(lua_State* L, const std::string& message, ExitCode code, const ErrorDetail& detail = {});
 
-/// The exit code of an error object that Tycho made; nothing for any other value, whatever fields it has.
+/// Returns the exit code of an error object made by Tycho; nullopt for any other value, whatever fields it
+/// has.
 std::optional<ExitCode> exit_of(lua_State* L, int index);
 /// Makes the table on top of the stack an error object with this exit code.
 void set_exit(lua_State* L, ExitCode code);
 
-/// Type and text of an exception.
+/// Returns the type and text of an exception.
 std::string cause_text(const std::exception& error);
 
-/// Runs the body of a function that Lua calls. An exception is caught, the C++ frames of `body` are left, and
-/// then a Lua error object with its text and exit code is raised. Lua errors pass through: there is no catch
-/// (...), which would swallow them. `body` returns the number of results that it pushed.
+/// Runs the body of a function that Lua calls. Catches an exception, leaves the C++ frames of `body`, and
+/// then raises a Lua error object with its text and exit code. Lua errors pass through: a catch (...) would
+/// swallow them. `body` returns the number of results that it pushed.
 template <class Body>
 int protect(lua_State* L, Body&& body) {
   try {
@@ -87,22 +88,23 @@ int protect(lua_State* L, Body&& body) {
   return lua_error(L);
 }
 
-/// Calls the function below `num_args` arguments on the stack; the only way from C++ into Lua. A Lua error
-/// becomes an Error with the error object's exit code (kFailure for plain text), and with the Lua frames when
-/// `trace` is true.
+/// Calls the function below `num_args` arguments on the stack; the only way from C++ into Lua. Throws a Lua
+/// error as an Error with the error object's exit code (kFailure for plain text), and with the Lua frames
+/// when `trace` is true.
 void call_lua(lua_State* L, int num_args, int num_results, bool trace = false);
 
 /// Pushes a value; objects and arrays become tables, null becomes the light userdata NULL.
 void push_json(lua_State* L, const Json& json);
 
-/// The value at a stack index. Tables with native.array's metatable, and tables of 1..n, are arrays. Numbers
-/// without a fraction are integers. Throws Error (kRecipe) on functions and other things that are not data.
+/// Returns the value at a stack index. Tables with native.array's metatable, and tables of 1..n, are arrays.
+/// Numbers without a fraction are integers. Throws Error (kRecipe) on functions and other values that are not
+/// data.
 Json read_json(lua_State* L, int index);
 
-/// Marks the table on top of the stack as an array, also when it is empty.
+/// Marks the table on top of the stack as an array, even when it is empty.
 void mark_array(lua_State* L);
 
-/// A string argument of a binding; a Lua error names the argument otherwise.
+/// Returns a string argument of a binding. Raises a Lua error that names the argument otherwise.
 inline std::string string_argument(lua_State* L, int index) {
   size_t size = 0;
   const char* text = luaL_checklstring(L, index, &size);

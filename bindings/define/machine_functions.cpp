@@ -28,12 +28,12 @@ int names_secret(lua_State* L) {
   return protect(L, [&] { return lua_pushboolean(L, is_secret_name(string_argument(L, 1)) ? 1 : 0), 1; });
 }
 
-/// register_secret(value) -> whether it is masked from now on; false for one that is too short
+/// register_secret(value) -> true when it is masked from now on; false when it is too short
 int hide(lua_State* L) {
   return protect(L, [&] { return lua_pushboolean(L, register_secret(string_argument(L, 1)) ? 1 : 0), 1; });
 }
 
-/// output(text): recipes print to stderr, so that stdout carries only what the verb prints
+/// output(text): prints to stderr, so that stdout carries only the output of the verb
 int output(lua_State* L) {
   return protect(L, [&] {
     const std::string text = without_secrets(string_argument(L, 1));

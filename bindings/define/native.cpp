@@ -42,7 +42,7 @@ int push_text(lua_State* L, const std::string& text) {
   return 1;
 }
 
-/// nil and a message without its "[place] ".
+/// Pushes nil and a message without its "[place] ".
 int push_refusal(lua_State* L, const std::string& message) {
   lua_pushnil(L);
   const size_t end = message.starts_with('[') ? message.find("] ") : std::string::npos;
@@ -88,7 +88,7 @@ int bytes_text(lua_State* L) {
   return protect(L, [&] { return push_text(L, Bytes{static_cast<int64_t>(luaL_checknumber(L, 1))}.str()); });
 }
 
-/// number_text(x) -> the shortest text that reads back the same
+/// number_text(x) -> the shortest text that reads back as x
 int number_text(lua_State* L) {
   return protect(L, [&] {
     const double x = luaL_checknumber(L, 1);
@@ -125,7 +125,7 @@ int read_file(lua_State* L) {
   });
 }
 
-/// canonical(path) -> the path without links, or the path itself when there is none
+/// canonical(path) -> the path without links, or the path itself when it does not exist
 int canonical(lua_State* L) {
   return protect(L, [&] {
     const std::string path = string_argument(L, 1);
@@ -157,7 +157,7 @@ int utf8_error(lua_State* L) {
   });
 }
 
-/// array(table) -> the same table, marked as a list
+/// array(table) -> the table, marked as a list
 int array(lua_State* L) {
   lua_settop(L, 1);
   mark_array(L);
@@ -169,7 +169,7 @@ int hash(lua_State* L) {
   return protect(L, [&] { return push_text(L, hash_hex(string_argument(L, 1))); });
 }
 
-/// source_places(names) -> name -> place inside the record of a run
+/// source_places(names) -> table from each name to its path inside the record of a run
 int places_of_sources(lua_State* L) {
   return protect(L, [&] {
     Json places = Json::object();
@@ -179,7 +179,7 @@ int places_of_sources(lua_State* L) {
   });
 }
 
-/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning }: of rules and files
+/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning } from rules and files
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     const bool with_files = lua_toboolean(L, 2) != 0;
@@ -206,7 +206,7 @@ int check_tree(lua_State* L) {
   });
 }
 
-/// facts(tree) -> values derived from a recipe that passed check_tree; null for what depends on a data set
+/// facts(tree) -> values derived from a recipe that passed check_tree; null where they depend on a data set
 /// that does not exist
 int facts(lua_State* L) {
   return protect(L, [&] {
@@ -225,7 +225,7 @@ int facts(lua_State* L) {
   });
 }
 
-/// Fields that are set: an absent one is what a recipe leaves out.
+/// Returns the fields that are set, because a recipe leaves out absent ones.
 Json without_nulls(const Json& object) {
   Json kept = Json::object();
   for (const auto& [key, value] : object.items())
@@ -233,8 +233,8 @@ Json without_nulls(const Json& object) {
   return kept;
 }
 
-/// hf_model(folder, pretrained) -> fields, kind of the model that its config.json describes | nil, message.
-/// First values are left out where weights are there.
+/// hf_model(folder, pretrained) -> fields and kind of the model in its config.json | nil, message. Leaves out
+/// initial values when there are pretrained weights.
 int hf_model(lua_State* L) {
   return protect(L, [&] {
     const std::string path = string_argument(L, 1);
@@ -253,7 +253,7 @@ int hf_model(lua_State* L) {
   });
 }
 
-/// tokenizer_beside(folder, vocab_size) -> path of its tokenizer that Tycho can use for such a model | nil
+/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer if it suits such a model | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
     const std::string folder = string_argument(L, 1);
@@ -269,7 +269,7 @@ int tokenizer_beside(lua_State* L) {
   });
 }
 
-/// absent(name) -> what Tycho does not have, such as mixtures of experts, when that is a name of it | nil
+/// absent(name) -> a feature with this name that Tycho does not have, such as mixtures of experts | nil
 int absent(lua_State* L) {
   return protect(L, [&] {
     const std::string feature = absent_feature(string_argument(L, 1));
@@ -296,7 +296,7 @@ int commands_of(lua_State* L) {
   });
 }
 
-/// exit_of(raised) -> the exit code of an error object that Tycho made | nil
+/// exit_of(raised) -> the exit code of an error object made by Tycho | nil
 int exit_of_raised(lua_State* L) {
   const std::optional<ExitCode> code = exit_of(L, 1);
   if (!code) return 0;
@@ -304,7 +304,7 @@ int exit_of_raised(lua_State* L) {
   return 1;
 }
 
-/// with_exit(table, code) -> the table, now an error object; without a code the table as it is
+/// with_exit(table, code) -> the table as an error object; unchanged without a code
 int with_exit(lua_State* L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   const bool has_code = !lua_isnoneornil(L, 2);

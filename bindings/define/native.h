@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-/// Makes require "tycho.native" and every embedded module work in a state.
+/// Registers the modules "tycho.native" and all embedded ones in a state.
 void open_library(lua_State* L);
 
 }  // namespace tycho

@@ -16,7 +16,8 @@ constexpr bool is_graph(int c) { return c > ' ' && c < 127; }
 constexpr bool is_letter(int c) { return is_lower(c) || is_upper(c); }
 constexpr bool is_alnum(int c) { return is_letter(c) || is_digit(c); }
 
-/// Whether %letter holds a byte; `letter` is a lower one. No locale: recipes mean the same everywhere.
+/// Returns true when %letter contains a byte; `letter` is lower case. Uses no locale, so that recipes mean
+/// the same everywhere.
 constexpr bool class_holds(char letter, int c) {
   switch (letter) {
     case 'a': return is_letter(c);
@@ -34,7 +35,7 @@ constexpr bool class_holds(char letter, int c) {
   }
 }
 
-/// The bytes of %a to %z.
+/// The byte sets of %a to %z.
 constexpr std::array<ByteSet, 26> all_classes() {
   std::array<ByteSet, 26> sets = {};
   for (int letter = 0; letter < 26; ++letter)
@@ -47,7 +48,7 @@ constexpr std::array<ByteSet, 26> kClasses = all_classes();
 
 bool names_class(unsigned char c) { return is_letter(c) && std::strchr("acdglpsuwxz", c | 32) != nullptr; }
 
-/// Adds what %c stands for: a class, its complement, or c itself.
+/// Adds the bytes of %c to the set: a class, its complement, or c itself.
 void add_escaped(ByteSet& set, unsigned char c) {
   if (!names_class(c)) return set.add(c);
   const ByteSet& members = kClasses[static_cast<size_t>((c | 32) - 'a')];
@@ -64,7 +65,7 @@ struct Pattern::Reader {
   int num_captures = 0;
   bool open[kMaxCaptures] = {};
 
-  /// Without its set: most items have none.
+  /// Adds an item and leaves its set uninitialised, since most items have none.
   Item& add(ItemKind kind) {
     Item& item = *out++;
     item.kind = kind;
@@ -76,7 +77,7 @@ struct Pattern::Reader {
     at = end;
   }
 
-  /// The ] that ends a set, or null: the first byte is a member, and so is one behind a %.
+  /// Returns the ] that ends a set, or null. The first byte is a member, and so is a byte after %.
   const char* end_of_set() const {
     for (const char* c = at; c < end; ++c) {
       if (*c == ']' && c != at) return c;
@@ -85,7 +86,7 @@ struct Pattern::Reader {
     return nullptr;
   }
 
-  /// What is between [ and ]; false when there is no end.
+  /// Reads the set between [ and ]. Returns false when it has no end.
   bool read_set(ByteSet& set) {
     std::memset(&set, 0, sizeof set);
     const bool negated = at < end && *at == '^';
@@ -200,11 +201,11 @@ struct Pattern::Reader {
   }
 };
 
-/// Where a match stands.
+/// State of a running match.
 struct Pattern::Place {
   std::string_view subject;
   const char* at;
-  Item* choice = nullptr;  // the newest that can still be changed
+  Item* choice = nullptr;  // the newest item that can still be changed
 
   const char* end() const { return subject.data() + subject.size(); }
   unsigned char byte_at(const char* where) const {
@@ -279,7 +280,8 @@ bool Pattern::step(Item& item, Place& place) {
   return true;
 }
 
-/// Changes the newest choice that can be changed; the item to go on with, or null when all were tried.
+/// Changes the newest choice that can be changed. Returns the item to continue with, or null when all were
+/// tried.
 Pattern::Item* Pattern::back_to_a_choice(Place& place) {
   for (; place.choice != nullptr; place.choice = place.choice->choice) {
     Item& item = *place.choice;

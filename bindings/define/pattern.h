@@ -6,23 +6,22 @@
 
 namespace tycho {
 
-/// A set of bytes.
 struct ByteSet {
   uint64_t words[4];
   constexpr bool holds(unsigned char c) const { return (words[c >> 6] >> (c & 63) & 1) != 0; }
   constexpr void add(unsigned char c) { words[c >> 6] |= uint64_t{1} << (c & 63); }
 };
 
-/// Called now and then with the number of steps since the last call; it may raise a Lua error, because
-/// nothing here needs a destructor.
+/// Called now and then with the number of steps since the last call. May raise a Lua error, because nothing
+/// here needs a destructor.
 struct StepCounter {
   void* context = nullptr;
   void (*spend)(void* context, int64_t steps) = nullptr;
 };
 
-/// One pattern of the manual's section on patterns, read once and tried at any place of any text. A pattern
-/// that is not well-formed fails when matching comes to the place, not before: recipes may rely on it. Owns
-/// nothing; the pattern and the room for its items outlive it.
+/// One pattern of the manual's section on patterns, read once and matched at any position of any text. A
+/// malformed pattern fails when matching reaches the malformed part, not before: recipes may rely on it. Does
+/// not own the pattern's text and its items, which must outlive it.
 class Pattern {
  public:
   static constexpr int kMaxCaptures = 32;
@@ -33,17 +32,19 @@ class Pattern {
   };
   static constexpr ptrdiff_t kPosition = -1, kOpen = -2;
 
-  /// `items`: room for num_items(text). With `anchors` a ^ at the beginning is an anchor and no character.
+  /// `items` has space for num_items(text) items. With `anchors`, a ^ at the beginning is an anchor, not a
+  /// character.
   Pattern(std::string_view text, bool anchors, Item* items, const StepCounter& counter);
-  /// The most that a pattern of this size can have.
+  /// Returns the maximum number of items of a pattern of this size.
   static size_t num_items(std::string_view text) { return text.size() + 1; }
 
   bool anchored() const { return anchored_; }
-  /// Where a match that begins at `at` ends, or null: then error() says whether the pattern is to blame.
+  /// Returns the end of a match that begins at `at`, or null; error() then tells whether the pattern is
+  /// malformed.
   const char* match(std::string_view subject, const char* at);
-  /// What is wrong with the pattern as far as the newest match came; null for nothing.
+  /// Returns the error in the pattern, as far as the newest match has read it; null for none.
   const char* error() const { return error_; }
-  /// Of the newest match.
+  /// Return the captures of the newest match.
   int num_captures() const { return num_captures_; }
   const Capture& capture(int index) const { return captures_[index]; }
 
@@ -81,19 +82,20 @@ enum class ItemKind : uint8_t {
   kBalanced,  // %bxy
   kFrontier,  // %f[set]
   kTextEnd,   // $ at the end
-  kEnd,       // of the pattern
-  kError,     // where the pattern is malformed
+  kEnd,       // end of the pattern
+  kError,     // malformed part of the pattern
 };
 
-/// One of a pattern's parts. `from` and `to` belong to the match that runs: where a repeated item stands now.
+/// One part of a pattern. `from` and `to` are the state of the running match: the present extent of a
+/// repeated item.
 struct Pattern::Item {
   ItemKind kind;
   char repeat;  // '*', '+', '-', '?', or 0 for once
   unsigned char x, y;
   int capture;   // from 0
-  Item* choice;  // the repeated item before this one that the match can go back to
+  Item* choice;  // the previous repeated item that the match can go back to
   const char *from, *to;
-  const char* message;  // of kError
+  const char* message;  // error message of kError
   ByteSet set;
 
   bool takes(unsigned char c) const {

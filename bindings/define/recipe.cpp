@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// require(module)[function](request) in a fresh state, or in one that the caller keeps.
+/// Calls require(module)[function](request) in a fresh state, or in one that the caller keeps.
 Json ask_lua(const char* module, const char* function, const Json& request, const LuaLimits& limits,
              bool trace, const std::shared_ptr<LuaState>& state = std::make_shared<LuaState>()) {
   lua_State* L = state->get();

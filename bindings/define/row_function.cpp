@@ -13,7 +13,7 @@ namespace {
 constexpr char kExample[] =
     "return function(row) return { prompt = row.question, response = row.answer } end";
 
-/// Modules beside the file come first.
+/// Makes require search the file's folder first.
 void search_beside(lua_State* L, const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path().string();
   lua_getglobal(L, "package");

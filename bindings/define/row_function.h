@@ -8,15 +8,16 @@
 
 namespace tycho {
 
-/// Owned by one thread. A call that does not end is stopped after ten seconds of its own time, and by Ctrl-C.
+/// A function of a user's Lua file. Owned by one thread. A call is stopped after ten seconds of thread time,
+/// and by Ctrl-C.
 class RowFunction {
  public:
-  /// The function that the Lua file returns; the file may `require "tycho"` and modules beside it. Throws
-  /// Error (kUsage, or that of a Lua error) when there is none.
+  /// Loads the function that the Lua file returns; the file may `require "tycho"` and modules in its folder.
+  /// Throws Error (kUsage, or that of a Lua error) when there is none.
   explicit RowFunction(const std::string& file);
 
-  /// The rows that it makes from one, none for nil and false. Throws Error (kUnusable) that begins with
-  /// `place` when it fails, or returns something else than a row or a list of rows.
+  /// Returns the rows that the function makes from one row; none for nil and false. Throws Error (kUnusable)
+  /// that begins with `place` when the function fails, or returns anything but a row or a list of rows.
   std::vector<Json> operator()(const Json& row, const std::string& place);
 
  private:

@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// sweep_schema() -> what t.sweep checks against
+/// sweep_schema() -> schema of t.sweep
 int sweep_schema(lua_State* L) {
   return protect(L, [&] {
     push_json(L, schema_of<SweepConfig>());
@@ -20,7 +20,7 @@ int sweep_schema(lua_State* L) {
   });
 }
 
-/// icl_schema() -> what a file of in-context tasks is checked against
+/// icl_schema() -> schema of a file of in-context tasks
 int icl_schema(lua_State* L) {
   return protect(L, [&] {
     push_json(L, schema_of<IclConfig>());
@@ -28,7 +28,7 @@ int icl_schema(lua_State* L) {
   });
 }
 
-/// check_icl(tree) -> list of { path, message }: the rules between the keys of such a file
+/// check_icl(tree) -> list of { path, message } from the rules between the keys of such a file
 int check_icl(lua_State* L) {
   return protect(L, [&] {
     std::vector<ConfigProblem> all;

@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
 
-/// Bytes that follow the first byte of a UTF-8 character; none for a byte that begins no character.
+/// Returns the number of bytes after the first byte of a UTF-8 character; nullopt for a byte that begins no
+/// character.
 std::optional<size_t> continuation_bytes(unsigned char first) {
   if (first < 0x80) return 0;
   if (first >= 0xC2 && first < 0xE0) return 1;
@@ -27,7 +28,7 @@ std::optional<size_t> continuation_bytes(unsigned char first) {
   return std::nullopt;
 }
 
-/// The second byte rules out spellings that are too long, surrogates and what is above U+10FFFF.
+/// Checks the second byte, which rules out overlong encodings, surrogates and code points above U+10FFFF.
 bool fits_second(unsigned char first, unsigned char second) {
   const unsigned char low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned char high = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;

@@ -6,27 +6,28 @@
 
 namespace tycho {
 
-/// The text of a file, or why there is none. `absent`: no such file, as against one that cannot be read.
+/// The text of a file, or the reason why there is none. `absent`: the file does not exist, as opposed to one
+/// that cannot be read.
 struct SourceFile {
   std::optional<std::string> text;
   std::string message;
   bool absent = false;
 };
 
-/// A position in a file (columns in bytes), or the argument that says it.
+/// A position in a file (columns in bytes), or an argument of the command line.
 struct SourcePlace {
-  int line = 0, col = 0;  // from 1; 0 when it is not known
+  int line = 0, col = 0;  // from 1; 0 when unknown
   int len = 1;            // bytes
-  int argument = 0;       // its position; 0: none
+  int argument = 0;       // position of the argument; 0: none
 };
 
-/// Reads at most 1 MiB: recipes are written by hand; anything longer is data.
+/// Reads at most 1 MiB: recipes are written by hand, so a longer file is data.
 SourceFile read_source(const std::string& path);
 
-/// "; did you mean ...?" with Lua files in the folder of `wanted`, or "".
+/// Returns "; did you mean ...?" with Lua files in the folder of `wanted`, or "".
 std::string did_you_mean_file(const std::string& wanted);
 
-/// Position of the first byte that is not part of a UTF-8 character, or none.
+/// Returns the position of the first byte that is not part of a UTF-8 character, or nullopt.
 std::optional<size_t> find_utf8_error(std::string_view text);
 
 }  // namespace tycho

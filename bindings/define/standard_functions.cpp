@@ -22,7 +22,7 @@ struct Sorter {
 
   void get(int table, int i) const { lua_rawgeti(L, table, i + 1); }
 
-  /// Whether element i comes before element j.
+  /// Returns true when element i sorts before element j.
   bool less(int i, int j) {
     steps += kStepsOfAComparison;
     if (steps >= kStepsOfOneReport) {
@@ -44,7 +44,7 @@ struct Sorter {
     return is_less;
   }
 
-  /// The sorted ranges [begin, middle) and [middle, end) as one, in the scratch table.
+  /// Merges the sorted ranges [begin, middle) and [middle, end) in the scratch table.
   void merge(int begin, int middle, int end) {
     int left = begin, right = middle;
     const bool is_sorted = middle >= end || !less(middle, middle - 1);
@@ -84,7 +84,7 @@ int sort(lua_State* L) {
 
 // coroutine.resume and wrap. Lua's own use the C stack too, and look for its end only within one coroutine.
 
-/// Why a coroutine cannot be resumed, or null.
+/// Returns why a coroutine cannot be resumed, or null.
 const char* not_resumable(lua_State* L, lua_State* coroutine) {
   lua_Debug frame;
   if (coroutine == L) return "cannot resume non-suspended coroutine";
@@ -95,8 +95,8 @@ const char* not_resumable(lua_State* L, lua_State* coroutine) {
   return lua_gettop(coroutine) == 0 ? "cannot resume dead coroutine" : nullptr;
 }
 
-/// Moves the arguments above `first` into the coroutine and runs it. Its results, or what it raised, are then
-/// on top of the stack: their number, or -1.
+/// Moves the arguments above `first` into the coroutine and runs it. Leaves its results, or the error, on top
+/// of the stack, and returns their number, or -1.
 int run(lua_State* L, lua_State* coroutine, int num_args) {
   ensure_c_stack(L);
   if (const char* why = not_resumable(L, coroutine)) {
@@ -117,7 +117,7 @@ int run(lua_State* L, lua_State* coroutine, int num_args) {
   return count;
 }
 
-/// resume(coroutine, ...) -> true, results | false, what it raised
+/// resume(coroutine, ...) -> true, results | false, error
 int resume(lua_State* L) {
   lua_State* const coroutine = lua_tothread(L, 1);
   luaL_argcheck(L, coroutine != nullptr, 1, "coroutine expected");
@@ -127,7 +127,7 @@ int resume(lua_State* L) {
   return (count >= 0 ? count : 1) + 1;
 }
 
-/// What wrap gives: the coroutine is its upvalue. What it raises is raised here.
+/// The function that wrap returns. The coroutine is its upvalue; an error of the coroutine is raised here.
 int call_wrapped(lua_State* L) {
   lua_State* const coroutine = lua_tothread(L, lua_upvalueindex(1));
   const int count = run(L, coroutine, lua_gettop(L));

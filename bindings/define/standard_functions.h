@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-/// Puts them into the libraries of a state, for recipes and the host.
+/// Replaces these functions in the libraries of a state, for recipes and the host.
 void replace_standard_functions(lua_State* L);
 
 }  // namespace tycho

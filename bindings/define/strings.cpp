@@ -22,7 +22,7 @@ std::string_view text_argument(lua_State* L, int index) {
   return {text, size};
 }
 
-/// A pattern with its room; made where it is used, after the arguments are checked.
+/// Space for the items of a short pattern; declared in each function, after the arguments are checked.
 struct Room {
   Pattern::Item items[kShort];
 };
@@ -42,7 +42,7 @@ const char* match_or_fail(lua_State* L, Pattern& pattern, std::string_view subje
   return end;
 }
 
-/// A capture from 0 on; the whole match is the capture of a pattern that has none.
+/// Pushes a capture, from 0; for a pattern without captures the whole match.
 void push_capture(lua_State* L, const Pattern& pattern, int index, std::string_view subject,
                   std::string_view match) {
   if (index >= pattern.num_captures()) {
@@ -56,7 +56,7 @@ void push_capture(lua_State* L, const Pattern& pattern, int index, std::string_v
   lua_pushlstring(L, capture.begin, static_cast<size_t>(capture.size));
 }
 
-/// All captures, or the whole match when there are none and `whole`. How many there are.
+/// Pushes all captures, or the whole match when there are none and `whole`. Returns their number.
 int push_captures(lua_State* L, const Pattern& pattern, std::string_view subject, std::string_view match,
                   bool whole) {
   const int count = pattern.num_captures() == 0 && whole ? 1 : pattern.num_captures();
@@ -65,7 +65,7 @@ int push_captures(lua_State* L, const Pattern& pattern, std::string_view subject
   return count;
 }
 
-/// Where a search begins: `init` counts from 1, and from the end when it is negative.
+/// Returns the offset where a search begins: `init` counts from 1, and from the end when it is negative.
 size_t first_of(lua_State* L, int index, size_t size) {
   lua_Integer init = luaL_optinteger(L, index, 1);
   if (init < 0) init += static_cast<lua_Integer>(size) + 1;
@@ -109,7 +109,7 @@ int search(lua_State* L, bool find) {
 int find(lua_State* L) { return search(L, true); }
 int match(lua_State* L) { return search(L, false); }
 
-/// The iterator of gmatch: text, pattern and where to go on are its upvalues.
+/// The iterator of gmatch. Its upvalues are text, pattern and offset.
 int next_match(lua_State* L) {
   const std::string_view subject = text_argument(L, lua_upvalueindex(1));
   Room room;
@@ -136,7 +136,7 @@ int gmatch(lua_State* L) {
   return 1;
 }
 
-/// The replacement text with %0 to %9 filled in.
+/// Adds the replacement text with %0 to %9 replaced.
 void add_text(lua_State* L, luaL_Buffer* out, const Pattern& pattern, std::string_view subject,
               std::string_view match) {
   const std::string_view text = text_argument(L, 3);
@@ -155,7 +155,7 @@ void add_text(lua_State* L, luaL_Buffer* out, const Pattern& pattern, std::strin
   }
 }
 
-/// What a table or a function gives for the captures; nil and false keep the match.
+/// Adds the value of a table or function for the captures; nil and false keep the match.
 void add_value(lua_State* L, luaL_Buffer* out, const Pattern& pattern, std::string_view subject,
                std::string_view match) {
   if (lua_istable(L, 3)) {

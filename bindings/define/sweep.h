@@ -14,21 +14,21 @@
 namespace tycho {
 
 struct SweepRequest {
-  std::string file;  // of the sweep; of the recipe when the space stands in the arguments
+  std::string file;  // of the sweep; of the recipe when the arguments contain the space
   std::vector<PinArgument> arguments;
   bool of_recipe = false;
-  std::string name;                             // of a sweep of a recipe
-  int64_t trials = 0;                           // of a sweep of a recipe; 0 for the default
-  std::map<std::string, std::string> files;     // texts that stand for files of these names
-  std::map<std::string, RecipeOrigin> origins;  // what `files` was made from: kept among the sources
+  std::string name;                             // name for a sweep of a recipe
+  int64_t trials = 0;                           // trials of a sweep of a recipe; 0 for the default
+  std::map<std::string, std::string> files;     // contents to use instead of files of these names
+  std::map<std::string, RecipeOrigin> origins;  // origins of `files`, kept among the sources
   bool trace = false;
 };
 
-/// A sweep whose Lua functions can be called as long as this lives. Owned by one thread.
+/// A sweep whose Lua functions can be called during its lifetime. Owned by one thread.
 class SweepProgram {
  public:
-  /// Runs the file and its checks. Throws Error: kRecipe with the whole report when anything is wrong,
-  /// kInterrupted after LuaWatch::interrupt().
+  /// Runs the file and its checks. Throws Error: kRecipe with the whole report of its problems, kInterrupted
+  /// after LuaWatch::interrupt().
   explicit SweepProgram(const SweepRequest& request);
   ~SweepProgram();
 
@@ -36,11 +36,11 @@ class SweepProgram {
   const SweepConfig& config() const { return config_; }
   const Json& tree() const { return tree_; }
   const std::map<std::string, std::string>& sources() const { return sources_; }
-  /// Points of the space; ids are not filled in.
+  /// Returns the points of the space; ids are not filled in.
   const std::vector<TrialPlan>& trials() const { return trials_; }
 
-  /// The first rule written as a function that ends a trial with these numbers (RunProgress::newest), or "".
-  /// Throws Error (kRecipe) for a rule that raises.
+  /// Returns the first rule, a function of the sweep, that ends a trial with these numbers
+  /// (RunProgress::newest), or "". Throws Error (kRecipe) when a rule raises an error.
   std::string broken_rule(const Json& numbers) const;
 
  private:
@@ -55,7 +55,7 @@ class SweepProgram {
   bool trace_ = false;
 };
 
-/// True for the text of a file that makes a sweep and not a recipe.
+/// Returns true for the text of a file that makes a sweep and not a recipe.
 bool is_sweep_text(const std::string& text);
 
 }  // namespace tycho

@@ -26,8 +26,8 @@ std::atomic<bool> g_interrupted{false};
 LuaWatch* g_watch = nullptr;
 WatchedCode* g_code = nullptr;  // of g_watch
 
-/// What people wrote has any other name: a file ("@x.lua"), an argument, a line of attach, a text given to
-/// load.
+/// Returns true for chunks of the host. Users' code has other names: a file ("@x.lua"), an argument, a line
+/// of attach, a text given to load.
 bool is_host_chunk(std::string_view source) {
   return source.starts_with(kHostChunk) || source.starts_with("=[C]");
 }
@@ -37,7 +37,8 @@ std::string place_of(const lua_Debug& frame) {
   return fmt::format("{}:{}", is_named ? frame.source + 1 : frame.short_src, frame.currentline);
 }
 
-/// Whether the next frame of people's code, from a level on, was found; `level` is then behind it.
+/// Finds the next frame of users' code from a level on, and sets `level` to the one after it. Returns false
+/// when there is none.
 bool next_frame_of_people(lua_State* L, int& level, lua_Debug& frame) {
   while (lua_getstack(L, level++, &frame) != 0) {
     lua_getinfo(L, "Sl", &frame);
@@ -75,8 +76,9 @@ int raise_nothing(lua_State* L) {
   return lua_error(L);
 }
 
-/// LuaJIT runs no hook while one is active, and calls the message handler of an error that a hook raises
-/// before that ends: xpcall(f, f) would loop there forever. A coroutine that fails ends it at once.
+/// Ends the running hook. LuaJIT runs no hook while one is active, and calls the message handler of an error
+/// raised by a hook before the hook ends: xpcall(f, f) would loop there forever. A coroutine that fails ends
+/// the hook at once.
 void leave_hook(lua_State* L) {
   lua_State* const failing = lua_newthread(L);
   lua_pushcfunction(failing, raise_nothing);
@@ -230,7 +232,7 @@ void LuaWatch::warn(lua_State* L) {
   }
 }
 
-/// `frame`: of people's code that is stopped; null when only the host's can be seen.
+/// `frame` is the stopped frame of users' code; null when only the host's is visible.
 void LuaWatch::push_stop(lua_State* L, Limit limit, const lua_Debug* frame) {
   const std::string where = frame != nullptr ? place_of(*frame) : "";
   if (!was_stopped_) first_stop_ = where;

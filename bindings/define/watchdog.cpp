@@ -23,12 +23,12 @@ constexpr double kUntilBlunt_s = 1;  // code in a long function of C cannot say 
 std::atomic<void (*)()> g_nudge{nullptr};
 
 struct Watchdog {
-  std::mutex mutex;  // held while the thread of the code is sent a signal: until then it still runs that code
+  std::mutex mutex;  // held while the code's thread is sent a signal: it runs that code until then
   WatchedCode* code = nullptr;
   bool is_running = false;
 };
 
-/// Never destroyed: its thread runs until the process ends.
+/// Returns the only watchdog, which is never destroyed: its thread runs until the process ends.
 Watchdog& watchdog() {
   static Watchdog* const one = new Watchdog;
   return *one;
@@ -91,8 +91,7 @@ void end_what_does_not_end(WatchedCode& code, WatchedCode::Time now) {
   }
 }
 
-/// Signals of the process belong to the threads that have handlers in mind: the new thread inherits a full
-/// mask.
+/// Starts the thread with all signals blocked: signals of the process belong to the threads that handle them.
 void start(Watchdog& one) {
   sigset_t all, before;
   sigfillset(&all);

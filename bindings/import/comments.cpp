@@ -6,7 +6,8 @@
 namespace tycho {
 namespace {
 
-/// Where the comment of a line begins: a # at its start or after a blank, outside quotes; npos for none.
+/// Returns where the comment of a line begins: a # at its start or after a blank, outside quotes; npos for
+/// none.
 size_t comment_start(const std::string& line) {
   char quote = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -27,7 +28,7 @@ size_t comment_start(const std::string& line) {
   return std::string::npos;
 }
 
-/// "# text" as "-- text". "--[[" would begin a comment over many lines.
+/// Returns "# text" as "-- text", without a "--[[", which would begin a comment of several lines.
 std::string as_lua(std::string comment) {
   comment.erase(0, 1);
   while (!comment.empty() && (comment.back() == ' ' || comment.back() == '\r')) comment.pop_back();

@@ -7,13 +7,13 @@ namespace tycho {
 
 /// The comment on one line of a file.
 struct CommentLine {
-  bool is_blank = false;  // nothing on it at all
-  std::string whole;      // the comment of a line that is nothing else, as Lua: "-- text"; "" for none
-  std::string trailing;   // the comment behind data, as Lua
+  bool is_blank = false;  // the line is empty
+  std::string whole;      // comment of a line without data, as Lua: "-- text"; "" for none
+  std::string trailing;   // comment after data, as Lua
 };
 
-/// Line n at n - 1. A # inside quotes does not begin a comment; inside a block of text over many lines
-/// it looks as if it did.
+/// Returns the comment of line n at index n - 1. A # inside quotes does not begin a comment; a # in a block
+/// of text over several lines is taken for one.
 std::vector<CommentLine> read_comments(const std::string& text);
 
 }  // namespace tycho

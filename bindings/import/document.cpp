@@ -26,7 +26,7 @@ std::string without_underscores(std::string text) {
   return text;
 }
 
-/// A whole number in decimal digits; "" for what is none.
+/// Returns a whole number in decimal digits; "" for other texts.
 std::string integer_text(const std::string& text) {
   static const Regex decimal("[-+]?(0|[1-9][0-9_]*)"), octal("[-+]?0[0-7_]+"), hex("[-+]?0x[0-9a-fA-F_]+"),
       binary("[-+]?0b[01_]+"), sexagesimal("[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+");
@@ -53,7 +53,7 @@ bool is_number(const std::string& text) {
   return forms.matches_all_of(text);
 }
 
-/// 12:30.5, whose places count sixty times the next ones, as a decimal number; "" for what is none.
+/// Returns 12:30.5, in base sixty, as a decimal number; "" for other texts.
 std::string sexagesimal_text(const std::string& text) {
   static const Regex form("[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+\\.[0-9_]*");
   if (!form.matches_all_of(text)) return "";
@@ -65,7 +65,7 @@ std::string sexagesimal_text(const std::string& text) {
   return fmt::format("{}{}", negative ? "-" : "", value);
 }
 
-/// An item of a list by its place from 0, or from -1 for the last; null when there is none.
+/// Returns an item of a list by its index from 0, or from -1 for the last; null when there is none.
 const DocNode* item_at(const DocNode& list, std::string_view place) {
   int64_t index = 0;
   const auto read = std::from_chars(place.data(), place.data() + place.size(), index);

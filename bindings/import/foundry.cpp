@@ -28,7 +28,7 @@ bool reads_text(Mapper& mapper) {
   return loader != nullptr && mapper.text_of(loader) == "text";
 }
 
-/// A folder's own tokenizer may say that it pads with the end of documents.
+/// Returns true when the folder's own tokenizer pads with the token that ends documents.
 bool pads_with_separator(Mapper& mapper) {
   const Json config = foundry_tokenizer_config(mapper);
   const auto token = [&](const char* key) {
@@ -38,7 +38,8 @@ bool pads_with_separator(Mapper& mapper) {
   return config.is_object() && !token("pad_token").is_null() && token("pad_token") == token("eos_token");
 }
 
-/// Only the pad token changes numbers: the rest says how text would be encoded, and shards hold tokens.
+/// Maps tokenizer.kwargs. Only the pad token changes numbers: the other keys set how text is encoded, and
+/// shards hold tokens.
 void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
   mapper.remark(entry, "taken from tokenizer.json");
   const DocNode* text = entry.node.is_map() ? entry.node.find("chat_template") : nullptr;
@@ -62,7 +63,7 @@ void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
 
 // ---- length and checkpoints ----
 
-/// Composer saves by epochs as well; Tycho by shares of the run.
+/// Maps save_interval. Composer also saves by epochs; Tycho by shares of the run.
 void map_save_interval(Mapper& mapper, const DocEntry& entry) {
   if (foundry_is_never(mapper, &entry.node)) {
     mapper.remark(entry, "runs always save checkpoints");
@@ -94,8 +95,8 @@ void map_keep(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "ckpt.keep", all ? "0" : mapper.expression(entry));
 }
 
-/// A run folder has its checkpoints in checkpoints/: a save_folder of that name in the run's own folder is
-/// it.
+/// Returns the folder above checkpoints/, where a run folder keeps its checkpoints, for a save_folder of that
+/// name in the run's own folder.
 std::string folder_above_checkpoints(Mapper& mapper, const DocEntry& entry) {
   static const Regex named(".*run_name\\}(.*[^/])?/+checkpoints/*");
   const auto above = [](const std::string& path) {
@@ -149,8 +150,8 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "recompute.mode", "\"full\"");
 }
 
-/// Rows of a text loader have as many tokens each, so counting rows or tokens is the same, unless the pad
-/// token leaves some of them out.
+/// Maps the weights of tokens. Rows of a text loader have the same number of tokens, so counting rows or
+/// tokens is the same, unless the pad token excludes some.
 void map_token_weights(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "every token has the same weight");
   const bool leaves_out =
@@ -168,7 +169,7 @@ void map_token_weights(Mapper& mapper, const DocEntry& entry) {
 
 const char* const kShards = "the next unit is always gathered ahead of its use";
 
-/// What a strategy of PyTorch's FSDP is here. Degrees that stand beside it have rows of their own.
+/// Writes the counterpart of a strategy of PyTorch's FSDP. Keys of explicit degrees have rows of their own.
 void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& strategy, bool has_degree) {
   const bool hybrid = strategy == "HYBRID_SHARD" || strategy == "_HYBRID_SHARD_ZERO2";
   const bool keeps = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
@@ -183,7 +184,7 @@ void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& st
   if (keeps) mapper.emit(entry, "parallel.reshard_after_forward", "false");
 }
 
-/// In which numbers gradients travel. PURE: in those that the model computes with.
+/// Maps the dtype in which gradients are reduced. PURE is the dtype that the model computes in.
 void map_fsdp_precision(Mapper& mapper, const DocEntry& entry) {
   const std::string mode = mapper.text_of(&entry.node);
   if (mode == "PURE" && mapper.root().at("precision") != nullptr &&
@@ -236,10 +237,10 @@ void map_fsdp(Mapper& mapper, const DocEntry& entry) {
                  has_degree);
 }
 
-/// LLM Foundry takes keys at the top that it does not know for variables, and warns.
+/// Reason for unknown top-level keys, which LLM Foundry takes for variables, with a warning.
 const char* const kVariable = "a variable: what refers to it has its value";
 
-/// Made at its first use: it takes tables of other sources.
+/// Returns the rows. A function, because it uses tables of other sources.
 Rows parts_of_the_run() {
   return {
       elsewhere("variables"),

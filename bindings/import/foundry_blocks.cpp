@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// A node with its references resolved.
+/// Returns a node as JSON with its references resolved.
 Json json_of(Mapper& mapper, const DocNode& node) {
   if (node.is_list()) {
     Json list = Json::array();
@@ -33,7 +33,7 @@ Json json_of(Mapper& mapper, const DocNode& node) {
   return scalar.text;
 }
 
-/// { "a", "b" }, with a line of its own for every few.
+/// Writes { "a", "b" }, with a few names on each line.
 void write_order(LuaWriter& out, const std::vector<std::string>& order, const SourcePlace& place) {
   constexpr size_t kPerLine = 6;
   const auto names = [&](size_t first, size_t last) {
@@ -48,7 +48,7 @@ void write_order(LuaWriter& out, const std::vector<std::string>& order, const So
   out.close("},");
 }
 
-/// What a problem's path leads to: "a.b[2]" is a.b.1 there, where lists count from 0.
+/// Returns the node at a problem's path: "a.b[2]" is a.b.1 in the document, where lists count from 0.
 const DocNode* node_at(const DocNode& root, const std::string& path) {
   std::string dotted;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -70,7 +70,7 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
   MptConfig model;
   if (const DocNode* layers = mapper.root().at("model.n_layers"))
     model.layers = std::strtoll(mapper.text_of(layers).c_str(), nullptr, 10);
-  std::vector<ConfigProblem> told;  // by the row of the tuning itself
+  std::vector<ConfigProblem> told;  // problems reported by the row of the key itself
   if (const DocNode* tuning = mapper.root().at("model.attn_config.attn_temperature_tuning"))
     read_temperature_tuning({json_of(mapper, *tuning), "", told}, model.temperature_tuning);
   BlocksConfig blocks;

@@ -17,7 +17,7 @@ const char* const kByHand =
 
 // ---- early_stopper ----
 
-/// A time of Composer's, bare numbers being epochs.
+/// Returns a time in Composer's form; bare numbers are epochs.
 std::optional<Duration> time_of(Mapper& mapper, const DocNode* node) {
   if (node == nullptr) return std::nullopt;
   const DocScalar scalar = mapper.value(node);
@@ -28,7 +28,7 @@ std::optional<Duration> time_of(Mapper& mapper, const DocNode* node) {
   }
 }
 
-/// Composer counts time since the best evaluation, Tycho evaluations.
+/// Maps patience. Composer counts time since the best evaluation, Tycho counts evaluations.
 void map_patience(Mapper& mapper, const DocEntry& entry) {
   const std::optional<Duration> patience = time_of(mapper, &entry.node);
   Duration every = {1, DurationUnit::kEpoch};
@@ -46,7 +46,7 @@ void map_patience(Mapper& mapper, const DocEntry& entry) {
               fmt::format("{:.0f}", std::max(1.0, std::ceil(patience->value / every.value))));
 }
 
-/// Only losses: what should be high is not measured.
+/// Maps the monitored metric. Only losses are measured, none that should be high.
 void map_monitor(Mapper& mapper, const DocEntry& entry) {
   const std::string metric = mapper.text_of(&entry.node);
   const DocNode* comp = mapper.root().at("callbacks.early_stopper.comp");
@@ -230,7 +230,7 @@ Rows wandb_rows() {
           noted("init_kwargs", {"null", "{}"}, "not passed on: write what you need into t.log.wandb")};
 }
 
-/// A name of its own is the recipe's run_name here, so that the run folder has it too.
+/// Maps a W&B logger. Its name becomes the recipe's run_name, so that the run folder has it too.
 void map_wandb(Mapper& mapper, const DocEntry& entry) {
   mapper.note(entry, kOfflineWandb);
   std::vector<std::string> fields = {"names = \"composer\""};

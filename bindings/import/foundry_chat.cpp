@@ -6,7 +6,7 @@ namespace {
 
 const char* const kItsLoader = "Tycho has its own loader";
 
-/// Path of a key of the dataset that an entry is part of.
+/// Returns the path of a key of the dataset that an entry is part of.
 std::string dataset_key(const DocEntry& entry, const std::string& key) {
   return entry.path.substr(0, entry.path.find(".dataset.") + sizeof(".dataset")) + key;
 }
@@ -15,7 +15,7 @@ const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string&
   return mapper.root().at(dataset_key(entry, key));
 }
 
-/// The split of a folder's files, by their names as `datasets` finds them.
+/// Maps the split of a folder's files, by their names as `datasets` finds them.
 void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
   const DocNode* split = sibling(mapper, entry, "split");
   mapper.emit(entry, "path", mapper.expression(entry));
@@ -27,7 +27,7 @@ void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "split", mapper.expression({dataset_key(entry, "split"), *split}));
 }
 
-/// A folder with files for each split; "json" has the file in hf_kwargs.
+/// Maps hf_name: a folder with files for each split. With "json" the file is in hf_kwargs.
 void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name == "json") {
@@ -48,14 +48,14 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   map_split_of_folder(mapper, entry);
 }
 
-/// A folder with a file for each split.
+/// Maps a folder with a file for each split.
 void map_data_dir(Mapper& mapper, const DocEntry& entry) {
   if (sibling(mapper, entry, "hf_kwargs.data_files") != nullptr)
     return mapper.problem(entry, "is more than data_files: write the path of the file there alone");
   map_split_of_folder(mapper, entry);
 }
 
-/// A file, a list of one, or such of each split.
+/// Maps a file, a list of one file, or these for each split.
 void map_data_files(Mapper& mapper, const DocEntry& entry) {
   const DocNode* files = &entry.node;
   std::string path = entry.path;
@@ -72,7 +72,7 @@ void map_data_files(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "path", mapper.expression({path, *files}));
 }
 
-/// The split's folder of an MDS data set.
+/// Maps the split's folder of an MDS data set.
 void map_mds_folder(Mapper& mapper, const DocEntry& entry, const char* key) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "not set");
   const DocNode* split = sibling(mapper, entry, "split");
@@ -80,7 +80,7 @@ void map_mds_folder(Mapper& mapper, const DocEntry& entry, const char* key) {
   mapper.emit(entry, key, mapper.expression_with(entry, suffix));
 }
 
-/// One data set that is written as a list of streams.
+/// Maps a single data set that is written as a list of streams.
 void map_chat_streams(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "there are none");
   const bool is_list = entry.node.is_list();
@@ -113,14 +113,15 @@ void map_chat_length(Mapper& mapper, const DocEntry& entry) {
                             ": rows must be as long as the model's sequences");
 }
 
-/// A packing_ratio with which LLM Foundry packs nothing.
+/// Returns true for a packing_ratio with which LLM Foundry packs nothing.
 bool packs_nothing(Mapper& mapper, const DocNode* ratio) {
   if (mapper.is_null(ratio)) return true;
   const std::string text = mapper.text_of(ratio);
   return text == "1" || text == "1.0";
 }
 
-/// Batches are packed one by one, in the groups that its ranks are; an evaluation sees every example once.
+/// Maps packing_ratio. Batches are packed one by one, in groups like those of its ranks; an evaluation sees
+/// every example once.
 void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
   if (packs_nothing(mapper, &entry.node)) return mapper.remark(entry, "every example has a row of its own");
   const std::string ratio = mapper.text_of(&entry.node);
@@ -139,7 +140,7 @@ void map_packing_ratio(Mapper& mapper, const DocEntry& entry) {
                 "earlier ones unless attn_uses_sequence_id is set");
 }
 
-/// Rows are left over only where batches are packed one by one.
+/// Maps the key for leftover rows, which exist only where batches are packed one by one.
 void map_leftover_rows(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "all rows go on into the next batch");
   const DocNode* ratio = sibling(mapper, entry, "packing_ratio");
@@ -149,7 +150,7 @@ void map_leftover_rows(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "max_leftover_rows", mapper.expression({entry.path, entry.node}));
 }
 
-/// Rows that are packed are full.
+/// Maps trimming, which has no effect on packed rows, since they are full.
 void map_trimming(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) != "true" ||
       !packs_nothing(mapper, sibling(mapper, entry, "packing_ratio")))
@@ -157,7 +158,7 @@ void map_trimming(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "trim_padding", "true");
 }
 
-/// "length>=N" is a number here.
+/// Maps target_prompts; "length>=N" is a number here.
 void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
   constexpr std::string_view kLength = "length>=";
   const std::string given = mapper.text_of(&entry.node);
@@ -196,7 +197,8 @@ const Rows kChatDataset = {
     foundry_token_encoding(),
 };
 
-/// Rows are filled up on the tokenizer's side there, which is the right one unless it says otherwise.
+/// Returns the side of padding. LLM Foundry pads on the tokenizer's side, which is the right one unless the
+/// tokenizer says otherwise.
 std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
   const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
   if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};
@@ -205,7 +207,8 @@ std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
   return {};
 }
 
-/// Rows of MDS have mosaicml-streaming's seed there; the order itself is another one here, of all rows.
+/// Adds the order of rows. Rows of MDS have mosaicml-streaming's seed in LLM Foundry; Tycho's order differs
+/// and spans all rows.
 void add_order(Mapper& mapper, const DocEntry& loader, std::vector<std::string>& fields) {
   const auto given = [&](const char* key) { return mapper.root().at(loader.path + ".dataset." + key); };
   const bool is_mds = mapper.is_null(given("hf_name"));
@@ -219,7 +222,7 @@ void add_order(Mapper& mapper, const DocEntry& loader, std::vector<std::string>&
              : "visits the rows in another order than LLM Foundry's, which PyTorch's sampler makes");
 }
 
-/// The tokenizer's own template writes conversations there, and ChatML where it has none.
+/// Returns the template: LLM Foundry uses the tokenizer's own, and ChatML without one.
 std::vector<std::string> template_of_tokenizer(Mapper& mapper, const DocEntry& loader) {
   const Json config = foundry_tokenizer_config(mapper);
   if (config.is_object() && !config.value("chat_template", Json()).is_null())

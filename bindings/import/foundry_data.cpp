@@ -15,7 +15,8 @@ namespace {
 const char* const kChecked = "sizes are always checked";
 const char* const kLoader = "Tycho has its own loader";
 
-/// Data in a folder is read where it is. `remote` with a URL has its cache in `local`, as there.
+/// Maps `remote`. Data in a folder is read in place; a URL in `remote` has its cache in `local`, as in LLM
+/// Foundry.
 void map_remote(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the data is in local");
   if (!is_remote_place(mapper.text_of(&entry.node)))
@@ -45,7 +46,8 @@ void map_data_length(Mapper& mapper, const DocEntry& entry) {
                             ": rows of a data set must be as long as the model's sequences");
 }
 
-/// Sequence ids are made there whenever the token is named, and used only when the model says so.
+/// Maps the token that ends documents. LLM Foundry makes sequence ids whenever the token is named, and uses
+/// them only when the model says so.
 void map_separator(Mapper& mapper, const DocEntry& entry) {
   const DocNode* used = foundry_sequence_ids(mapper);
   if (mapper.is_null(&entry.node) || used == nullptr || mapper.text_of(used) != "true")
@@ -54,7 +56,7 @@ void map_separator(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, key, mapper.expression(entry));
 }
 
-/// Composer's "100k" too.
+/// Returns a number of samples, also for Composer's "100k".
 std::optional<std::string> epoch_samples(Mapper& mapper, const DocEntry& entry) {
   const DocScalar scalar = mapper.value(&entry.node);
   if (scalar.is(DocScalar::Kind::kInteger)) return mapper.expression(entry);
@@ -70,7 +72,8 @@ std::optional<std::string> epoch_samples(Mapper& mapper, const DocEntry& entry) 
   return fmt::format("{:.0f}", count * unit->second);
 }
 
-/// A batch that the last samples do not fill is a step there; evaluations take them here, too.
+/// Maps drop_last. In LLM Foundry a batch that the last samples do not fill is a step; evaluations include
+/// them in Tycho, too.
 void map_drop_last(Mapper& mapper, const DocEntry& entry) {
   if (!entry.path.starts_with("train_loader")) return mapper.remark(entry, "evaluations take every sample");
   if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "batches are always full");
@@ -84,8 +87,8 @@ const char* const kEverySample = "evaluations take every sample once";
 
 bool is_training(const DocEntry& entry) { return entry.path.starts_with("train_loader"); }
 
-/// A key of the order of samples, which means the same there. `unused`: why it does nothing; "" when it does
-/// something.
+/// Maps a key of the sample order that means the same in both. `unused` returns why it has no effect; "" when
+/// it has one.
 Row order_key(const char* key, std::string (*unused)(Mapper&)) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (!is_training(entry)) return mapper.remark(entry, kEverySample);
@@ -111,7 +114,7 @@ std::string unless_in_blocks(Mapper& mapper) {
   return algo == "py1e" || algo == "py1br" ? "" : algo + " has no blocks";
 }
 
-/// Whether the data set of a key, or one of its streams, is at a URL.
+/// Returns true when the data set of a key, or one of its streams, is at a URL.
 bool is_fetched(Mapper& mapper, const DocEntry& entry) {
   const DocNode* dataset = mapper.root().at(entry.path.substr(0, entry.path.find(".dataset.") + 8));
   const auto has_url = [&](const DocNode* node) {
@@ -127,7 +130,7 @@ bool is_fetched(Mapper& mapper, const DocEntry& entry) {
   return found;
 }
 
-/// A key that matters where data is fetched.
+/// Maps a key that matters only for data that is fetched.
 Row fetch_key(const char* key, const char* target, Convert convert = nullptr) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
@@ -137,7 +140,7 @@ Row fetch_key(const char* key, const char* target, Convert convert = nullptr) {
   });
 }
 
-/// "10gb" means 10 GiB there.
+/// Returns a size in bytes: "10gb" means 10 GiB in LLM Foundry.
 std::optional<std::string> cache_bytes(Mapper& mapper, const DocEntry& entry) {
   static const std::map<std::string, const char*> kUnits = {{"", "B"},     {"b", "B"},    {"kb", "KiB"},
                                                             {"mb", "MiB"}, {"gb", "GiB"}, {"tb", "TiB"}};
@@ -168,7 +171,7 @@ void map_shuffle_algo(Mapper& mapper, const DocEntry& entry) {
   order_key("shuffle_algo", unless_shuffled).act(mapper, entry);
 }
 
-/// A stream of several as a line of the recipe; "" after a problem.
+/// Returns one of several streams as a line of the recipe; "" after a problem.
 std::string stream_line(Mapper& mapper, const DocEntry& streams, const std::string& name,
                         const DocNode& stream) {
   const std::string path = streams.path + "." + name;
@@ -200,7 +203,8 @@ std::string stream_line(Mapper& mapper, const DocEntry& streams, const std::stri
   return fmt::format("{{ {} }}", fields);
 }
 
-/// Whether a stream is a data set of which an epoch has every sample once, or as many as epoch_size says.
+/// Returns true for a stream that is a data set of which an epoch has every sample once, or as many as
+/// epoch_size says.
 bool is_whole(Mapper& mapper, const DocNode& stream) {
   const DocNode* repeat = stream.find("repeat");
   const std::string times = mapper.is_null(repeat) ? "1" : mapper.text_of(repeat);
@@ -236,7 +240,7 @@ void map_streams(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "streams", fmt::format("{{{} }}", list));
 }
 
-/// What a loader for training does there when keys are not written.
+/// Returns the fields for LLM Foundry's defaults of a training loader.
 std::vector<std::string> order_defaults(Mapper& mapper, const DocEntry& loader) {
   std::vector<std::string> fields;
   const auto absent = [&](const char* key) {
@@ -250,7 +254,8 @@ std::vector<std::string> order_defaults(Mapper& mapper, const DocEntry& loader) 
   return fields;
 }
 
-/// Where documents end in training, for a set that does not say so itself: losses are compared here.
+/// Returns the tokens that end documents in training, for an evaluation set without its own, so that losses
+/// can be compared.
 std::vector<std::string> separators_of_training(Mapper& mapper, const DocEntry& loader) {
   std::vector<std::string> fields;
   const DocNode* used = foundry_sequence_ids(mapper);
@@ -299,7 +304,7 @@ const Rows kDataset = {
     only("mlm_probability", {"null"}, "masked language models are not supported"),
 };
 
-/// Of every loader, beside `dataset`.
+/// Keys of every loader, outside of `dataset`.
 const Rows kAnyLoader = {
     elsewhere("name"),
     elsewhere("label"),
@@ -317,7 +322,7 @@ Rows loader_of(const Rows& dataset) {
   return rows;
 }
 
-/// LLM Foundry cuts samples that are longer than max_seq_len.
+/// Returns the fields of a text loader. LLM Foundry truncates samples that are longer than max_seq_len.
 std::vector<std::string> fields_of_text(Mapper& mapper, const DocEntry& entry, const std::string& target) {
   std::vector<std::string> fields =
       target == "train_data" ? order_defaults(mapper, entry) : separators_of_training(mapper, entry);
@@ -329,7 +334,7 @@ std::vector<std::string> fields_of_text(Mapper& mapper, const DocEntry& entry, c
   return fields;
 }
 
-/// Composer counts the tokens of a batch without padding.
+/// Adds Composer's count of a batch's tokens, without padding.
 void add_token_count(Mapper& mapper, const DocEntry& entry, std::vector<std::string>& fields) {
   fields.emplace_back("compat = \"composer\"");
   if (mapper.text_of(mapper.root().find("max_duration")).ends_with("tok"))

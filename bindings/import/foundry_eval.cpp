@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kEvalLoaders = {"eval_loader", "eval_loaders"};
 
-/// The loader that is there, with its key.
+/// Returns the evaluation loader of the file with its key.
 std::optional<DocEntry> eval_loader(Mapper& mapper) {
   for (const char* key : kEvalLoaders) {
     const DocNode* node = mapper.root().find(key);
@@ -51,7 +51,7 @@ void map_eval_batches(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "eval.batches", mapper.expression(entry));
 }
 
-/// Loaders of a list have labels, which name their metrics; a single one need not.
+/// Maps one set. Loaders of a list have labels, which name their metrics; a single one need not have one.
 void map_set(Mapper& mapper, const DocEntry& entry, const std::string& default_name,
              std::set<std::string>& taken) {
   const DocNode* label = entry.node.find("label");

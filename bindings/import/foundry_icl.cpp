@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-/// Accuracies are always measured, under the names that are listed here.
+/// Maps metric_names. Accuracies are always measured, under the names listed here.
 void map_metric_names(Mapper& mapper, const DocEntry& entry) {
   bool calibration = false;
   for (const DocNode& item : entry.node.items) {
@@ -67,7 +67,7 @@ const Rows kTask = {
     only("strip_dataset", {"true"}, "texts are stripped"),
 };
 
-/// LLM Foundry's tasks are as long as icl_seq_len, or else as the training data.
+/// Returns the length of a task: icl_seq_len, or else the length of the training data.
 std::vector<std::string> own_length(Mapper& mapper, const DocNode& task) {
   if (task.find("max_seq_len") != nullptr) return {};
   for (const char* key : {"icl_seq_len", "max_seq_len"})
@@ -76,7 +76,7 @@ std::vector<std::string> own_length(Mapper& mapper, const DocNode& task) {
   return {};
 }
 
-/// All evaluators of LLM Foundry share an interval, an epoch by default.
+/// Writes the interval, which all evaluators of LLM Foundry share; an epoch by default.
 void write_interval(Mapper& mapper, const DocEntry& entry) {
   const DocNode* every = mapper.root().find("eval_interval");
   const bool only_first = foundry_is_never(mapper, every);
@@ -107,7 +107,8 @@ void map_icl_tasks(Mapper& mapper, const DocEntry& entry) {
   write_interval(mapper, entry);
 }
 
-/// { { name = "copa", num_fewshot = 0, random_baseline = 0.5 }, ... }; none after a problem was noted.
+/// Returns { { name = "copa", num_fewshot = 0, random_baseline = 0.5 }, ... }; nullopt after adding a
+/// problem.
 std::optional<std::string> benchmarks_of(Mapper& mapper, const DocEntry& category) {
   const DocNode* list = category.node.find("benchmarks");
   if (list == nullptr || !list->is_list()) {
@@ -155,7 +156,8 @@ std::set<std::string> category_names(Mapper& mapper) {
   return names;
 }
 
-/// Published gauntlets name categories that are commented out there; LLM Foundry averages what is left.
+/// Maps an average. Published gauntlets name categories that are commented out there; LLM Foundry averages
+/// the others.
 void map_average(Mapper& mapper, const DocEntry& average, const std::string& name,
                  const std::set<std::string>& categories) {
   std::vector<std::string> there, missing;

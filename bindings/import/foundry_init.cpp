@@ -13,7 +13,7 @@ std::string scheme_of(Mapper& mapper) {
   return mapper.is_null(name) ? "kaiming_normal_" : mapper.text_of(name);
 }
 
-/// A key of init_config that LLM Foundry looks at for some schemes only: a comment for others.
+/// Maps a key of init_config that LLM Foundry uses only for some schemes; for others it becomes a comment.
 Row for_schemes(const char* key, const char* beginning) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (!scheme_of(mapper).starts_with(beginning)) return mapper.remark(entry, "has no effect here");
@@ -32,7 +32,7 @@ void map_uniform_limit(Mapper& mapper, const DocEntry& entry) {
   to("", entry.node.is_list() ? "emb_init_uniform_range" : "emb_init_uniform_lim").act(mapper, entry);
 }
 
-/// default_ is torch's own, and neox_init_ has a divisor of its own.
+/// Maps the divisor, except for default_, which is torch's own, and neox_init_, which has its own divisor.
 void map_residual_divisor(Mapper& mapper, const DocEntry& entry) {
   const bool own = scheme_of(mapper) == "default_" || scheme_of(mapper) == "neox_init_";
   if (own) return mapper.remark(entry, "has no effect here");
@@ -41,7 +41,7 @@ void map_residual_divisor(Mapper& mapper, const DocEntry& entry) {
   to("", number ? "residual_divisor" : "init_div_is_residual").act(mapper, entry);
 }
 
-/// The slope of leaky_relu for kaiming_*, whose default is 0.
+/// Maps the gain; for kaiming_* with leaky_relu, its slope, whose default is 0.
 void map_init_gain(Mapper& mapper, const DocEntry& entry) {
   const DocNode* shape = mapper.root().at("model.init_config.init_nonlinearity");
   const bool leaky = shape != nullptr && mapper.text_of(shape) == "leaky_relu";
@@ -52,7 +52,7 @@ void map_init_gain(Mapper& mapper, const DocEntry& entry) {
   to("", "init_gain").act(mapper, entry);
 }
 
-/// Made when it is first asked for: rows of other files hold a copy.
+/// Returns the rows, made at the first call because rows of other files copy them.
 const Rows& init_rows() {
   static const Rows rows = {
       to("name", "name"),

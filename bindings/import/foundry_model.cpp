@@ -21,7 +21,7 @@ bool is_true(Mapper& mapper, const DocNode* map, const char* key) {
 
 const DocNode* attention(Mapper& mapper) { return mapper.root().at("model.attn_config"); }
 
-/// true chooses these positions; false is what the others say.
+/// Maps a boolean: true chooses these positions; false leaves them to the other keys.
 Row positions(const char* key, const char* kind) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "see positions");
@@ -29,7 +29,7 @@ Row positions(const char* key, const char* kind) {
   });
 }
 
-/// A key that acts only beside another one that is true: a comment elsewhere.
+/// Maps a key that has an effect only when another key is true; otherwise it becomes a comment.
 Row beside(const char* key, const char* switch_key, const char* target) {
   return by(key, [=](Mapper& mapper, const DocEntry& entry) {
     if (!is_true(mapper, attention(mapper), switch_key)) return mapper.remark(entry, "has no effect here");
@@ -52,7 +52,7 @@ void map_attention_type(Mapper& mapper, const DocEntry& entry) {
   mapper.problem(entry, "Tycho has multihead_attention, grouped_query_attention and multiquery_attention");
 }
 
-/// Which of rope_dail_config and rope_hf_config counts.
+/// Returns true when rope_impl is `wanted`, which decides between rope_dail_config and rope_hf_config.
 bool rope_impl_is(Mapper& mapper, const char* wanted) {
   if (!is_true(mapper, attention(mapper), "rope")) return false;
   const DocNode* impl = attention(mapper)->find("rope_impl");
@@ -64,7 +64,7 @@ bool has_xpos(Mapper& mapper) {
   return rope_impl_is(mapper, "dail") && type != nullptr && mapper.text_of(type) == "xpos";
 }
 
-/// dail turns d_model / n_heads numbers of a head, whatever head_dim says.
+/// Maps head_dim. dail rotates d_model / n_heads numbers of a head, whatever head_dim says.
 void map_head_dim(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
   const auto whole = [&](const char* path) {
@@ -77,7 +77,7 @@ void map_head_dim(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "head_width", mapper.expression(entry));
 }
 
-/// LLM Foundry's other kinds of attention do not take the key.
+/// Maps kv_n_heads, which LLM Foundry's other kinds of attention do not accept.
 void map_kv_heads(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
   const DocNode* type = mapper.root().at("model.attn_config.attn_type");
@@ -147,7 +147,7 @@ void map_logit_scale(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "logit_scale", "1 / math.sqrt(" + mapper.expression({"model.d_model", *width}) + ")");
 }
 
-/// Its scale is 0 by default, and then it does nothing.
+/// Maps temperature tuning, which is off with its default scale of 0.
 void map_temperature(Mapper& mapper, const DocEntry& entry) {
   const DocNode* scale = entry.node.is_map() ? entry.node.find("attn_scale") : nullptr;
   const bool none = entry.node.is_scalar() && mapper.is_null(&entry.node);
@@ -158,7 +158,7 @@ void map_temperature(Mapper& mapper, const DocEntry& entry) {
                    {to("attn_scale", "attn_scale"), to("floor_scale", "floor_scale")});
 }
 
-/// The data says where documents end; attention then stays within them.
+/// Maps attn_uses_sequence_id. The data says where documents end; attention then stays within them.
 void map_sequence_ids(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "attention spans the whole row");
   const DocNode* loader = mapper.root().at("train_loader.name");
@@ -247,7 +247,7 @@ const Rows kMpt = {
     left_out("verbose", "nothing is printed"),
 };
 
-/// Overrides of a Hugging Face config, by its words.
+/// Overrides of a Hugging Face config, by Hugging Face's keys.
 const Rows kHfOverrides = {
     to("hidden_size", "width"),
     to("num_hidden_layers", "layers"),
@@ -292,7 +292,7 @@ const Rows kHf = {
     left_out("additional_eval_metrics", "Tycho has its own metrics"),
 };
 
-/// Published shapes of models that YAMLs name without a folder: field, value, and the word that overrides it.
+/// Published shapes of models that YAMLs name without a folder: field, value, and the key that overrides it.
 struct Shape {
   const char* name;
   const char* constructor;
@@ -329,7 +329,7 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-/// The fields of a published shape that config_overrides does not give.
+/// Returns the fields of a published shape that config_overrides does not set.
 std::vector<std::string> shape_fields(const Shape& shape, const DocNode& model) {
   const DocNode* overrides = model.find("config_overrides");
   std::vector<std::string> fields;

@@ -7,7 +7,7 @@
 namespace tycho {
 namespace {
 
-/// Peft's names of layers are the last parts of ours; "all-linear" is the default here.
+/// Maps target modules. Peft's layer names are the last parts of ours; "all-linear" is the default here.
 void map_targets(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) == "all-linear") return mapper.remark(entry, "the default");
   if (entry.node.is_list()) {

@@ -17,7 +17,7 @@ using Kind = DocScalar::Kind;
 
 // ---- parameters that are treated apart ----
 
-/// Composer's names of parameters begin with one "model." more.
+/// Returns a pattern for parameter names, without the extra "model." that Composer puts before them.
 std::optional<std::string> parameter_pattern(Mapper& mapper, const DocEntry& entry) {
   std::string pattern = mapper.text_of(&entry.node);
   static const Regex named("\\^?model(\\.|\\\\\\.)(transformer|lm_head|model)(.|\n)*");
@@ -34,7 +34,7 @@ std::optional<std::string> parameter_pattern(Mapper& mapper, const DocEntry& ent
   return lua_quoted(pattern);
 }
 
-/// What holds of one group: fields of a ParamGroupConfig.
+/// Returns the fields of a ParamGroupConfig for one group.
 std::vector<std::string> group_fields(Mapper& mapper, const DocEntry& entry) {
   std::vector<std::string> fields;
   for (const auto& [key, node] : entry.node.entries) {
@@ -52,7 +52,7 @@ std::vector<std::string> group_fields(Mapper& mapper, const DocEntry& entry) {
   return fields;
 }
 
-/// One regular expression, or a list of them, whose parameters stay as they are.
+/// Adds groups for one regular expression, or a list of them, whose parameters are frozen.
 void write_frozen(Mapper& mapper, const DocEntry& entry, std::vector<std::string>& groups) {
   const auto add = [&](const DocEntry& one) {
     if (const auto pattern = parameter_pattern(mapper, one))
@@ -64,7 +64,7 @@ void write_frozen(Mapper& mapper, const DocEntry& entry, std::vector<std::string
     add({fmt::format("{}.{}", entry.path, i), entry.node.items[i]});
 }
 
-/// Frozen ones first: LLM Foundry takes them out before it makes groups.
+/// Writes the groups, frozen ones first: LLM Foundry takes them out before it makes groups.
 void write_groups(Mapper& mapper, const DocEntry& optimizer) {
   std::vector<std::string> groups;
   const DocNode* frozen = optimizer.node.find("disable_grad");
@@ -119,7 +119,7 @@ void map_optimizer(Mapper& mapper, const DocEntry& entry) {
 
 // ---- scheduler ----
 
-/// LLM Foundry's names, and those of Composer's schedules that its YAML does not reach.
+/// Names of LLM Foundry's schedules, and of Composer's that its YAML does not reach.
 const std::map<std::string, std::string>& schedules() {
   static const std::map<std::string, std::string> kinds = {
       {"constant", "constant"},
@@ -142,14 +142,14 @@ const std::map<std::string, std::string>& schedules() {
   return kinds;
 }
 
-/// Whether the rate is another one than the peak after a constant schedule of Composer has ended.
+/// Returns true when the rate after the end of a constant schedule of Composer differs from the peak.
 bool changes_at_its_end(Mapper& mapper) {
   const DocNode* alpha = mapper.root().at("scheduler.alpha");
   return !mapper.is_null(alpha) && std::strtod(mapper.text_of(alpha).c_str(), nullptr) != 1;
 }
 
-/// A constant one has no end here. There the factor is 1 from its end on, which one with a warm-up may not
-/// have before the run's.
+/// Maps the end of a constant schedule, which has none in Tycho. In Composer the factor is 1 from the end on,
+/// which for a schedule with a warm-up must not be before the run's end.
 void map_constant_end(Mapper& mapper, const DocEntry& entry) {
   const DocScalar run = mapper.value(mapper.root().find("max_duration")), end = mapper.value(&entry.node);
   if (end.is(Kind::kNull)) return mapper.remark(entry, "the default");
@@ -218,7 +218,7 @@ void map_scheduler(Mapper& mapper, const DocEntry& entry) {
 
 // ---- algorithms ----
 
-/// One of three ways; clip.norm is on unless another way is chosen.
+/// Maps clipping, one of three kinds; clip.norm is on unless another kind is chosen.
 void map_clipping(Mapper& mapper, const DocEntry& entry) {
   const DocNode* type = entry.node.find("clipping_type");
   const std::string way = type == nullptr ? "" : mapper.text_of(type);
@@ -244,8 +244,8 @@ Rows ema_rows() {
           to("update_interval", "ema.every", duration_in("ba"))};
 }
 
-/// Composer's default half-life stands unless smoothing takes its place; with one there, half_life has to be
-/// null.
+/// Maps EMA. Composer's default half-life applies unless smoothing replaces it; with smoothing, half_life has
+/// to be null.
 void map_ema(Mapper& mapper, const DocEntry& entry) {
   const DocNode* half_life = entry.node.find("half_life");
   const bool has_smoothing = !mapper.is_null(entry.node.find("smoothing"));

@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// What a new model of the family says, and each of its kinds of blocks.
+/// Returns the defaults of the family, and of each of its kinds of blocks.
 Json usual_model(const ModelConfig& model) {
   Json usual =
       std::visit([](const auto& family) { return to_json(std::decay_t<decltype(family)>()); }, model.value);

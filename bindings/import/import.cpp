@@ -41,14 +41,14 @@ const System& system_of(const DocNode& root, const std::string& file) {
        file);
 }
 
-/// Whether this is a file of mcli, which starts runs on MosaicML's machines: `parameters` has the YAML of the
-/// run.
+/// Returns true for a file of mcli, which starts runs on MosaicML's machines; `parameters` holds the YAML of
+/// the run.
 bool is_of_mcli(const DocNode& root) {
   const auto has = [&](const char* key) { return root.find(key) != nullptr; };
   return (has("command") || has("parameters")) && (has("image") || has("compute"));
 }
 
-/// The lines of a text from one to another; the others are blank.
+/// Returns the text with all lines outside [first, last] blanked.
 std::string only_lines(const std::string& text, int first, int last) {
   std::string out = text;
   int line = 1;
@@ -62,7 +62,7 @@ std::string only_lines(const std::string& text, int first, int last) {
   return out;
 }
 
-/// Leaves of a file of mcli what is below `parameters`.
+/// Reduces a file of mcli to the contents of `parameters`.
 void take_parameters(DocNode& root, std::string& text, const std::string& file,
                      std::vector<std::string>& notes) {
   const DocNode* parameters = root.find("parameters");
@@ -84,7 +84,7 @@ struct DocPin {
   std::string value;
 };
 
-/// "yamlUpdates.a\.b=c" is how Helm passes a.b=c on.
+/// Parses a pin of the other system. Helm passes a.b=c on as "yamlUpdates.a\.b=c".
 std::optional<DocPin> doc_pin(const DocNode& root, const Rows& rows, const std::string& pin) {
   const size_t equals = pin.find('=');
   if (equals == std::string::npos || equals == 0 ||
@@ -105,7 +105,7 @@ std::optional<DocPin> doc_pin(const DocNode& root, const Rows& rows, const std::
   return out;
 }
 
-/// "~a.b" where the file says a.b: it is taken out there. False for what is Tycho's.
+/// Removes a.b from the file for "~a.b". Returns false for a key of Tycho.
 bool take_out(DocNode& root, const Rows& rows, const PinArgument& pin) {
   if (!pin.text.starts_with('~') || pin.text.find('=') != std::string::npos) return false;
   const std::string path = pin.text.substr(1);
@@ -124,7 +124,7 @@ bool take_out(DocNode& root, const Rows& rows, const PinArgument& pin) {
   return true;
 }
 
-/// First values matter to new weights only: a file's are taken out beside model.weights=PATH.
+/// Removes initial values beside model.weights=PATH, since they matter only to new weights.
 void take_out_first_values(DocNode& root, const std::vector<PinArgument>& pins) {
   const auto gives_weights = [](const PinArgument& pin) { return pin.text.starts_with("model.weights="); };
   DocNode* model = root.find("model");

@@ -22,7 +22,7 @@ std::string literal(const DocScalar& scalar) {
   return scalar.is(DocScalar::Kind::kText) ? lua_quoted(scalar.text) : scalar.text;
 }
 
-/// Whether Lua joins a value into a text as Python would.
+/// Returns true when Lua concatenates a value to the same text as Python.
 bool joins_alike(const DocScalar& scalar) {
   constexpr size_t kDigitsInLua = 14;
   if (scalar.is(DocScalar::Kind::kText)) return true;
@@ -37,7 +37,7 @@ bool Mapper::is_interpolated(const DocNode& node) const {
   return node.is_scalar() && node.text.find("${") != std::string::npos;
 }
 
-/// References that count from where they stand are written from the top, while it is known where they are.
+/// Makes relative references absolute while the position of the node is known.
 void Mapper::make_absolute(DocNode& node, const std::string& path) {
   const std::string prefix = path.empty() ? "" : path + ".";
   if (is_interpolated(node)) {
@@ -52,7 +52,7 @@ void Mapper::make_absolute(DocNode& node, const std::string& path) {
   for (auto& [key, value] : node.entries) make_absolute(value, prefix + key);
 }
 
-/// Maps and lists have no locals: a reference to one becomes what it refers to.
+/// Replaces references to maps and lists by copies of their targets, since maps and lists have no locals.
 void Mapper::inline_structures(DocNode& node, int depth) {
   budget_.take(depth);
   if (const std::optional<std::string> path = whole_reference(node)) {
@@ -60,7 +60,7 @@ void Mapper::inline_structures(DocNode& node, int depth) {
     if (target == nullptr || target->is_scalar()) return;
     const int line = node.line;
     const SourcePlace key = node.key, value = node.value;
-    DocNode copy = *target;  // before it is written over, should it hold this node
+    DocNode copy = *target;  // copied before the node is overwritten, in case the target contains it
     node = std::move(copy);
     node.line = node.last_line = line;
     node.key = key, node.value = value;
@@ -74,7 +74,7 @@ void Mapper::break_off(const DocEntry& entry, const std::string& said) const {
   throw BrokenReference(fmt::format("[import] {}: line {}: ", place_, entry.node.line), said);
 }
 
-/// What a reference leads to, if it exists; broken ones are reported where they are used.
+/// Returns the target of a reference, or null. Broken ones are reported where they are used.
 const DocNode* Mapper::structure_at(const DocEntry& entry, const std::string& path) {
   try {
     return root_.at(filled_in(entry, path, 0));
@@ -83,7 +83,7 @@ const DocNode* Mapper::structure_at(const DocEntry& entry, const std::string& pa
   }
 }
 
-/// A path whose parts are references themselves.
+/// Returns a path after resolving the references among its parts.
 std::string Mapper::filled_in(const DocEntry& entry, const std::string& path, int depth) {
   if (path.find("${") == std::string::npos) return path;
   DocNode text;
@@ -94,7 +94,7 @@ std::string Mapper::filled_in(const DocEntry& entry, const std::string& path, in
   return absolute_path(python_text(found), "");
 }
 
-/// The path that a reference leads to in the end.
+/// Returns the path of a reference after following all references.
 std::string Mapper::target_of(const DocEntry& entry, const std::string& reference, int depth) {
   if (depth > kMostSteps) break_off(entry, fmt::format("${{{}}} refers to itself", reference));
   const std::string path = filled_in(entry, reference, depth);
@@ -107,7 +107,7 @@ std::string Mapper::target_of(const DocEntry& entry, const std::string& referenc
   return next ? target_of(entry, *next, depth + 1) : path;
 }
 
-/// A scalar with everything that it refers to filled in.
+/// Returns a scalar with all its references resolved.
 DocNode Mapper::resolved(const DocEntry& entry, int depth) {
   if (!is_interpolated(entry.node)) return entry.node;
   if (depth > kMostSteps) break_off(entry, brief(entry.node) + " refers to itself");
@@ -139,7 +139,7 @@ DocScalar Mapper::value(const DocNode* node) {
   return read_scalar(resolved({"", *node}, 0));
 }
 
-/// The local that stands for a path; it is declared by local_lines().
+/// Returns the local for a path, which local_lines() declares.
 std::string Mapper::reference(const DocEntry& entry, const std::string& path) {
   const std::string target = target_of(entry, path, 0);
   std::string& name = locals_[target];
@@ -180,7 +180,7 @@ std::string Mapper::expression_with(const DocEntry& entry, const std::string& su
   return lua_quoted(text_of(&entry.node) + suffix);
 }
 
-/// Makes everything that used locals need a local too.
+/// Adds locals for everything that a local depends on.
 void Mapper::close_over_locals() {
   for (size_t before = 0; before != locals_.size();) {
     before = locals_.size();
@@ -189,7 +189,7 @@ void Mapper::close_over_locals() {
   }
 }
 
-/// Declares a local after those that it needs; a variable that nothing needs stays as a comment.
+/// Declares a local after those that it depends on. A variable that nothing uses becomes a comment.
 void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::string& path,
                      const DocNode& node) {
   if (!done.insert(path).second) return;
@@ -213,7 +213,7 @@ void Mapper::declare(LuaWriter& header, std::set<std::string>& done, const std::
                node.place());
 }
 
-/// All locals, those of `variables` in the file's order with its comments.
+/// Declares all locals; those of `variables` in the file's order, with its comments.
 LuaWriter Mapper::local_lines() {
   close_over_locals();
   LuaWriter header(comments_);

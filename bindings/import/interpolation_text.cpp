@@ -13,7 +13,7 @@ namespace {
 
 using Kind = DocScalar::Kind;
 
-/// Where the brace is that closes the ${ at `open`; npos for none.
+/// Returns the position of the brace that closes the ${ at `open`; npos for none.
 size_t closing(const std::string& text, size_t open) {
   int depth = 0;
   for (size_t i = open; i < text.size(); ++i) {
@@ -39,7 +39,7 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// repr() of a float: the shortest digits that give it back.
+/// Returns Python's repr() of a float: the shortest digits that read back as the same value.
 std::string python_float(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";
   const double size = std::abs(x);

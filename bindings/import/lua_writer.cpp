@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// A value of a config; of a group what differs from `usual`.
+/// Returns a value of a config as Lua; of a group only the fields that differ from `usual`.
 std::string lua_value(const Json& value, const Json& usual) {
   if (value.is_string()) return lua_quoted(value.get<std::string>());
   if (value.is_object()) return "{ " + lua_fields(value, usual) + " }";

@@ -45,7 +45,7 @@ Mapper::Mapper(DocNode root, std::string text, std::string place)
   inline_structures(root_, 0);
 }
 
-/// Lets the comments between the entry before a key and the key's end be written.
+/// Allows the comments from the end of the previous entry to the end of the key's entry.
 void Mapper::enter(LuaWriter& writer, const std::string& key) const {
   int first = 1;
   for (const auto& [name, node] : root_.entries) {

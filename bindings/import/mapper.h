@@ -24,49 +24,50 @@ struct DocEntry {
   const DocNode& node;
 };
 
-/// What a value becomes in Lua; none after a problem was noted.
+/// Converts a value to Lua; returns nullopt after adding a problem.
 using Convert = std::function<std::optional<std::string>(Mapper&, const DocEntry&)>;
 
-/// What to do with one key.
+/// The mapping of one key.
 struct Row {
   std::string key;
   std::function<void(Mapper&, const DocEntry&)> act;
-  std::vector<Row> rows;  // keys below it, for known_path()
+  std::vector<Row> rows;  // rows of the keys below it, for known_path()
 };
 using Rows = std::vector<Row>;
 
 // ---- rows ----
-/// The key becomes `target`.
+/// Maps the key to `target`.
 Row to(const char* key, const char* target, Convert convert);
 Row to(const char* key, const char* target);
-/// The key has no effect here: it stays as a comment with the reason.
+/// Maps a key without effect in Tycho to a comment with the reason.
 Row left_out(const char* key, const char* reason);
-/// The key is dropped, with a note unless its value is one of these (as text; "null" too), which have no
+/// Drops the key, with a note unless its value is one of `neutral` (as text; "null" too), which have no
 /// effect.
 Row noted(const char* key, std::vector<std::string> neutral, const char* text);
-/// Only these values (as text; "null" too) mean what Tycho does: others are a problem that says what to do.
+/// Accepts only these values (as text; "null" too), which mean the same in Tycho. Others are a problem that
+/// says what to do.
 Row only(const char* key, std::vector<std::string> values, const char* what_to_do);
-/// A map whose keys have rows of their own and are written in its place.
+/// Maps a map whose keys have rows of their own and are written in its place.
 Row group(const char* key, Rows rows);
-/// Another row writes it.
+/// Marks a key that another row writes.
 Row elsewhere(const char* key);
 Row by(const char* key, std::function<void(Mapper&, const DocEntry&)> act, Rows rows = {});
-/// Whether a dotted path leads to a row.
+/// Returns true when a dotted path leads to a row.
 bool known_path(const Rows& rows, std::string_view path);
 
 // ---- conversions ----
-/// Numbers, words and lists as they are.
+/// Copies numbers, words and lists.
 std::optional<std::string> as_is(Mapper& mapper, const DocEntry& entry);
-/// Whole numbers become "16sp".
+/// Converts whole numbers to "16sp".
 Convert count_of(const char* unit);
-/// Composer's times; a bare number counts `unit`.
+/// Converts Composer's times; a bare number counts `unit`.
 Convert duration_in(const char* unit);
-/// A list of them.
+/// Converts a list of Composer's times.
 Convert durations_in(const char* unit);
-/// Words for words; others are a problem.
+/// Translates words; others are a problem.
 Convert words(std::vector<std::pair<std::string, std::string>> pairs);
 
-/// A ${...} that leads nowhere: a problem of the key that needs it.
+/// A ${...} without a target: a problem of the key that uses it.
 class BrokenReference : public Error {
  public:
   BrokenReference(const std::string& place, std::string said)
@@ -79,50 +80,52 @@ class BrokenReference : public Error {
 
 class Mapper {
  public:
-  /// `place`: the file's name, `text` what it holds.
+  /// `place` is the file's name, `text` its content.
   Mapper(DocNode root, std::string text, std::string place);
 
-  /// What to say of a key without a row, by its path; "" for nothing more than that it is unknown.
+  /// Sets the function that explains a key without a row, by its path; it returns "" when the key is merely
+  /// unknown.
   void explain_unknown(std::function<std::string(const std::string&)> explain) {
     explain_ = std::move(explain);
   }
   const DocNode& root() const { return root_; }
   LuaWriter& out() { return out_; }
 
-  /// Walks the top of the file, all but `variables`.
+  /// Walks the top of the file except `variables`.
   void walk_top(const Rows& rows);
   /// Walks the entries of a map. A key without a row is a problem.
   void walk(const DocEntry& map, const Rows& rows);
-  /// `target = lua` as a field or a statement, whichever is due.
+  /// Writes `target = lua` as a field or a statement, depending on the context.
   void emit(const DocEntry& entry, const std::string& target, const std::string& lua,
             const std::string& comment = "");
-  /// The key as a comment with a reason.
+  /// Writes the key as a comment with a reason.
   void remark(const DocEntry& entry, const std::string& reason);
-  /// A key that is written elsewhere: only its comments stay.
+  /// Keeps only the comments of a key that is written elsewhere.
   void keep_comments(const DocEntry& entry);
-  /// A note for the user, in addition to the comment in the recipe.
+  /// Adds a note for the user, in addition to the comment in the recipe.
   void note(const DocEntry& entry, const std::string& text);
-  /// At the value of the entry; at its key where `place` says so.
+  /// Adds a problem at the value of the entry, or at its key when `place` is the key.
   void problem(const DocEntry& entry, const std::string& text);
   void problem(const DocEntry& entry, const std::string& text, const SourcePlace& place);
-  /// r.target = t.x.kind { rows, last_fields }; `name` needs no row. Without a constructor: a plain table.
+  /// Writes r.target = t.x.kind { rows, last_fields }; `name` needs no row. Without a constructor, writes a
+  /// plain table.
   void component(const DocEntry& entry, const std::string& target, const std::string& constructor,
                  const Rows& rows, const std::vector<std::string>& last_fields = {});
 
-  /// The value of a scalar after interpolation; null for one that is not there, a list or a map on one line.
+  /// Returns the value of a scalar after interpolation: null for an absent one, one line for a list or a map.
   DocScalar value(const DocNode* node);
   std::string text_of(const DocNode* node) { return value(node).text; }
   bool is_null(const DocNode* node) { return node == nullptr || value(node).is(DocScalar::Kind::kNull); }
-  /// A scalar as Lua: a literal, a local, or text joined from both.
+  /// Returns a scalar as Lua: a literal, a local, or a concatenation of both.
   std::string expression(const DocEntry& entry);
-  /// The same with a text behind it.
+  /// Returns expression(entry) with a text appended.
   std::string expression_with(const DocEntry& entry, const std::string& suffix);
   bool is_interpolated(const DocNode& node) const;
 
-  /// The recipe, after everything was walked. Throws Error (kRecipe) that lists all problems.
+  /// Returns the recipe after everything was walked. Throws Error (kRecipe) that lists all problems.
   std::string finish(const std::string& recipe_name, const std::string& system);
   const std::vector<std::string>& notes() const { return notes_; }
-  /// What each line of the recipe was made of.
+  /// Returns the origin of each line of the recipe.
   const std::vector<SourcePlace>& places() const { return places_; }
 
  private:
@@ -145,7 +148,7 @@ class Mapper {
   std::vector<CommentLine> comments_;
   LuaWriter out_;
   NodeBudget budget_;
-  std::map<std::string, std::string> locals_;  // path -> name, of what is referred to
+  std::map<std::string, std::string> locals_;  // path -> name of its local, for targets of references
   std::set<std::string> names_;
   std::vector<SourceProblem> problems_;
   std::vector<std::string> notes_;

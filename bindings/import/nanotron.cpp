@@ -13,7 +13,7 @@ const char* const kComputed = "see the end";
 const char* const kConsole = "Tycho has its own console output";
 const char* const kOneWay = "Tycho has only one way to do this";
 
-/// Nanotron's positions go on where sequences are longer.
+/// Maps the number of positions, which in Nanotron may be exceeded by longer sequences.
 void map_positions(Mapper& mapper, const DocEntry& entry) {
   const double length = nanotron_number(mapper, "tokens.sequence_length", 0);
   const double given = nanotron_number(mapper, "model.model_config.max_position_embeddings", length);
@@ -62,7 +62,7 @@ const Rows kLlama = {
     left_out("log_attn_probs", "not logged"),
 };
 
-/// What Nanotron takes for keys that are not there, and the initial deviation.
+/// Returns the fields for Nanotron's defaults of absent keys, and the initial deviation.
 std::vector<std::string> model_defaults(Mapper& mapper) {
   std::vector<std::string> fields;
   const auto absent = [&](const std::string& key) {
@@ -95,7 +95,7 @@ const Rows kModel = {
     by("model_config", map_config, kLlama),
 };
 
-/// When the learning rate begins to fall, for how long it does, and when it has fallen.
+/// The steps at which the learning rate begins to fall, for how long it falls, and when it has fallen.
 struct Decay {
   double start = 0, steps = 0;
   double end() const { return start + steps; }
@@ -110,7 +110,7 @@ Decay decay_of(Mapper& mapper) {
   return {number("lr_decay_starting_step", warmup), number("lr_decay_steps", usual)};
 }
 
-/// A run that ends within the decay is a part of a longer one here.
+/// Maps train_steps. A run that ends before the decay does is a part of a longer run in Tycho.
 void map_train_steps(Mapper& mapper, const DocEntry& entry) {
   const double steps = nanotron_number(mapper, "tokens.train_steps", 0), end = decay_of(mapper).end();
   if (end <= steps || mapper.root().at("optimizer.learning_rate_scheduler") == nullptr)
@@ -145,7 +145,7 @@ const Rows kSchedule = {
     elsewhere("min_decay_lr"),
 };
 
-/// Constant from the end of warm-up to the start of the decay, then down to the floor.
+/// Writes the schedule: constant from the end of warm-up to the start of the decay, then down to the floor.
 void map_schedule(Mapper& mapper, const DocEntry& entry) {
   const auto number = [&](const char* key, double usual) {
     return nanotron_number(mapper, (entry.path + "." + key).c_str(), usual);
@@ -172,7 +172,7 @@ const Rows kFactory = {
     left_out("torch_adam_is_fused", kOneWay),
 };
 
-/// The optimizer in one statement, from keys that lie apart.
+/// Writes the optimizer in one statement, from keys in different sections.
 void write_optimizer(Mapper& mapper) {
   const auto number = [&](const char* path, double usual) { return nanotron_number(mapper, path, usual); };
   const bool has_factory = mapper.root().at("optimizer.optimizer_factory") != nullptr;
@@ -188,7 +188,7 @@ void write_optimizer(Mapper& mapper) {
       0);
 }
 
-/// Stage 1 of ZeRO, the only one beside 0 that Nanotron has: ranks share the optimizer's state.
+/// Maps stage 1 of ZeRO, Nanotron's only one apart from 0: ranks share the optimizer's state.
 void map_zero_stage(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) == "0") return mapper.remark(entry, "every rank holds the whole model");
   mapper.emit(entry, "parallel.dp_shard", "-1");
@@ -216,7 +216,7 @@ void map_checkpoints_path(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_dir", mapper.expression_with(entry, "/{run_name}"));
 }
 
-/// The folder that it writes to itself is where a run resumes from anyway.
+/// Maps the checkpoint to resume from. A run resumes from its own folder in any case.
 void map_resume(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "a run resumes from its newest checkpoint");
   const DocNode* own = mapper.root().at("checkpoints.checkpoints_path");
@@ -231,7 +231,7 @@ void map_run(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "run_name", mapper.expression(entry));
 }
 
-/// Nanotron sends metrics to W&B where that is installed.
+/// Maps the project. Nanotron sends metrics to W&B where it is installed.
 void map_project(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "no project of W&B");
   mapper.note(entry, kOfflineWandb);
@@ -253,7 +253,7 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "recompute.mode", "\"full\"");
 }
 
-/// Nanotron reads these names in upper and lower case.
+/// Maps the mode of tensor parallelism, whose names Nanotron reads in upper and lower case.
 void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
   const std::string mode = mapper.text_of(&entry.node);
   const bool scatters = mode == "REDUCE_SCATTER" || mode == "reduce_scatter";
@@ -262,7 +262,7 @@ void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "parallel.sequence_parallel", scatters ? "true" : "false", mode);
 }
 
-/// Of the names that Nanotron knows.
+/// Maps the pipeline engine, by Nanotron's names.
 void map_pp_engine(Mapper& mapper, const DocEntry& entry) {
   const std::string engine = mapper.text_of(&entry.node);
   const DocNode* stages = mapper.root().at("parallelism.pp");

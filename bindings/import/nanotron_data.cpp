@@ -25,7 +25,8 @@ struct DataSet {
   std::string name, folder, weight;
 };
 
-/// The Nanosets of a stage: one folder, a list of them with weights beside it, or a map of weights.
+/// Returns the Nanosets of a stage: one folder, a list of folders with a list of weights, or a map of
+/// weights.
 std::vector<DataSet> nanosets(Mapper& mapper, const std::string& path) {
   std::vector<DataSet> sets;
   const DocNode* folders = mapper.root().at(path + ".dataset_folder");
@@ -44,7 +45,7 @@ std::vector<DataSet> nanosets(Mapper& mapper, const std::string& path) {
   return sets;
 }
 
-/// Data sets of the hub with weights.
+/// Returns the data sets of the hub with their weights.
 std::vector<DataSet> hub_sets(Mapper& mapper, const std::string& path) {
   std::vector<DataSet> sets;
   const DocNode* given = mapper.root().at(path + ".hf_dataset_or_datasets");
@@ -56,7 +57,7 @@ std::vector<DataSet> hub_sets(Mapper& mapper, const std::string& path) {
   return sets;
 }
 
-/// Names that differ, where folders end in the same one.
+/// Returns the streams, with distinct names for folders that end in the same name.
 std::string streams_of(const std::vector<DataSet>& sets) {
   std::string list;
   for (size_t i = 0; i < sets.size(); ++i) {
@@ -70,12 +71,12 @@ std::string streams_of(const std::vector<DataSet>& sets) {
   return fmt::format("streams = {{{} }}", list);
 }
 
-/// Files of tokens are read where they are, those of one folder: mixing takes MDS.
+/// Returns true for a stage with one folder of token files, which are read in place; mixing needs MDS.
 bool is_one_nanoset(Mapper& mapper, size_t stage) {
   return nanosets(mapper, fmt::format("data_stages.{}.data.dataset", stage)).size() == 1;
 }
 
-/// The data of a stage as a component.
+/// Returns the data of a stage as a component.
 std::string stage_text(Mapper& mapper, size_t stage) {
   const std::string path = fmt::format("data_stages.{}.data", stage);
   std::vector<DataSet> sets = nanosets(mapper, path + ".dataset");
@@ -99,7 +100,7 @@ std::string stage_text(Mapper& mapper, size_t stage) {
   return fmt::format("t.data.{} {{ {} }}", kind, fields);
 }
 
-/// The steps before a stage: it begins with its own, counted from 1.
+/// Returns the number of steps before a stage: its start counts from 1.
 double steps_before(Mapper& mapper, size_t stage) {
   return nanotron_number(mapper, fmt::format("data_stages.{}.start_training_step", stage).c_str(),
                          stage == 0 ? 1 : 2) -

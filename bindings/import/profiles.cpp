@@ -11,14 +11,14 @@ namespace {
 const char* const kTracePlace = "traces are in the run folder: docs/profiling.md";
 const char* const kCounters = "metrics.jsonl has memory and speed of every step";
 
-/// A key that counts steps, and what the system takes without it.
+/// A key that counts steps, and the system's default for it.
 struct Count {
   const char* theirs;
   const char* ours;
   const char* usual;
 };
 
-/// The fields of the counts that a map does not set.
+/// Returns the fields of the counts that a map does not set.
 std::vector<std::string> usual_fields(const DocNode& map, const std::vector<Count>& counts) {
   std::vector<std::string> fields;
   for (const Count& count : counts)
@@ -27,9 +27,9 @@ std::vector<std::string> usual_fields(const DocNode& map, const std::vector<Coun
   return fields;
 }
 
-/// cyclic_schedule of Composer.
+/// Defaults of Composer's cyclic_schedule.
 const std::vector<Count> kComposerCounts = {{"warmup", "warmup", "1"}, {"active", "active", "4"}};
-/// torch.profiler.schedule as Nanotron calls it.
+/// Defaults of torch.profiler.schedule as Nanotron calls it.
 const std::vector<Count> kNanotronCounts = {{"skip_first", "skip_first", "3"},
                                             {"wait", "wait", "1"},
                                             {"warmup", "warmup", "1"},
@@ -41,7 +41,7 @@ Rows schedule_rows() {
           to("repeat", "repeat_count")};
 }
 
-/// What torch.profiler records, by the names of all systems.
+/// Adds the rows for what torch.profiler records, by the names common to all systems.
 Rows with_recording(Rows rows) {
   rows.push_back(to("record_shapes", "shapes"));
   rows.push_back(to("profile_memory", "memory"));
@@ -95,7 +95,7 @@ void map_nanotron_profiler(Mapper& mapper, const DocEntry& entry) {
                    usual_fields(entry.node, kNanotronCounts));
 }
 
-/// A key of [profiling] as a count of steps; nothing after a problem was noted.
+/// Returns a key of [profiling] as a count of steps; nullopt after adding a problem.
 std::optional<int64_t> titan_count(Mapper& mapper, const char* key, int64_t usual) {
   const std::string path = std::string("profiling.") + key;
   const DocNode* node = mapper.root().at(path);

@@ -21,7 +21,7 @@ const char* const kSpread = "Tycho chooses how ranks communicate";
 const char* const kMemory = "Tycho manages memory itself";
 const char* const kOneWay = "Tycho has only one way to do this";
 
-/// Llama 3 and 3.1, by flavor: width, layers, heads, kv_heads, ffn_width, vocab_size.
+/// Shapes of Llama 3 and 3.1, by flavor: width, layers, heads, kv_heads, ffn_width, vocab_size.
 struct Flavor {
   const char* name;
   std::array<int, 6> shape;
@@ -78,7 +78,7 @@ const Rows kOptimizer = {
     only("early_step_in_backward", {"false"}, "is not supported"),
 };
 
-/// What TorchTitan takes for keys that the file does not set: Tycho's differ.
+/// Returns the fields for TorchTitan's defaults of absent keys, which differ from Tycho's.
 std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   std::vector<std::string> fields = {
       fmt::format("betas = {{ {}, {} }}", titan_value(mapper, "optimizer.beta1", "0.9"),
@@ -89,10 +89,10 @@ std::vector<std::string> optimizer_defaults(Mapper& mapper) {
   return fields;
 }
 
-/// 0 for what is not a number, and infinite for one that is too large: the recipe's own checks name them.
+/// Returns 0 for text that is not a number, infinity for a number that is too large.
 double count_in(const std::string& text) { return std::strtod(("0" + text).c_str(), nullptr); }
 
-/// A warm-up longer than the schedule ends with it, as there.
+/// Maps the warm-up. As in TorchTitan, one longer than the schedule ends with it.
 void map_warmup(Mapper& mapper, const DocEntry& entry) {
   const std::string run = titan_value(mapper, "training.steps", "10000");
   const std::string total = titan_value(mapper, "lr_scheduler.total_steps", run.c_str());
@@ -108,7 +108,7 @@ const Rows kScheduler = {
     to("decay_type", "decay_type"), to("min_lr_factor", "alpha_f"),
 };
 
-/// t_decay, and t_max when the schedule is not as long as the run.
+/// Returns t_decay, and t_max when the schedule is not as long as the run.
 std::vector<std::string> decay_fields(Mapper& mapper) {
   const std::string run = titan_value(mapper, "training.steps", "10000");
   const std::string total = titan_value(mapper, "lr_scheduler.total_steps", run.c_str());
@@ -145,7 +145,7 @@ void map_local_batch(Mapper& mapper, const DocEntry& entry) {
   to("", "micro_batch", count_of("sp")).act(mapper, entry);
 }
 
-/// A run that ends before its schedule is a part of a longer one here.
+/// Maps the steps. A run that ends before its schedule is a part of a longer run in Tycho.
 void map_steps(Mapper& mapper, const DocEntry& entry) {
   const std::string total = titan_value(mapper, "lr_scheduler.total_steps", "");
   if (count_in(total) <= count_in(mapper.text_of(&entry.node)))
@@ -214,7 +214,7 @@ std::optional<std::string> reshard_policy(Mapper& mapper, const DocEntry& entry)
   return std::nullopt;
 }
 
-/// TorchTitan has two chunks on a stage unless the file says how many layers one has.
+/// Maps the pipeline schedule. TorchTitan has two chunks per stage unless the file sets their layers.
 void map_pp_schedule(Mapper& mapper, const DocEntry& entry) {
   if (!has_stages(mapper)) return mapper.remark(entry, "there are no stages");
   const std::string schedule = mapper.text_of(&entry.node);
@@ -329,7 +329,7 @@ Rows make_rows() {
   };
 }
 
-/// local_batch_size for each of the ranks that the file names; where they are as many as there are, for one.
+/// Writes local_batch_size times the ranks that the file names, or for one rank when it does not name them.
 void write_global_batch(Mapper& mapper) {
   const double local = count_in(titan_value(mapper, "training.local_batch_size", "8"));
   const double replicas = count_in(titan_value(mapper, "parallelism.data_parallel_replicate_degree", "1"));
@@ -347,7 +347,7 @@ void write_global_batch(Mapper& mapper) {
                     local * ranks));
 }
 
-/// What the file does not say, as TorchTitan takes it.
+/// Writes TorchTitan's defaults for keys that the file does not set.
 void write_defaults(Mapper& mapper) {
   LuaWriter& out = mapper.out();
   const auto absent = [&](const char* path) { return mapper.root().at(path) == nullptr; };

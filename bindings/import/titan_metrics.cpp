@@ -31,7 +31,7 @@ const Rows kMetricKeys = {
     left_out("disable_color_printing", "use NO_COLOR=1"),
 };
 
-/// Their folder lies in dump_folder; the rest of W&B's settings comes from variables.
+/// Maps metrics. Their folder is in dump_folder; W&B's other settings come from environment variables.
 void map_metrics(Mapper& mapper, const DocEntry& entry) {
   mapper.out().comments_before(entry.node.line);
   mapper.walk(entry, kMetricKeys);

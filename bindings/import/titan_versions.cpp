@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// A key that v0.2 does not have: the version that has it, and what v0.2 says instead.
+/// A key that v0.2 does not have: the version that has it, and the counterpart in v0.2.
 struct OtherKey {
   const char* path;
   const char* version;
@@ -71,7 +71,7 @@ DocNode text_node(std::string text, bool is_plain, const DocNode& like) {
   return node;
 }
 
-/// A map of the root, which is made where it is missing.
+/// Returns a map of the root, and creates it when it is missing.
 DocNode& section(DocNode& root, const char* name) {
   if (DocNode* found = root.find(name)) return *found;
   DocNode made;
@@ -92,7 +92,7 @@ void take_all(DocNode& map, std::initializer_list<const char*> keys) {
   for (const char* key : keys) take(map, key);
 }
 
-/// Whether anything is set below a node.
+/// Returns true when any value is set below a node.
 bool has_values(const DocNode& node) {
   if (node.is_scalar()) return !read_scalar(node).is(DocScalar::Kind::kNull);
   const auto below = [](const KeyedNode& entry) { return has_values(entry.node); };
@@ -104,7 +104,7 @@ void rename_key(DocNode& map, const char* key, const char* name) {
   if (std::optional<DocNode> node = take(map, key)) map.entries.push_back({name, std::move(*node)});
 }
 
-/// A key of the root as one of a section.
+/// Moves a key of the root into a section.
 void move_down(DocNode& root, const char* key, const char* name) {
   std::optional<DocNode> node = take(root, key);
   if (node) section(root, name).entries.push_back({key, std::move(*node)});
@@ -114,7 +114,7 @@ double number_of(const DocNode* node) {
   return node == nullptr ? 0 : std::strtod(node->text.c_str(), nullptr);
 }
 
-/// A number of tokens as one of sequences, where it is such.
+/// Converts a number of tokens to one of sequences, if it is a whole number of them.
 void count_sequences(DocNode& training, const char* key, const char* name, double length) {
   std::optional<DocNode> tokens = take(training, key);
   if (!tokens) return;
@@ -145,7 +145,7 @@ void use_training_keys(DocNode& root) {
                       "enable_sequence_parallel"});
 }
 
-/// One group for all parameters has what v0.2 says of the optimizer.
+/// Moves a single group for all parameters to v0.2's keys of the optimizer.
 void use_optimizer_keys(DocNode& root) {
   DocNode* optimizer = root.find("optimizer");
   DocNode* groups = optimizer == nullptr ? nullptr : optimizer->find("param_groups");
@@ -167,7 +167,7 @@ void use_optimizer_keys(DocNode& root) {
   take_all(*optimizer, {"param_groups", "optimizer_factory_kwargs_by_name", "implementation"});
 }
 
-/// Which way of recomputing it is shows in the keys that it has.
+/// Sets the mode of recomputation, which newer versions tell by the keys present.
 void use_recompute_keys(DocNode& root) {
   DocNode* given = root.find("activation_checkpoint");
   if (given == nullptr || given->find("mode") != nullptr) return;

@@ -13,7 +13,7 @@ bool is_tokenizer_file(const std::string& name) {
 
 namespace {
 
-/// The file of a folder that has one; of others the usual one.
+/// Returns the name of a folder's tokenizer file; the usual one when there is none.
 std::string file_in(const std::string& folder) {
   std::error_code error;
   for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json"})

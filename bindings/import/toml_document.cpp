@@ -29,9 +29,9 @@ struct TomlStumble {};
 namespace tycho {
 namespace {
 
-/// Measures how deep a text nests before it is parsed, because toml++ follows dotted keys without a limit:
-/// the parts of the keys around a place count, and the brackets. Reads strings and comments only to skip
-/// them.
+/// Measures the nesting depth of a text before it is parsed, because toml++ follows dotted keys without a
+/// limit. The depth is the number of open brackets and of parts of the keys around a position. Skips strings
+/// and comments.
 class TomlDepth {
  public:
   TomlDepth(std::string_view text, NodeBudget& budget) : text_(text), budget_(budget) {}
@@ -92,8 +92,8 @@ class TomlDepth {
   std::string_view text_;
   NodeBudget& budget_;
   size_t at_ = 0;
-  std::vector<size_t> around_;  // levels of each bracket that is open
-  size_t sum_ = 0, here_ = 0;   // of all of them, and of the key that is being read
+  std::vector<size_t> around_;  // levels of each open bracket
+  size_t sum_ = 0, here_ = 0;   // sum over all of them, and levels of the current key
 };
 
 class TomlReader {

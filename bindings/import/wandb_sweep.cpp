@@ -18,13 +18,13 @@ constexpr std::string_view kLeftOut[] = {
     "project",    "entity", "description", "command", "controller", "job",     "image_uri",
     "parameters", "method", "metric",      "name",    "run_cap",    "program", "early_terminate"};
 
-/// What a metric is usually called there, and here.
+/// Usual names of metrics in W&B, and their names here.
 constexpr std::pair<const char*, const char*> kMetrics[] = {
     {"val_loss", "eval.loss"},  {"val/loss", "eval.loss"},  {"validation_loss", "eval.loss"},
     {"eval_loss", "eval.loss"}, {"eval/loss", "eval.loss"}, {"train_loss", "loss"},
     {"train/loss", "loss"},     {"training_loss", "loss"}};
 
-/// A scalar or a list as an argument of the command line writes it.
+/// Returns a scalar or a list in the form of a command-line argument.
 std::string argument_text(const DocNode& node) {
   if (node.is_scalar()) {
     const DocScalar scalar = read_scalar(node);
@@ -166,7 +166,7 @@ class SweepWriter {
         node.key);
   }
 
-  /// A number below a parameter, or none after a problem was noted.
+  /// Returns a number below a parameter, or nullopt after adding a problem.
   std::optional<std::string> number(const std::string& path, const DocNode& node, const char* key) {
     const DocNode* found = node.find(key);
     const DocScalar scalar = found == nullptr ? DocScalar{} : read_scalar(*found);

@@ -7,11 +7,11 @@
 
 namespace tycho {
 
-/// True for a file with a method, a program or a metric, and parameters.
+/// Returns true for a file with a method, a program or a metric, and parameters.
 bool is_wandb_sweep(const DocNode& root);
 
-/// The sweep as a file of Tycho; `stem` names a sweep without a name. Throws Error (kRecipe) with a list of
-/// every key that has no counterpart here.
+/// Returns the sweep as a file of Tycho; `stem` names a sweep without a name. Throws Error (kRecipe) with a
+/// list of every key that has no counterpart here.
 Imported import_wandb_sweep(const DocNode& root, const std::string& text, const std::string& file,
                             const std::string& stem);
 

@@ -15,7 +15,7 @@ class YamlReader {
   YamlReader(const std::string& text, const std::string& place)
       : text_(text), place_(place), budget_(place) {}
 
-  /// `key`: that of an entry; none for what is in a list.
+  /// Reads a node. `key` is the position of its key; none for an item of a list.
   DocNode read(const YAML::Node& yaml, SourcePlace key, int depth) {
     budget_.take(depth);
     DocNode node;
@@ -50,14 +50,14 @@ class YamlReader {
     place.len = std::max(1, static_cast<int>(shown) + (is_quoted ? 2 : 0));
     return place;
   }
-  /// Of "&name " before a value, which the mark of the value counts to it.
+  /// Returns the width of "&name " before a value, which is part of the value's mark.
   int anchor_width(size_t at) const {
     if (at >= text_.size() || text_[at] != '&') return 0;
     const size_t end =
         text_.find_first_not_of(" \t", std::min(text_.find_first_of(" \t\n", at), text_.size()));
     return end == std::string::npos || text_[end] == '\n' ? 0 : static_cast<int>(end - at);
   }
-  /// An alias has the mark of its anchor, which stands before its key.
+  /// Returns the position of a value. The mark of an alias is its anchor's, which is before its key.
   SourcePlace value_place(const YAML::Node& yaml, const SourcePlace& key) const {
     const SourcePlace place = place_of(yaml);
     const bool is_alias = std::pair(place.line, place.col) < std::pair(key.line, key.col);
@@ -102,7 +102,8 @@ class YamlReader {
     for (const YAML::Node& one : merged) merge(one, node, depth);
   }
 
-  /// Adds what `node` does not say itself. Lines stay those of the anchor, so messages point at the text.
+  /// Adds the keys of a merged map that `node` does not set itself. Keeps the lines of the anchor, so that
+  /// messages point at the text.
   void merge(const YAML::Node& yaml, DocNode& node, int depth) {
     if (!yaml.IsMap()) wrong_at(yaml, "<< expects a map");
     const int last_line = node.last_line;

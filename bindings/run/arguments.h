@@ -4,8 +4,8 @@
 
 namespace tycho {
 
-/// Checks what is on the stack from index 2 on. Throws ScriptError (E_ARGUMENT) that names the argument, what
-/// was wanted and what was given.
+/// Checks the arguments on the stack, from index 2 on. Throws ScriptError (E_ARGUMENT) with the name of the
+/// argument, what was expected and what it got.
 void check_arguments(lua_State* L, const Class& object, const Method& method);
 
 }  // namespace tycho

@@ -20,56 +20,57 @@ struct Arg {
   Kind kind;
   const char* doc = "";
   bool optional = false;
-  double low = -HUGE_VAL, high = HUGE_VAL;  // of a number; infinities and NaN are refused but for kAnyNumber
-  std::vector<Arg> keys = {};               // of kOptions
+  double low = -HUGE_VAL,
+         high = HUGE_VAL;      // of a number; infinities and NaN are refused except for kAnyNumber
+  std::vector<Arg> keys = {};  // of kOptions
 };
 
-/// Pushes results and returns how many. Errors are exceptions.
+/// Pushes results and returns their number. Throws on an error.
 using Body = int (*)(Call& call);
 
 struct Field {
   const char* name;
-  const char* type;  // as stubs write it: "integer", "tycho.run.Tensor"
+  const char* type;  // in the form of stubs: "integer", "tycho.run.Tensor"
   const char* doc;   // with its unit
   Body read;         // pushes one value
 };
 
 struct Method {
   const char* name;
-  const char* returns;  // as stubs write it, "" for nothing
+  const char* returns;  // in the form of stubs, "" for nothing
   const char* doc;
   std::vector<Arg> args;
   Body call;
-  bool acts = false;  // changes the run: refused where a scope only reads
+  bool acts = false;  // changes the run: refused in a read-only scope
 };
 
-/// An operator of Lua, "__add". Either operand may be the object: both are on the stack, at 1 and 2, as they
-/// were written.
+/// An operator of Lua, "__add". Either operand may be the object; both are on the stack, at 1 and 2, in the
+/// order written.
 struct Operator {
   const char* event;
   Body apply;
 };
 
 struct Class {
-  const char* name;  // "trainer"; also what it is called in messages
+  const char* name;  // "trainer"; also its name in messages
   const char* doc;   // one sentence
   std::vector<Field> fields;
   std::vector<Method> methods;
-  Body text = nullptr;         // what tostring gives; name and sentence without
-  Body index = nullptr;        // keys that are not members: argument 1 is the key; nil for an unknown name
-  Body iterate = nullptr;      // `for k, v in object do`: argument 1 is the last key or nil
-  Body length = nullptr;       // #object
+  Body text = nullptr;     // text of tostring; default: name and sentence
+  Body index = nullptr;    // reads keys that are not members: argument 1 is the key; nil for an unknown name
+  Body iterate = nullptr;  // `for k, v in object do`: argument 1 is the last key or nil
+  Body length = nullptr;   // #object
   const char* hint = nullptr;  // added to the error for an unknown member
   std::vector<Operator> operators = {};
 };
 
-/// "step(n?: integer)".
+/// Returns "step(n?: integer)".
 std::string signature(const Method& method);
-/// The page of a class, or of one member; "" for a name that it does not have.
+/// Returns the help page of a class, or of one member; "" for an unknown name.
 std::string help_text(const Class& object);
 std::string help_text(const Class& object, const std::string& member);
-/// All of it, for stubs and completion: [{name, doc, fields: [{name, type, doc}], methods: [...], operators:
-/// ["add"]}].
+/// Describes all classes for stubs and completion: [{name, doc, fields: [{name, type, doc}], methods: [...],
+/// operators: ["add"]}].
 Json describe(const std::vector<const Class*>& classes);
 
 }  // namespace tycho

@@ -36,7 +36,7 @@ const Class& ctx_class(CallbackKind kind) {
 
 void push_text(lua_State* L, const std::string& text) { lua_pushlstring(L, text.data(), text.size()); }
 
-/// A number that a text and a step always give, for math.random.
+/// Returns a seed for math.random that depends only on the text.
 uint64_t seed_of(const std::string& text) { return std::stoull(hash_hex(text).substr(0, 12), nullptr, 16); }
 
 }  // namespace
@@ -87,7 +87,7 @@ class LuaCallbacks::Code final : public CallbackCode {
   double limit_s_;
   uint64_t seed_;
   uint32_t handled_ = 0;
-  std::map<Event, std::string> calls_;  // what the call of an event is called
+  std::map<Event, std::string> calls_;  // name of the call for each event
 };
 
 class LuaCallbacks::Schedule final : public ScheduleCode {

@@ -18,70 +18,73 @@ namespace tycho {
 struct SessionRef;
 struct CommandQueue;
 
-/// What callbacks are called with; of the call that runs.
+/// The arguments of the running call of a callback.
 struct CallbackContext : std::enable_shared_from_this<CallbackContext> {
   const EventInfo* info = nullptr;
   CallbackPort* port = nullptr;
   std::shared_ptr<SessionRef> session;
-  std::shared_ptr<CommandQueue> commands;  // into the port
+  std::shared_ptr<CommandQueue> commands;  // adds to the port
 };
 
-/// The classes of ctx, by kind, and of what only it has.
+/// The classes of ctx by kind, and of ctx.dist.
 const Class& observe_ctx_class();
 const Class& control_ctx_class();
 const Class& everywhere_ctx_class();
 const Class& dist_class();
-/// All of them, in the order of help and stubs.
+/// Returns all of them, in the order of help and stubs.
 const std::vector<const Class*>& callback_classes();
-/// Members of ctx that are plain values: what the report of a failure keeps.
+/// Returns the members of ctx that are plain values, which the report of a failure keeps.
 std::vector<std::string> ctx_values();
 
-/// The source of a recipe's callbacks. Keeps the Lua state of the recipe alive; used by the trainer's thread.
+/// Runs a recipe's callbacks. Keeps the Lua state of the recipe alive; used by the trainer's thread.
 class LuaCallbacks final : public CallbackSource {
  public:
-  /// From now on the recipe can only be read, and what is wrong in its code is an error of the call.
+  /// Makes the recipe read-only; from now on an error in its code is an error of the call.
   explicit LuaCallbacks(const ResolvedRecipe& recipe);
   ~LuaCallbacks() override;
 
   std::vector<Callback> callbacks() override;
   std::unique_ptr<ScheduleCode> schedule() override;
   void set_session(TrainingSession* session) override;
-  /// Whether a session may still call these.
+  /// Returns true while a session may still call these callbacks.
   bool has_session() const;
-  /// In a Lua state of its own: what operators type takes no memory from the recipe's callbacks.
+  /// Evaluates in a Lua state of its own, so that operators' code takes no memory from the recipe's
+  /// callbacks.
   std::string evaluate(const std::string& code, bool may_command, const EventInfo& info,
                        CallbackPort& port) override;
-  /// Of the newest call that failed, once: {frames: [{file, line, name, locals: [{name, text, value}]}],
-  /// ctx}, innermost frame first, values where they are plain data. Null when none failed.
+  /// Returns the state of the newest call that failed, once: {frames: [{file, line, name, locals: [{name,
+  /// text, value}]}], ctx}, innermost frame first, with values where they are plain data. Returns null when
+  /// none failed.
   Json take_failure();
 
  private:
   class Code;
   class Schedule;
-  /// Calls tycho.running's function `name` with what is above it on the stack and the context last. `what`:
-  /// what people call this, for warnings; stays until the call returns.
+  /// Calls tycho.running's function `name` with the values above it on the stack, and the context last.
+  /// `what` names the call in warnings and must live until it returns.
   void call(const char* name, int num_args, int num_results, double limit_s, const char* what);
   std::string evaluate_here(const std::string& code, bool may_command, const EventInfo& info,
                             CallbackPort& port);
-  /// Frees what an entry left; whether what stays is too much for further entries.
+  /// Frees the memory of an entry. Returns true when too little is left for further entries.
   bool is_full_after_collection();
-  /// From here on lua_memory holds. Throws Error (kRecipe) when what the recipe keeps is more.
+  /// Applies lua_memory from now on. Throws Error (kRecipe) when the recipe's own data exceeds it.
   void limit_memory();
   void push_function(const char* name);
-  /// `scope`: what the call is called.
+  /// `scope` names the call.
   void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 
   const ResolvedRecipe recipe_;
   std::shared_ptr<LuaState> state_;
   lua_State* L_;
-  std::shared_ptr<Objects> objects_;                   // the state's
-  std::map<std::string, int, std::less<>> functions_;  // of tycho.running, as references of the registry
+  std::shared_ptr<Objects> objects_;  // objects of the state
+  std::map<std::string, int, std::less<>>
+      functions_;  // functions of tycho.running, as references into the registry
   std::shared_ptr<SessionRef> session_;
-  std::shared_ptr<Scope> scope_;  // of the call that runs
+  std::shared_ptr<Scope> scope_;  // of the running call
   const std::shared_ptr<CallbackContext> context_;
   const std::function<void(const std::string& text)> warn_;
-  std::set<const char*> named_;            // what took so long that it was reported: once is enough
-  std::unique_ptr<LuaCallbacks> visitor_;  // for operators; made for the first one
+  std::set<const char*> named_;            // code already reported as slow
+  std::unique_ptr<LuaCallbacks> visitor_;  // for operators' code; created at first use
   uint64_t seed_ = 0;
   bool dynamic_ = false;
 };

@@ -36,13 +36,13 @@ const T& upvalue(lua_State* L, int i) {
 
 }  // namespace
 
-/// Lives in memory of Lua, which does not move it.
+/// A handle; stored in Lua's memory, which does not move.
 struct Handle {
-  std::shared_ptr<void> target;  // null when the scope is over
+  std::shared_ptr<void> target;  // null once the scope is closed
   std::shared_ptr<Scope> scope;
-  Handle *previous = nullptr, *next = nullptr;  // in the list of the scope; next of none is null
+  Handle *previous = nullptr, *next = nullptr;  // neighbours in the scope's list, or null
   OwnedMemory memory;
-  Objects* objects = nullptr;  // null until it is whole
+  Objects* objects = nullptr;  // null until it is complete
 };
 
 void Scope::close() {

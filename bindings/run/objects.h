@@ -15,25 +15,25 @@ namespace tycho {
 
 struct Handle;
 
-/// Memory outside Lua that handles of one `owner` keep alive together.
+/// Memory outside Lua that the handles of one `owner` keep alive together.
 struct OwnedMemory {
   int64_t bytes = 0;
   const void* owner = nullptr;
 };
 
-/// A period in which handles are valid: an open session, or one call of a callback. What they refer to stays
-/// alive until it ends.
+/// A period in which handles are valid: an open session, or one call of a callback. Their targets stay alive
+/// until it ends.
 class Scope {
  public:
-  /// `name`: for messages: "the session", "batch_end of \"spike\"". `may_act`: methods that change the run
-  /// may be called.
+  /// `name` is used in messages: "the session", "batch_end of \"spike\"". `may_act` allows methods that
+  /// change the run.
   Scope(std::string name, bool may_act) : name_(std::move(name)), may_act_(may_act) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   const std::string& name() const { return name_; }
   bool may_act() const { return may_act_; }
   bool open() const { return open_; }
-  /// From now on every handle of this scope is E_EXPIRED; what only they held is freed.
+  /// Makes every handle of this scope E_EXPIRED and frees what only they held.
   void close();
 
  private:
@@ -41,42 +41,43 @@ class Scope {
   std::string name_;
   bool may_act_;
   bool open_ = true;
-  Handle* first_ = nullptr;  // of a list of all its handles
+  Handle* first_ = nullptr;  // head of the list of its handles
 };
 
-/// The objects of one Lua state, on its thread. Lives longer than the state: finalisers come back to it.
+/// The objects of one Lua state, used on its thread. Must outlive the state, whose finalisers use it.
 class Objects {
  public:
   Objects();
   Objects(const Objects&) = delete;
   Objects& operator=(const Objects&) = delete;
 
-  /// Makes this the objects of a state. Once, before anything is pushed.
+  /// Attaches to a state. Call once, before anything is pushed.
   void attach(lua_State* L);
   static Objects& of(lua_State* L);
 
-  /// Pushes a handle that holds as long as `scope` is open. `memory`: what lives no longer than the handles
-  /// of its owner; past the limit Lua collects its garbage first. Throws ScriptError (E_MEMORY) when the most
-  /// that is allowed is in use.
+  /// Pushes a handle that is valid while `scope` is open. `memory` is freed with the last handle of its
+  /// owner; above the limit, Lua first collects its garbage. Throws ScriptError (E_MEMORY) when the maximum
+  /// is in use.
   void push(lua_State* L, const Class& object, std::shared_ptr<void> target, std::shared_ptr<Scope> scope,
             const OwnedMemory& memory = {});
-  /// Where things live that Lua alone owns.
+  /// Returns the scope of objects that only Lua owns.
   const std::shared_ptr<Scope>& own() const { return own_; }
 
-  /// The class of the value at an index, or null if it is not one of our objects.
+  /// Returns the class of the value at an index, or null if it is not one of our objects.
   static const Class* class_of(lua_State* L, int index);
-  /// The C++ object behind the handle at an index. Throws ScriptError: E_EXPIRED when its scope is over.
+  /// Returns the C++ object of the handle at an index. Throws ScriptError: E_EXPIRED when its scope is
+  /// closed.
   static std::shared_ptr<void> target_of(lua_State* L, const Class& object, int index);
 
-  /// Frees what Lua dropped. At step boundaries: never inside a finaliser, where a device must not be waited
-  /// for.
+  /// Frees objects that Lua has dropped. Called at step boundaries and never in a finaliser, which must not
+  /// wait for a device.
   void drain();
-  /// A whole collection of garbage, then drain.
+  /// Runs a full garbage collection, then drain.
   void collect(lua_State* L);
   int64_t external_bytes() const { return external_bytes_; }
   int64_t live_handles() const { return live_handles_; }
   void set_limit(int64_t bytes) { limit_bytes_ = bytes; }
-  /// From here on handles and Lua itself together keep at most so much; `hint` ends the message.
+  /// Sets the maximum for the memory of handles and Lua together; `hint` ends the error message.
   void set_most(int64_t bytes, std::string hint) {
     most_bytes_ = bytes;
     most_hint_ = std::move(hint);
@@ -95,7 +96,7 @@ class Objects {
   static Handle& handle_at(lua_State* L, const Class& object, const char* what, int index = 1);
   void push_metatable(lua_State* L, const Class& object);
   void make_room(lua_State* L, int64_t bytes);
-  /// Counts a handle that came, or one that has gone.
+  /// Count a handle that was added or removed.
   void hold(const OwnedMemory& memory);
   void release(OwnedMemory& memory);
 
@@ -112,12 +113,13 @@ class Objects {
   std::string most_hint_;
 };
 
-/// One call of a body: its object, its checked arguments, and how results are pushed. Arguments count from 1.
+/// One call of a body: its object, its checked arguments, and functions that push results. Arguments count
+/// from 1.
 class Call {
  public:
   lua_State* const L;
   Objects& objects;
-  const std::shared_ptr<Scope>& scope;  // of the object
+  const std::shared_ptr<Scope>& scope;  // scope of the object
 
   Call(lua_State* state, Objects& all, const std::shared_ptr<Scope>& its_scope, void* target)
       : L(state), objects(all), scope(its_scope), target_(target) {}
@@ -135,9 +137,9 @@ class Call {
   }
   std::string text(int arg, const std::string& otherwise = "") const;
   Duration duration(int arg) const;
-  /// Of kTokens: the ids of a list; nothing when it is text.
+  /// Returns the ids of a kTokens argument that is a list; nullopt when it is text.
   std::optional<std::vector<int32_t>> tokens(int arg) const;
-  /// Of kOptions and kAny: the value as data.
+  /// Returns a kOptions or kAny argument as data.
   Json data(int arg) const { return has(arg) ? read_json(L, arg + 1) : Json(); }
 
   int push(double number) { return lua_pushnumber(L, number), 1; }
@@ -151,11 +153,11 @@ class Call {
   int push(const std::optional<T>& value) {
     return value ? push(*value) : push_nil();
   }
-  /// An object of the same scope.
+  /// Pushes an object of the same scope.
   int push_object(const Class& object, std::shared_ptr<void> target) {
     return objects.push(L, object, std::move(target), scope), 1;
   }
-  /// An object that Lua owns.
+  /// Pushes an object that Lua owns.
   int push_own(const Class& object, std::shared_ptr<void> target, const OwnedMemory& memory = {}) {
     return objects.push(L, object, std::move(target), objects.own(), memory), 1;
   }

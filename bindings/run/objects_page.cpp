@@ -21,7 +21,7 @@ Methods are called with a colon, `model:find "embed"`; commands with a dot, `cmd
 are valid while the run is open, in a callback until the function returns.
 )";
 
-/// Escapes what would begin a column or a tag.
+/// Escapes characters that would begin a column or a tag.
 std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -32,7 +32,7 @@ std::string cell(const std::string& text) {
   return out;
 }
 
-/// "tycho.run.Tensor[]" as "tensor[]": the names of this page.
+/// Returns "tycho.run.Tensor[]" as "tensor[]", in the names of this page.
 std::string short_type(std::string type) {
   constexpr std::string_view kPrefix = "tycho.run.";
   for (size_t at; (at = type.find(kPrefix)) != std::string::npos;) {

@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// Returns the exit code of an orderly end; throws Error otherwise.
+/// Returns the exit code of an orderly end. Throws Error otherwise.
 int bench_data_verb(const Arguments& arguments);
 
 }  // namespace tycho

@@ -29,9 +29,9 @@ ResolvedRecipe recipe_here(const Arguments& arguments, const RankPlace& place) {
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-/// Of the newest trace of this rank; empty when it recorded none.
+/// Returns the parts of the newest trace of this rank; empty when it recorded none.
 std::vector<StepPart> profiled_parts(TrainingSession& session) {
-  session.step(kProfiledSteps + 1);  // the profiler starts up in the first
+  session.step(kProfiledSteps + 1);  // the first one includes the profiler's start
   const std::string path = session.profile_state().path;
   return path.empty() || !std::filesystem::exists(path) ? std::vector<StepPart>()
                                                         : parts_of_trace(read_file(path));

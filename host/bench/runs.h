@@ -4,12 +4,12 @@
 
 namespace tycho {
 
-/// What follows the word "step" as the arguments of a verb of its own: a recipe and its pins.
+/// Returns the words after "step" as the arguments of a verb of its own: a recipe and its pins.
 Arguments without_subverb(Arguments arguments);
 
-/// Steady tokens per second, MFU and where the time goes, of a recipe on this machine.
+/// Measures a recipe on this machine: steady tokens per second, MFU, and time by part.
 int bench_step(const Arguments& arguments);
-/// The table of runs that were made on several numbers of ranks.
+/// Prints the table of finished runs on several numbers of ranks.
 int bench_scale(const Arguments& arguments);
 
 }  // namespace tycho

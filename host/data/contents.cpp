@@ -34,7 +34,8 @@ int num_threads(const Arguments& arguments) {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// The one that is named, or else the one that `tycho data convert` put into the data set; nothing otherwise.
+/// Returns the tokenizer that is named, or the one that `tycho data convert` put into the data set; null when
+/// there is neither.
 std::unique_ptr<Tokenizer> tokenizer_of(const Arguments& arguments, const std::string& split_dir) {
   if (arguments.has("tokenizer")) return load_tokenizer(arguments.text("tokenizer"));
   std::error_code error;
@@ -93,7 +94,7 @@ bool holds_tokens(const std::vector<DatasetInfo>& splits) {
   });
 }
 
-/// Lines that cannot steer a terminal.
+/// Prints lines without terminal controls.
 void print_text(const std::string& text) {
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());

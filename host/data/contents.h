@@ -10,7 +10,7 @@ int show_data_stats(const Arguments& arguments);
 int show_samples(const Arguments& arguments);
 int merge_data(const Arguments& arguments);
 
-/// Ends with the findings as an Error (kUnusable), unless there are none.
+/// Throws Error (kUnusable) with the findings, unless there are none.
 void report_damage(const std::vector<std::string>& findings);
 
 }  // namespace tycho

@@ -54,7 +54,7 @@ ConvertOptions to_options(const Arguments& arguments) {
 
 using ShowProgress = std::function<void(const ConvertProgress&)>;
 
-/// Speed and time left are those since it was first shown.
+/// Shows progress. Speed and time left are measured from the first call.
 class ConversionLine {
  public:
   void show(const ConvertProgress& progress) {

@@ -9,15 +9,15 @@
 
 namespace tycho {
 
-/// From --bad-rows. Throws Error (kUsage).
+/// Reads --bad-rows. Throws Error (kUsage).
 BadRows bad_rows(const Arguments& arguments);
-/// From --ext, --format, --field and --bad-rows. Throws Error (kUsage).
+/// Reads --ext, --format, --field and --bad-rows. Throws Error (kUsage).
 InputRules input_rules(const Arguments& arguments);
-/// The files that the words after the subverb name; notes about others are printed. `what` says in messages
-/// what those are.
+/// Returns the files named by the words after the subverb, and prints notes about the others. `what` names
+/// the files in messages.
 InputFiles named_inputs(const Arguments& arguments, const char* what);
 
-/// The files that these words name; notes about others are printed.
+/// Returns the files that these words name, and prints notes about the others.
 InputFiles find_inputs(const std::vector<std::string>& words, const InputRules& rules);
 
 }  // namespace tycho

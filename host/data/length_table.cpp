@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// How many lengths there are from each power of two up to the next: {1, 2-3, 4-7, ...}.
+/// Counts the lengths from each power of two up to the next: {1, 2-3, 4-7, ...}.
 std::vector<std::pair<int64_t, int64_t>> by_powers_of_two(const LengthCounts& lengths) {
   std::vector<std::pair<int64_t, int64_t>> bins;
   for (const auto& [length, count] : lengths.counts) {

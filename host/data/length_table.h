@@ -5,9 +5,10 @@
 
 namespace tycho {
 
-/// Number, quantiles, and how many lengths there are from each power of two up to the next.
+/// Returns the number of lengths, quantiles, and counts from each power of two up to the next.
 Json lengths_json(const LengthCounts& lengths);
-/// The same as lines with bars. `what` has these lengths, counted in `unit`: "documents", "tokens".
+/// Prints the contents of lengths_json as lines with bars. `what` has these lengths, counted in `unit`:
+/// "documents", "tokens".
 void print_lengths(const char* what, const char* unit, const LengthCounts& lengths);
 
 }  // namespace tycho

@@ -25,7 +25,7 @@ struct MapCounts {
   SkippedRows skipped;
 };
 
-/// Calls with every line that is not blank, and its number.
+/// Calls `call` with every line that is not blank and its number.
 void for_each_line(const std::string& path, const std::function<void(std::string_view, int64_t)>& call) {
   const std::unique_ptr<ByteSource> source = open_bytes(path);
   std::string piece(size_t{1} << 20, '\0'), line;
@@ -57,7 +57,7 @@ Json row_of(std::string_view line, const std::string& place) {
   return row;
 }
 
-/// The rows that the function makes of a line; nothing where it cannot and the line is to be skipped.
+/// Returns the rows that the function makes of a line; nullopt when it fails and the line is to be skipped.
 std::optional<std::vector<Json>> rows_of(std::string_view line, const std::string& place,
                                          RowFunction& function, BadRows bad, SkippedRows& skipped) {
   try {

@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// The subverb; `arguments` as data has them, with "map" as their first word.
+/// Runs the subverb. `arguments` are those of `data`, with "map" as the first word.
 int map_data(const Arguments& arguments);
 
 }  // namespace tycho

@@ -23,13 +23,13 @@
 namespace tycho {
 namespace {
 
-/// What is copied: a data set, or files.
+/// One item to copy: a data set, or files.
 struct Copy {
   std::string remote, to;
   std::function<PreloadReport()> make;
 };
 
-/// What all copies share.
+/// State shared by all copies.
 struct Copying {
   int threads = 8;
   ProgressLine line;
@@ -50,8 +50,8 @@ Copy copy_of(const CacheSpec& spec, Copying& copying) {
   return {spec.remote, spec.dir, [=, threads = copying.threads] { return preload(spec, threads, show); }};
 }
 
-/// Files that `fetch` brings to these paths, one after the other. A file to train on is there already:
-/// reading the recipe has fetched it.
+/// Describes a copy of files that `fetch` downloads to these paths, one after the other. A file to train on
+/// is already there: reading the recipe has fetched it.
 Copy copy_of_files(const std::string& remote, const std::string& to, const std::vector<std::string>& paths,
                    bool with_checksums, const Copying& copying, const std::function<void()>& fetch) {
   return {remote, to, [=, &copying] {

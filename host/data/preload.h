@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// The subverb; `arguments` as data has them, with "preload" as their first word.
+/// Runs the subverb. `arguments` are those of `data`, with "preload" as the first word.
 int preload_data(const Arguments& arguments);
 
 }  // namespace tycho

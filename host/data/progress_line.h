@@ -8,15 +8,15 @@
 
 namespace tycho {
 
-/// At a terminal one line that is written over again; elsewhere a line now and then. Used by one thread at a
-/// time.
+/// Shows one line that is overwritten at a terminal, and a line now and then elsewhere. Used by one thread at
+/// a time.
 class ProgressLine {
  public:
   explicit ProgressLine(FILE* out = stderr, std::chrono::duration<double> every = std::chrono::minutes(1));
 
-  /// `text`: called when a line is due.
+  /// Calls `text` when a line is due, and shows it.
   void show(const std::function<std::string()>& text);
-  /// Before something else is written.
+  /// Removes the line before other output is written.
   void clear();
 
  private:

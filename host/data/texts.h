@@ -6,9 +6,9 @@
 
 namespace tycho {
 
-/// Whether the path is a data set, or a folder of such: of tokens or of other columns.
+/// Returns true when the path is a data set, of tokens or of other columns, or a folder of data sets.
 bool is_converted(const std::string& path);
-/// The subverb for everything else.
+/// Runs the subverb for everything that is not converted.
 int show_text_stats(const Arguments& arguments);
 
 }  // namespace tycho

@@ -24,7 +24,7 @@ struct GpuSettings {
   std::optional<int> max_sm, max_memory, app_sm, app_memory;  // MHz
 };
 
-/// None for "[N/A]" and its like.
+/// Returns nullopt for "[N/A]" and the like.
 std::optional<int> mhz_of(const std::string& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -60,7 +60,7 @@ Finding persistence_finding(const std::vector<GpuSettings>& gpus) {
       "set stay"};
 }
 
-/// None where the driver does not tell clocks of applications.
+/// Returns nullopt where the driver does not report application clocks.
 std::optional<Finding> clocks_finding(const std::vector<GpuSettings>& gpus) {
   std::vector<std::string> low;
   std::string advice, now;

@@ -7,13 +7,13 @@
 
 namespace tycho {
 
-/// Fields that are asked for, in this order.
+/// The queried fields, in this order.
 inline constexpr const char* kGpuSettingsQuery =
     "index,persistence_mode,clocks.max.sm,clocks.max.memory,clocks.applications.graphics,"
     "clocks.applications.memory";
 
-/// Findings from the answer to --query-gpu with --format=csv,noheader,nounits: persistence mode, and clocks
-/// of applications below the highest. Lines of another form are left out.
+/// Makes findings from the answer to --query-gpu with --format=csv,noheader,nounits: persistence mode, and
+/// application clocks below the highest. Skips lines of another form.
 std::vector<Finding> gpu_settings_findings(const std::string& answer);
 
 }  // namespace tycho

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kGiB = 1 << 30;
 
-/// The value of "key : value" in a file of /proc; "" for none.
+/// Returns the value of "key : value" in a file of /proc; "" when it is absent.
 std::string proc_value(const std::string& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

@@ -37,7 +37,7 @@ std::string reason(const Error& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
-/// Bytes per second of a durable write.
+/// Returns the bytes per second of a durable write.
 double write_speed(const fs::path& file) {
   const std::string block(kProbeBytes, 'x');
   const auto start = std::chrono::steady_clock::now();

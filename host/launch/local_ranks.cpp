@@ -35,7 +35,7 @@ constexpr auto kNoteAfter = std::chrono::seconds(1);  // ranks that fail togethe
 constexpr auto kForever = Clock::time_point::max();
 constexpr int kReadsAtOnce = 64;  // so that a rank that never stops writing does not keep signals out
 
-/// Output that cannot be written is lost: a closed terminal must not end the ranks.
+/// Writes to stderr. Output that cannot be written is lost: a closed terminal must not end the ranks.
 void to_stderr(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 std::string signal_name(int number) {
@@ -43,7 +43,7 @@ std::string signal_name(int number) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-/// A clean exit with a saved checkpoint.
+/// Returns true for a clean exit with a saved checkpoint.
 bool is_stop(const ChildEnd& end) { return end.signal == 0 && is_stop_code(end.code); }
 
 std::vector<int> queued_signals() {
@@ -67,7 +67,7 @@ struct Rank {
   RankReports reports;
   ChildProcess process;
   PrefixedLines lines;
-  bool was_killed = false;  // for being late
+  bool was_killed = false;  // it did not end in time
 };
 
 class Watch {
@@ -76,7 +76,7 @@ class Watch {
       : grace_(std::chrono::duration_cast<Clock::duration>(what.grace)),
         is_prompt_(what.is_prompt),
         signals_(queued_signals()) {
-    std::signal(SIGCHLD, SIG_DFL);  // whoever started this may have ignored it, and ends would not be told
+    std::signal(SIGCHLD, SIG_DFL);  // the parent process may have ignored it, and ends would not be reported
     LocalRanks given = what;
     if (given.token.empty()) given.token = random_hex(16);
     // With one machine rank 0 gets its listening socket as it is, so that no other process can take the port;
@@ -138,7 +138,7 @@ class Watch {
     return numbers;
   }
   bool any_runs() const { return !running().empty(); }
-  /// Also to ranks that are stopped (SIGSTOP), which would not hear of it.
+  /// Sends a signal to all ranks, and SIGCONT, since stopped ranks (SIGSTOP) would not receive it.
   void send_all(int signal) {
     for (const auto& rank : ranks_) {
       rank->process.send(signal);
@@ -146,7 +146,7 @@ class Watch {
     }
   }
 
-  /// Until a signal, output or the next deadline.
+  /// Waits for a signal, output or the next deadline.
   void wait() {
     std::vector<pollfd> files = {{signals_.file(), POLLIN, 0}};
     for (const auto& rank : ranks_)
@@ -177,7 +177,8 @@ class Watch {
     last_interrupt_ = now;
   }
 
-  /// After Ctrl-C twice. Rank 0, at the terminal too, says so and ends by itself.
+  /// Ends the ranks after a second Ctrl-C. Rank 0, which is at the terminal too, reports it and ends by
+  /// itself.
   void end_at_once() {
     for (const auto& rank : ranks_)
       if (rank->number > 0) rank->process.send(SIGKILL);
@@ -213,7 +214,8 @@ class Watch {
     }
   }
 
-  /// The others save too, or hang: those that do neither have --grace.
+  /// Handles a rank that stopped with a checkpoint. The others save too, or hang: those that do neither have
+  /// --grace to end.
   void take_stop(int rank, int code) {
     if (code_ == 0) code_ = code;
     expect_end_of_others(fmt::format("rank {} stopped with exit code {}", rank, code));
@@ -250,7 +252,7 @@ class Watch {
     send_all(SIGTERM);
   }
 
-  /// From the first reason to end on, ranks have so long.
+  /// Starts the time that ranks have to end, at the first reason.
   void tell(const std::string& why) {
     if (!told_at_) told_at_ = Clock::now(), told_by_ = why;
   }
@@ -259,7 +261,7 @@ class Watch {
     return fmt::format("{:g} s", std::chrono::duration<double>(grace_).count());
   }
 
-  /// Those that do not end in time, and do not save either.
+  /// Kills the ranks that did not end in time and are not saving.
   void kill_late_ranks() {
     if (!told_at_) return;
     for (const auto& rank : ranks_) {
@@ -281,7 +283,7 @@ class Watch {
   std::optional<Clock::time_point> last_interrupt_;
   bool bad_ = false, is_one_missing_ = false;
   int code_ = 0;
-  std::optional<Clock::time_point> told_at_;  // the first reason to end
+  std::optional<Clock::time_point> told_at_;  // time of the first reason to end
   std::string told_by_;                       // "SIGTERM", "rank 1 ended with exit code 12"
   int told_signal_ = 0;
   Clock::time_point note_at_ = kForever, act_at_ = kForever;

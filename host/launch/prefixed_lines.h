@@ -5,14 +5,15 @@
 
 namespace tycho {
 
-/// Puts a prefix before each line of a stream that comes in pieces.
+/// Adds a prefix to each line of a stream that arrives in pieces.
 class PrefixedLines {
  public:
   explicit PrefixedLines(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  /// The lines that end in these bytes, marked. A line of more than 64 KiB comes in parts, each as a line.
+  /// Returns the prefixed lines that these bytes complete. A line of more than 64 KiB is split, each part on
+  /// a line of its own.
   std::string add(std::string_view bytes);
-  /// The last line when its end is missing, with one; "" when nothing is left.
+  /// Returns the last line, with a line end added if it is missing; "" when nothing is left.
   std::string finish();
 
  private:

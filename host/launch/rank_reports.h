@@ -17,19 +17,18 @@ class RankReports {
   RankReports(const RankReports&) = delete;
   RankReports& operator=(const RankReports&) = delete;
 
-  /// The rank's end, for its start.
+  /// Returns the rank's end of the pipe, to pass to its process.
   int rank_end() const { return ends_[1]; }
   void close_rank_end();
-  /// For poll(); -1 when the rank has closed its end.
+  /// Returns the descriptor for poll(); -1 when the rank has closed its end.
   int file() const { return ends_[0]; }
-  /// Takes what came.
+  /// Reads the reports that have arrived.
   void read();
 
-  /// How long a rank that is to end may take beyond the time that all have: until it has saved, or, where
-  /// none is missing, until the step that it is in has taken as long as its longest. None for a rank that is
-  /// silent or in a callback.
+  /// Returns how much longer than the others a rank that is to end may take: the time to save while it saves,
+  /// or, with `can_step`, its longest step. Zero for a rank that is silent or in a callback.
   Clock::duration allowance(bool can_step) const;
-  /// Its newest words, such as "in callback loss_watch"; "" while it says nothing.
+  /// Returns its newest phase, such as "in callback loss_watch"; "" when there is none.
   std::string phase() const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostPasses = 1 << 20;
 
-/// "4x8x2" as numbers; nothing for other texts.
+/// Returns the numbers of "4x8x2"; nullopt for other texts.
 std::optional<std::vector<int>> sizes_of(const std::string& text) {
   std::vector<int> sizes;
   const char *at = text.data(), *const end = text.data() + text.size();

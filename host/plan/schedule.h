@@ -8,13 +8,13 @@
 
 namespace tycho {
 
-/// Of "1f1b:4x8" (stages x micro-batches), "interleaved:4x8x2" (x chunks), or "1f1b:4", which takes
-/// `num_micro_batches`. Throws Error (kUsage) for other texts and for a shape that has no table.
+/// Parses "1f1b:4x8" (stages x micro-batches), "interleaved:4x8x2" (x chunks), or "1f1b:4", which uses
+/// `num_micro_batches`. Throws Error (kUsage) for other texts and for a shape without a schedule table.
 PipelineShape pipeline_shape(const std::string& text, int64_t num_micro_batches);
 
-/// A title and its drawing.
+/// Returns a title and a drawing of the schedule.
 std::string pipeline_text(const PipelineShape& shape);
-/// The shape, its share of time without work, and the activations that each stage holds.
+/// Returns the shape, its share of idle time, and the activations that each stage holds.
 Json pipeline_json(const PipelineShape& shape);
 
 }  // namespace tycho

@@ -23,14 +23,14 @@ namespace {
 
 constexpr int kCannotStart = 127;  // as shells say it
 
-/// In the child: stdin empty, stdout and stderr to `output`.
+/// Redirects in the child: stdin is empty, stdout and stderr go to `output`.
 bool redirect(int output) {
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   return output >= 0 && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
          dup2(output, STDERR_FILENO) >= 0;
 }
 
-/// In the child, between fork and exec: nothing that takes a lock.
+/// Becomes the program in the child, between fork and exec. Must not take a lock.
 [[noreturn]] void become(const ChildCommand& command, char* const* argv, int output, pid_t parent) {
   if (command.own_group) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, command.orphan_signal);

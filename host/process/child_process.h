@@ -11,43 +11,43 @@
 
 namespace tycho {
 
-/// Its stdin, stdout and stderr are those of this process, unless `output` or `is_piped` says where stdout
-/// and stderr go; stdin is empty then.
+/// A command to start. It inherits stdin, stdout and stderr, unless `output` or `is_piped` redirects stdout
+/// and stderr; stdin is then empty.
 struct ChildCommand {
   std::vector<std::string> argv;                                 // argv[0] is the program
-  std::string folder;                                            // where it runs; "" for here
-  std::vector<std::pair<std::string, std::string>> environment;  // set beside what is there
-  std::string output;           // file that takes stdout and stderr, appended
-  bool is_piped = false;        // they come to ChildProcess::output()
-  std::vector<int> inherited;   // descriptors that stay open in it
+  std::string folder;                                            // working directory; "" for this process's
+  std::vector<std::pair<std::string, std::string>> environment;  // added to the inherited variables
+  std::string output;           // file to which stdout and stderr are appended
+  bool is_piped = false;        // stdout and stderr are read from ChildProcess::output()
+  std::vector<int> inherited;   // descriptors that stay open in the child
   bool own_group = false;       // Ctrl-C at the terminal does not reach it
-  int orphan_signal = SIGTERM;  // what it gets when the thread that started it dies, however it dies
+  int orphan_signal = SIGTERM;  // sent to the child when the thread that started it dies for any reason
 };
 
 struct ChildEnd {
-  int code = 0;    // 128 + signal for one that was killed
-  int signal = 0;  // 0 for one that ended by itself
+  int code = 0;    // 128 + signal for a killed process
+  int signal = 0;  // 0 for a process that ended by itself
 };
 
 /// Owned by the thread that started it.
 class ChildProcess {
  public:
-  /// Throws Error (kFailure) when the process cannot be started, (kStorage) when `output` cannot be. A
-  /// program that is not there ends with 127.
+  /// Throws Error (kFailure) when the process cannot be started, (kStorage) when `output` cannot be opened. A
+  /// missing program ends with 127.
   explicit ChildProcess(const ChildCommand& command);
-  /// Sends the orphan's signal to one that still runs.
+  /// Sends orphan_signal to a process that still runs.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  /// The end of a pipe that does not block; -1 for one that is not piped, or after close_output().
+  /// Returns the non-blocking end of a pipe; -1 when the output is not piped, or after close_output().
   int output() const { return output_; }
   void close_output();
-  /// Its end, once; nothing while it runs and afterwards.
+  /// Returns the end of the process once; nullopt while it runs and afterwards.
   std::optional<ChildEnd> poll();
   bool is_running() const { return pid_ > 0; }
-  /// Nothing happens to one that has ended.
+  /// Sends a signal. Does nothing when the process has ended.
   void send(int signal);
 
  private:
@@ -61,11 +61,11 @@ struct ChildAnswer {
   std::string output;  // stdout and stderr together
 };
 
-/// Starts a process without a shell and reads it to its end. Nothing when that takes longer than `patience`
-/// or prints more than `most` bytes: it is then killed. Throws as ChildProcess.
+/// Starts a process without a shell and reads its whole output. Returns nullopt, and kills it, when it takes
+/// longer than `patience` or prints more than `most` bytes. Throws like ChildProcess.
 std::optional<ChildAnswer> ask_process(ChildCommand command, std::chrono::milliseconds patience, size_t most);
 
-/// This program's own file.
+/// Returns the path of this program's file.
 std::string this_program();
 
 }  // namespace tycho

@@ -8,8 +8,8 @@
 
 namespace tycho {
 
-/// While it lives, these signals do nothing by themselves; they are kept for next(). Those that are ignored
-/// stay ignored. On a process of one thread.
+/// Holds back these signals during its lifetime and queues them for next(). Ignored signals stay ignored.
+/// Requires a process of one thread.
 class SignalQueue {
  public:
   /// Throws Error (kFailure).
@@ -18,9 +18,9 @@ class SignalQueue {
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 
-  /// Readable when next() has one.
+  /// Returns a descriptor that is readable when next() has a signal.
   int file() const { return file_; }
-  /// The oldest; nothing when none came. Never waits.
+  /// Returns the oldest signal; nullopt when there is none. Never waits.
   std::optional<signalfd_siginfo> next();
 
  private:

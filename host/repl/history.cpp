@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr int64_t kMaxBytes = 2 << 20;  // what is read, and about what is kept
 
-/// The lines of the newest part of a file.
+/// Returns the lines at the end of a file.
 std::vector<std::string> newest_lines(const std::string& path, bool& too_long) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   std::vector<std::string> lines;

@@ -5,17 +5,18 @@
 
 namespace tycho {
 
-/// One line of JSON per entry: text, time, folder, seconds. A file that cannot be written only means that
-/// nothing is kept.
+/// Keeps one line of JSON per entry: text, time, folder, seconds. When the file cannot be written, nothing is
+/// kept.
 class ReplHistory {
  public:
-  /// `path`: "" keeps nothing. Lines that do not parse are skipped.
+  /// `path` is "" to keep nothing. Skips lines that do not parse.
   explicit ReplHistory(std::string path);
 
-  /// Entries of earlier sessions, newest last: those of other folders, then those of this one.
+  /// Returns the entries of earlier sessions, newest last: first those of other folders, then those of this
+  /// one.
   std::vector<std::string> earlier() const;
   void add(const std::string& text, double seconds);
-  /// Entries of this folder, then of this session, that hold `part`, one below the other.
+  /// Returns the entries of this folder, then of this session, that contain `part`, one per line.
   std::string matching(const std::string& part) const;
 
  private:
@@ -26,7 +27,8 @@ class ReplHistory {
   std::vector<Entry> entries_;
 };
 
-/// $XDG_STATE_HOME/tycho/history.jsonl, or ~/.local/state/tycho/history.jsonl; "" without a home.
+/// Returns $XDG_STATE_HOME/tycho/history.jsonl, or ~/.local/state/tycho/history.jsonl; "" without a home
+/// folder.
 std::string history_path();
 
 }  // namespace tycho

@@ -44,7 +44,7 @@ int print(lua_State* L) {
 /// now() -> seconds
 int now(lua_State* L) { return lua_pushnumber(L, monotonic_seconds()), 1; }
 
-/// decide(mine) -> what rank 0 decides, on all ranks that run the entry: their clocks differ
+/// decide(mine) -> rank 0's value, on all ranks that run the entry, since their clocks differ
 int decide(lua_State* L) {
   return protect(L, [&] { return lua_pushboolean(L, host_of(L).decide(lua_toboolean(L, 1) != 0)), 1; });
 }
@@ -84,7 +84,7 @@ int plan_text_of(lua_State* L) {
   });
 }
 
-/// Runs a command without input; what it writes goes to the output as it comes.
+/// Runs a command without input and passes on its output as it arrives.
 int run_captured(const std::string& command, ReplOutput& output) {
   FILE* pipe = popen(("{ " + command + "\n} </dev/null 2>&1").c_str(), "re");
   if (pipe == nullptr) fail(ExitCode::kFailure, "[repl] cannot run {}", command);
@@ -117,7 +117,7 @@ int metrics_path(lua_State* L) {
   });
 }
 
-/// files(beginning) -> paths that begin so
+/// files(beginning) -> paths with this beginning
 int files(lua_State* L) {
   return protect(L, [&] {
     const std::string typed = string_argument(L, 1);
@@ -213,7 +213,7 @@ int profile_end(lua_State* L) {
   return protect(L, [&] { return push_json(L, open_session_of(L).profile_end()), 1; });
 }
 
-/// boundary(): between steps and entries: what Lua dropped is freed, and a little garbage collected
+/// boundary(): called between steps and entries; frees what Lua has dropped and collects a little garbage
 int boundary(lua_State* L) {
   lua_gc(L, LUA_GCSTEP, 1);
   host_of(L).objects.drain();

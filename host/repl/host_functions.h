@@ -18,22 +18,22 @@ struct ReplHost {
   Objects& objects;
   ReplHistory& history;
   ReplOutput& output;
-  bool reads;  // entries: one rank does, and it alone writes files and runs the shell
-  bool apart;  // as PromptSeat's: what the shell writes goes to `output`
-  /// Opens the engine's session for a finished recipe, as tycho.session gives it.
+  bool reads;  // true on the rank that reads entries, which alone writes files and runs the shell
+  bool apart;  // see PromptSeat::apart; output of the shell then goes to `output`
+  /// Opens the engine's session for a finished recipe in the form of tycho.session.
   std::function<std::unique_ptr<TrainingSession>(const Json& resolved)> open;
-  /// What rank 0 decides, on all ranks that run the entry.
+  /// Returns rank 0's value on all ranks that run the entry.
   std::function<bool(bool mine)> decide;
-  /// What the newest callback that failed left (LuaCallbacks::take_failure).
+  /// Returns the state that the newest failed callback left (LuaCallbacks::take_failure).
   std::function<Json()> take_failure;
-  std::shared_ptr<SessionRef> session = nullptr;  // none before build(r)
+  std::shared_ptr<SessionRef> session = nullptr;  // null before build(r)
 
   bool is_open() const { return session != nullptr && session->session != nullptr; }
   /// Makes an open session the REPL's and pushes its objects (push_session).
   void adopt(lua_State* L, std::unique_ptr<TrainingSession> opened);
 };
 
-/// Makes require "tycho.repl.host" give the functions.
+/// Registers the functions as the module "tycho.repl.host".
 void open_repl_host(lua_State* L, ReplHost& host);
 
 }  // namespace tycho

@@ -32,7 +32,8 @@ EntryEnd end_of(const Json& json) {
           .is_echo = json.at("is_echo")};
 }
 
-/// Also when rank 0, which keeps the marks, has gone: then the entry is to end as well.
+/// Returns true when the mark is set, and when rank 0, which keeps the marks, has gone: the entry must then
+/// end too.
 bool is_marked(RankGroup& group, const std::string& name) {
   try {
     return group.is_marked(name);
@@ -41,7 +42,7 @@ bool is_marked(RankGroup& group, const std::string& name) {
   }
 }
 
-/// What ranks say of themselves in an entry: {"end": ...} or {"call": ...}.
+/// Returns true when a rank's message is {"end": ...}; otherwise it is {"call": ...}.
 bool has_ended(const Json& said) { return said.contains("end"); }
 
 }  // namespace

@@ -19,16 +19,17 @@ namespace tycho {
 /// How an entry ended on one rank.
 struct EntryEnd {
   std::string status = "ok";  // "ok", "incomplete", "quit", "error"
-  int exit = 0;               // of an error
-  std::string failure;        // what was raised, as people read it; "" for nothing
-  std::string shown;          // the values, as ranks compare them
-  std::string output;         // of a rank that ran it alone: what it printed
-  bool is_echo = false;       // it failed because another rank had
-  std::string value;          // what the expression printed; of this rank only
-  Json place;                 // {file, line, column} of the failure; likewise
+  int exit = 0;               // exit code of an error
+  std::string failure;        // text of the error for display; "" when there was none
+  std::string shown;          // the printed values, compared across ranks
+  std::string output;         // output of a rank that ran the entry alone
+  bool is_echo = false;       // it failed only because another rank had
+  std::string value;          // printed value of the expression, on this rank only
+  Json place;                 // {file, line, column} of the failure, on this rank only
 };
 
-/// Owned by the thread that runs entries. What is collective throws Error (kTerminated) when a rank has gone.
+/// Keeps the ranks of a prompt together. Owned by the thread that runs entries. Each collective method throws
+/// Error (kTerminated) when a rank has gone.
 class InStep {
  public:
   /// Meets the other ranks; collective. An entry may take `patience_s` longer on one rank than on another.
@@ -38,35 +39,35 @@ class InStep {
   int rank() const { return place_.rank; }
   int size() const { return place_.num_ranks; }
 
-  /// What rank 0 has to say, on every rank; the others wait for as long as it takes. Collective.
+  /// Broadcasts rank 0's value. The other ranks wait for it without a time limit. Collective.
   Json hear(const Json& mine = nullptr);
-  /// Calls `part` on every rank. Collective; `part` is not. Returns 0 when it worked on all. When it failed,
-  /// rank 0 throws, its own Error or that of the first rank that failed, which it names; the others, who need
-  /// not say it again, get its exit code.
+  /// Calls `part` on every rank. Collective, but `part` must not be. Returns 0 when it succeeded on all. On a
+  /// failure rank 0 throws its own Error, or one that names the first rank that failed; the other ranks get
+  /// its exit code and need not report it.
   int together(const std::function<void()>& part);
 
-  /// The entry begins. From here to end() Ctrl-C at rank 0 raises SIGINT on all ranks: `stop` is what that
-  /// sets. `alone`: the only rank that evaluates it.
+  /// Begins an entry. Until end(), Ctrl-C at rank 0 raises SIGINT on all ranks; `stop` is the flag that
+  /// SIGINT sets. `alone` is the only rank that evaluates the entry.
   void begin(std::optional<int> alone, const StopFlag& stop);
-  /// Before a call that needs all ranks, by its text; collective. Throws ScriptError when they do not all
-  /// make the same call, or this rank runs alone.
+  /// Announces a call that needs all ranks, by its text; collective. Throws ScriptError when the ranks do not
+  /// all make the same call, or this rank runs alone.
   void call(const std::string& what) { call(what, ""); }
-  /// What rank 0 decides, on all ranks; of a rank that runs alone or is left, what it decides itself. `what`:
-  /// as of call().
+  /// Returns rank 0's value on all ranks; on a rank that runs alone, or when a rank has gone, returns `mine`.
+  /// `what` is the text for call().
   bool decide(const std::string& what, bool mine) {
     return alone_ || lost_ ? mine : call(what, mine ? "yes" : "no") == "yes";
   }
-  /// call() before a run is opened: where its ranks meet.
+  /// Announces a call before a run is opened, and returns where its ranks meet.
   RankPlace meeting_place(const std::string& what);
   /// Throws ScriptError when this rank runs alone.
   void refuse_alone(const std::string& what) const;
-  /// This rank has ended the entry: how each of them did, by rank, when all have.
+  /// Ends the entry on this rank. Returns the end of every rank, by rank, once all have ended.
   std::vector<EntryEnd> end(EntryEnd mine);
-  /// A rank has gone: from now on calls that need all of them throw ScriptError.
+  /// Records that a rank has gone: from now on calls that need all ranks throw ScriptError.
   void lose();
 
  private:
-  /// Passes Ctrl-C on while it lives.
+  /// Passes Ctrl-C on during its lifetime.
   class Relay {
    public:
     Relay(RankGroup& group, int64_t entry, bool sends, const StopFlag& stop);
@@ -78,7 +79,7 @@ class InStep {
   };
 
   std::vector<Json> gather(const Json& mine);
-  /// What rank 0 says beside its call.
+  /// Makes the call and returns what rank 0 sent with it.
   std::string call(const std::string& what, const std::string& said);
 
   RankPlace place_;

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kWanted =
     R"(wanted {"id": 1, "entry": "1 + 2"}, {"id": 2, "complete": "r.opt"} or {"interrupt": true})";
 
-/// The object in a line; null when it holds none.
+/// Parses the object in a line; null when there is none.
 Json object_in(const std::string& line) {
   try {
     Json request = parse_json(line, "a line");
@@ -36,7 +36,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-/// The text under a key, when that is what the request has besides its id.
+/// Returns the string under a key when the request has only that key and an id.
 std::optional<std::string> only(const Json& request, const char* key) {
   const size_t size = request.contains("id") ? 2 : 1;
   if (request.size() != size || !request.contains(key) || !request.at(key).is_string()) return std::nullopt;

@@ -9,14 +9,14 @@
 
 namespace tycho {
 
-/// Answers about the running entry to the program that reads standard output. Owned by the thread that runs
+/// Answers, about the running entry, the program that reads standard output. Owned by the thread that runs
 /// it.
 class JsonLines {
  public:
-  /// {"output": text}
+  /// Writes {"output": text}.
   void output(std::string_view text);
-  /// Reads requests from standard input until its end or :quit, and answers each; a line that is not a
-  /// request is answered by an error. Interrupts reach the entry that runs. Returns 0.
+  /// Reads requests from standard input until its end or :quit, and answers each. A line that is not a
+  /// request gets an error as its answer. Interrupts reach the running entry. Returns 0.
   int serve(Prompt& prompt, const Prompt::Start& start);
 
  private:
@@ -25,7 +25,7 @@ class JsonLines {
   void answer(Prompt& prompt, const Json& request);
   std::string run(Prompt& prompt, const std::string& entry);
 
-  Json id_;  // of the request; null outside of one
+  Json id_;  // id of the request; null between requests
   std::string newest_output_;
   bool is_over_ = false;
 };

@@ -38,7 +38,7 @@ void on_line(char* line) {
   rl_callback_handler_remove();
 }
 
-/// Candidates as readline wants them: what they have in common first, everything from malloc.
+/// Returns candidates in readline's form: their common beginning first, everything from malloc.
 char** complete(const char* text, int start, int) {
   rl_attempted_completion_over = 1;
   rl_completion_append_character = '\0';
@@ -82,7 +82,7 @@ char** complete(const char* text, int start, int) {
   return list;
 }
 
-/// ^X^E: the line in $VISUAL or $EDITOR.
+/// Edits the line in $VISUAL or $EDITOR (^X^E).
 int edit_outside(int, int) {
   char path[] = "/tmp/tycho-entry-XXXXXX.lua";
   const int fd = mkstemps(path, 4);

@@ -6,7 +6,7 @@
 
 namespace tycho {
 
-/// What completion offers for a line up to the cursor: whole words for the last one, and a line that helps.
+/// Completions of a line up to the cursor: replacements for the last word, and a hint.
 struct Completions {
   std::vector<std::string> words;
   std::string hint;
@@ -22,10 +22,10 @@ class LineEditor {
   LineEditor& operator=(const LineEditor&) = delete;
 
   enum class End { kLine, kInterrupted, kClosed };
-  /// Shows the prompt and reads a line without its end. kInterrupted: Ctrl-C; kClosed: ^D on an empty line,
-  /// or no terminal any more.
+  /// Shows the prompt and reads a line without its end. Returns kInterrupted for Ctrl-C; kClosed for ^D on an
+  /// empty line, or when the terminal is gone.
   End read(const std::string& prompt, std::string& line);
-  /// An entry that ↑ brings back, as a whole.
+  /// Adds an entry that ↑ recalls as a whole.
   void remember(const std::string& entry);
 };
 

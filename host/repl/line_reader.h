@@ -10,12 +10,13 @@
 
 namespace tycho {
 
-/// Reads on a thread of its own while it lives.
+/// Reads standard input on a thread of its own during its lifetime.
 class LineReader {
  public:
-  /// `take` sees each line first, on the reader's thread: true when nobody else is to get it.
+  /// `take` gets each line first, on the reader's thread; a line for which it returns true is not returned by
+  /// next().
   explicit LineReader(std::function<bool(const std::string& line)> take);
-  /// The next line without its end, when it is there; nothing at the end of the input.
+  /// Waits for the next line and returns it without its end; nullopt at the end of the input.
   std::optional<std::string> next();
 
  private:

@@ -13,10 +13,10 @@ namespace tycho {
 class ReplOutput {
  public:
   using Sink = std::function<void(std::string_view text)>;
-  /// `redraws`: standard output is a terminal that the sink writes to.
+  /// `redraws` is true when the sink writes to a terminal.
   ReplOutput(Sink sink, bool redraws) : sink_(std::move(sink)), redraws_(redraws) {}
   void print(std::string_view text);
-  /// The line that is redrawn, at most ten times a second.
+  /// Draws the line that is redrawn in place, at most ten times a second.
   void draw(const std::string& text);
   void clear();
 
@@ -26,10 +26,10 @@ class ReplOutput {
   double last_s_ = 0;
 };
 
-/// `output` outlives the reporter.
+/// `output` must outlive the reporter.
 std::unique_ptr<Reporter> make_repl_reporter(ReplOutput& output);
 
-/// Seconds of a clock that only goes forward.
+/// Returns the seconds of a monotonic clock.
 double monotonic_seconds();
 
 }  // namespace tycho

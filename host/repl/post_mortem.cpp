@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kPatience_s = 1800;  // of ranks that hold a failed run
 
-/// The live view of a run; silent after its end, when the terminal is the REPL's.
+/// The live view of a run; silent after its end, when the REPL has the terminal.
 class ViewOfRun final : public Reporter {
  public:
   explicit ViewOfRun(std::unique_ptr<Reporter> view) : view_(std::move(view)) {}
@@ -40,7 +40,7 @@ class ViewOfRun final : public Reporter {
   std::unique_ptr<Reporter> view_;
 };
 
-/// The ranks, when all have the failed run; null for this one alone.
+/// Returns the ranks when all of them still have the failed run; null when only this one does.
 InStep* still_there(InStep* ranks) {
   if (ranks == nullptr) return nullptr;
   try {

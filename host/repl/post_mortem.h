@@ -8,13 +8,13 @@
 
 namespace tycho {
 
-/// What --on-error says: true for repl, which wants a terminal at rank 0, false for stop. Throws Error
+/// Reads --on-error: returns true for repl, which needs a terminal at rank 0, false for stop. Throws Error
 /// (kUsage).
 bool wants_to_look(const std::string& on_error, int rank);
 
-/// Trains like start_run, on a terminal; after an Error a prompt opens with the run as that left it. Of
-/// several ranks rank 0 has the terminal, and the others wait half an hour for an entry. Returns the exit
-/// code, the Error's too.
+/// Trains like start_run, on a terminal. After an Error, opens a prompt with the run in the state of the
+/// failure. Among several ranks, rank 0 has the terminal, and the others wait half an hour for an entry.
+/// Returns the exit code, also that of the Error.
 int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options);
 
 }  // namespace tycho

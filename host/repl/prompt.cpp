@@ -29,7 +29,7 @@ constexpr size_t kMaxBrief = 60;         // bytes of another rank's value that a
 constexpr size_t kMaxDiffering = 3;      // ranks whose values are
 constexpr size_t kMaxPrinted = 4 << 20;  // bytes that another rank prints
 
-/// "@1 mem.allocated": the rank, and what it alone evaluates.
+/// An entry like "@1 mem.allocated": the rank, and the text that it alone evaluates.
 struct AddressedEntry {
   std::optional<int> rank;
   std::string text;
@@ -90,7 +90,7 @@ void Prompt::write(std::string_view text) {
 
 std::string Prompt::take_printed() {
   if (num_dropped_ > 0) {
-    const size_t end = printed_.find_last_of('\n') + 1;  // 0: one line of this length
+    const size_t end = printed_.find_last_of('\n') + 1;  // 0: the output is one line of this length
     size_t at = end > 0 ? end : printed_.size() - 1;
     while (end == 0 && at > 0 && (static_cast<unsigned char>(printed_[at]) & 0xC0u) == 0x80u) --at;
     const size_t num_left_out = num_dropped_ + printed_.size() - at;

@@ -21,44 +21,45 @@
 
 namespace tycho {
 
-inline constexpr int64_t kPromptBytes = int64_t{1} << 30;  // of Lua's memory, for people who look at much
+inline constexpr int64_t kPromptBytes = int64_t{1}
+                                        << 30;  // limit of Lua's memory, for people who inspect a lot
 
-/// Who is at a prompt, and where its text goes.
+/// The kind of reader at a prompt, and the sink of its text.
 struct PromptSeat {
-  bool interactive = false;   // a person: reports are shortened to the screen
+  bool interactive = false;   // a person reads: reports are shortened to fit the screen
   bool mends_recipe = false;  // a broken recipe or lost ranks do not end the prompt
-  bool prompting = false;     // Ctrl-C between entries is for who reads, and does not end the process
+  bool prompting = false;     // Ctrl-C between entries goes to the reader and does not end the process
   bool apart = false;         // values and failures are only returned, not printed
-  bool redraws = false;       // as for ReplOutput
-  ReplOutput::Sink sink;      // of the rank that reads
-  InStep* ranks = nullptr;    // null: this process alone
+  bool redraws = false;       // see ReplOutput
+  ReplOutput::Sink sink;      // on the rank that reads
+  InStep* ranks = nullptr;    // null: only this process
 };
 
 /// Owned by one thread.
 class Prompt {
  public:
-  /// Both outlive it, and so does what the seat names.
+  /// `options`, and everything that the seat refers to, must outlive the prompt.
   Prompt(const ReplOptions& options, PromptSeat seat);
   Prompt(const Prompt&) = delete;
   Prompt& operator=(const Prompt&) = delete;
 
   struct Start {
-    std::string text;      // what there is to say of the recipe
-    bool is_whole = true;  // nothing is wrong with it
-    int exit = 0;          // of this process, when it is to end: rank 0 has said why
+    std::string text;      // what to report about the recipe
+    bool is_whole = true;  // the recipe has no problems
+    int exit = 0;          // exit code of this process when it must end; rank 0 has reported why
   };
-  /// Reads the recipe. Collective. Throws Error (kRecipe) with the report when it is broken and there is
-  /// nobody to fix it.
+  /// Reads the recipe. Collective. Throws Error (kRecipe) with the report when it is broken and nobody can
+  /// fix it.
   Start start();
-  /// The run that failed becomes the one that is open.
+  /// Opens the run that failed.
   void look_at(FailedRun failed);
 
-  /// On the rank that reads: runs an entry on all ranks, "@N entry" on rank N alone. How it ended: as the
-  /// first rank says that failed by itself, else as this one.
+  /// Runs an entry on all ranks, "@N entry" on rank N alone. Called on the rank that reads. Returns the end
+  /// of the first rank that failed by itself, else the end of this one.
   EntryEnd enter(const std::string& text);
-  /// On the others: runs entries until rank 0 leaves. Returns its exit code.
+  /// Runs entries until rank 0 leaves. Called on the other ranks. Returns its exit code.
   int follow();
-  /// On the rank that reads: the others leave as well.
+  /// Makes the other ranks leave too. Called on the rank that reads.
   void leave(int exit);
 
   Completions complete(const std::string& line);
@@ -80,19 +81,19 @@ class Prompt {
   EntryEnd of_one_rank(const std::vector<EntryEnd>& ends, int rank);
   EntryEnd compare(EntryEnd mine, const std::vector<EntryEnd>& ends);
   EntryEnd failed(const std::string& text, ExitCode code);
-  /// What this rank has printed since the last call, with a mark where it was more than is kept.
+  /// Returns the text that this rank has printed since the last call, with a note when some was dropped.
   std::string take_printed();
 
   const ReplOptions& options_;
   PromptSeat seat_;
   bool lost_ranks_ = false;
-  std::string printed_;     // by this rank, when it does not read
-  size_t num_dropped_ = 0;  // bytes that it printed beyond those
+  std::string printed_;     // text printed by this rank, when it does not read
+  size_t num_dropped_ = 0;  // bytes printed beyond those
   InterruptRepl interrupts_;
-  // Of every run whose session may call them; those of sessions that are gone go with the next build.
+  // Callbacks of every run whose session may call them; those of closed sessions are freed by the next build.
   std::vector<std::unique_ptr<LuaCallbacks>> callbacks_;
   LuaCallbacks* newest_callbacks_ = nullptr;
-  Objects objects_;  // finalisers of the state come back to it
+  Objects objects_;  // used by finalisers of the state
   ReplHistory history_;
   ReplOutput output_;
   ReplHost host_;

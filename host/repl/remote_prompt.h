@@ -15,22 +15,22 @@ namespace tycho {
 /// Owned by one thread.
 class RemotePrompt {
  public:
-  /// `may_command`: ctx has cmd.
+  /// `may_command` is true when ctx has cmd.
   explicit RemotePrompt(bool may_command);
   RemotePrompt(const RemotePrompt&) = delete;
   RemotePrompt& operator=(const RemotePrompt&) = delete;
 
-  /// The page of a name: an object of the run, a member of one, a key of recipes.
+  /// Returns the help page of a name: an object of the run, a member of one, a key of recipes.
   std::string help(const std::string& name);
-  /// True when more lines could complete the text.
+  /// Returns true when further lines could complete the text.
   bool is_incomplete(const std::string& text);
   Completions complete(const std::string& line);
 
  private:
-  /// Calls a method of tycho.repl with one text.
+  /// Calls a method of tycho.repl with one string.
   void call(const char* method, const std::string& text, int num_results);
 
-  Objects objects_;  // finalisers of the state come back to it
+  Objects objects_;  // used by finalisers of the state
   ReplHistory history_;
   ReplOutput output_;
   ReplHost host_;

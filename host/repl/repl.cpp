@@ -32,7 +32,7 @@ void to_stdout(std::string_view text) {
   std::fflush(stdout);
 }
 
-/// Asks once when a run is open.
+/// Returns true when the prompt may be left; asks once when a run is open.
 bool may_leave(const Prompt& prompt, bool& asked) {
   if (!prompt.is_open() || asked) return true;
   asked = true;
@@ -41,7 +41,7 @@ bool may_leave(const Prompt& prompt, bool& asked) {
   return false;
 }
 
-/// Entries of a person. Returns the exit code.
+/// Runs entries of a person. Returns the exit code.
 int converse(Prompt& prompt) {
   LineEditor editor([&](const std::string& line) { return prompt.complete(line); });
   for (const std::string& entry : prompt.history().earlier()) editor.remember(entry);
@@ -74,7 +74,7 @@ int converse(Prompt& prompt) {
   }
 }
 
-/// Entries of a script. Ends at the first error.
+/// Runs entries of a script. Ends at the first error.
 int run_script(Prompt& prompt, std::istream& in) {
   std::string text;
   for (std::string line; std::getline(in, line);) {
@@ -104,7 +104,7 @@ void print_banner(const RankPlace& place) {
   const std::string rank =
       place.num_ranks > 1 ? fmt::format("rank {}/{}  ", place.rank, place.num_ranks) : "";
   fmt::print("tycho {}  LuaJIT, interpreted  {}    ?help  ;shell  :commands  ^D ends\n", TYCHO_VERSION, rank);
-  std::fflush(stdout);  // ranks that meet may take a while
+  std::fflush(stdout);  // meeting the other ranks may take a while
 }
 
 int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep* ranks) {

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// The session, but what is collective in it asks `ranks` first, which outlives it: a rank that calls
-/// something else gets a ScriptError, and no other waits for it.
+/// Wraps a session so that every collective call asks `ranks` first, which must outlive it. A rank that makes
+/// another call gets a ScriptError, and no other rank waits for it.
 std::unique_ptr<TrainingSession> keep_in_step(std::unique_ptr<TrainingSession> session, InStep& ranks);
 
 }  // namespace tycho

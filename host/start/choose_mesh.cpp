@@ -29,13 +29,13 @@ bool leaves_micro_batch(const TrainConfig& config) {
 bool leaves_cp_attention(const TrainConfig& config) {
   return config.parallel.cp_attention == CpAttention::kAuto;
 }
-/// Of what "auto" leaves to the planner, the first key.
+/// Returns the first key that "auto" leaves to the planner.
 const char* open_key(const TrainConfig& config) {
   if (leaves_mesh(config)) return "parallel";
   return leaves_cp_attention(config) ? "parallel.cp_attention" : "micro_batch";
 }
 
-/// The config of this run's last start, if it was on as many ranks.
+/// Returns the config of this run's last start, if it had the same number of ranks.
 std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_ranks) {
   const std::string folder = run_folder_path(config);
   if (config.resume == "none" || !holds_record(folder)) return {};
@@ -47,7 +47,7 @@ std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_r
   return kept;
 }
 
-/// A machine without GPUs plans for itself; for one with GPUs the recipe says which they are.
+/// Sets this machine as the one to plan for, if it has no GPUs. For GPUs, the recipe must say which.
 TrainConfig with_machine(TrainConfig config) {
   if (!config.machine.name.empty()) return config;
   if (config.device == DeviceKind::kCuda || (config.device == DeviceKind::kAuto && !visible_gpus().empty()))
@@ -69,13 +69,13 @@ std::vector<std::string> mesh_pins(const MeshShape& mesh) {
 
 std::string micro_batch_pin(int64_t sequences) { return fmt::format("micro_batch={}sp", sequences); }
 
-/// Pins that stand for "auto", and why they have these values.
+/// Pins that replace "auto", and the reasons for their values.
 struct Choices {
   std::vector<std::string> pins;
   std::string text;
 };
 
-/// The request resolved once more with the choices as its last arguments.
+/// Resolves the request again with the choices as its last arguments.
 ChosenRecipe resolve_with(const RecipeRequest& request, Choices choices) {
   RecipeRequest again = request;
   again.quiet = true;
@@ -90,8 +90,7 @@ ChosenRecipe resolve_with(const RecipeRequest& request, Choices choices) {
   return chosen;
 }
 
-/// The mesh, also as `config` has it afterwards. `kept`: the choices of the same run's last start, if it had
-/// any.
+/// Chooses the mesh and sets it in `config`. `kept` is the config of the same run's last start, if any.
 void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, const PlanDevices& devices,
                  Choices& choices) {
   if (kept) {
@@ -112,8 +111,8 @@ void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, co
                              choices_text(meshes, machine), describe(mesh));
 }
 
-/// Whether keys and values are gathered or travel around a ring, on the mesh that `config` has; also as
-/// `config` has it afterwards.
+/// Chooses whether keys and values are gathered or sent around a ring on the mesh of `config`, and sets it
+/// there.
 void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& kept,
                          const PlanDevices& devices, Choices& choices) {
   config.parallel.cp_attention = CpAttention::kGather;
@@ -134,7 +133,7 @@ void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& 
   choices.pins.push_back(fmt::format("parallel.cp_attention={}", enum_name(config.parallel.cp_attention)));
 }
 
-/// The sequences of a micro-batch, on the mesh that `config` has.
+/// Chooses the number of sequences of a micro-batch on the mesh of `config`.
 void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConfig>& kept,
                         const PlanDevices& devices, Choices& choices) {
   require_valid(config, devices.num_ranks);

@@ -15,22 +15,23 @@ namespace tycho {
 /// A recipe without "auto".
 struct ChosenRecipe {
   ResolvedRecipe recipe;
-  std::vector<PinArgument> pins;     // the request's, then the choices
-  std::vector<std::string> choices;  // such as "parallel.dp_shard=8"; that of micro_batch is the last
-  std::string text;  // why: the planner's table, in lines; "" when there was nothing to choose
+  std::vector<PinArgument> pins;     // the request's, followed by the choices
+  std::vector<std::string> choices;  // such as "parallel.dp_shard=8"; micro_batch is the last
+  std::string text;                  // the planner's table, in lines; "" when there was nothing to choose
 };
 
-/// The recipe of a request, resolved once more with the sizes that the planner finds for devices.num_ranks.
-/// All ranks choose the same. A run folder that has been on as many ranks keeps its mesh and its micro_batch.
-/// Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not say which machine.
+/// Resolves the recipe again with the sizes that the planner finds for devices.num_ranks. All ranks choose
+/// the same. A run folder that was started with the same number of ranks keeps its mesh and micro_batch.
+/// Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not name the machine.
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices);
-/// The same choice with half as many sequences in a micro-batch, or the next number below that divides a
-/// rank's share; nothing when the recipe gave the number, or when it is one.
+/// Returns the same choice with half as many sequences in a micro-batch, or the next number below that
+/// divides a rank's share; nullopt when the recipe sets the number, or when it is one.
 std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
                                                      const PlanDevices& devices);
-/// As a plan needs them: the ranks of a run, and how many of them are on each machine.
+/// Returns the devices of a plan: the number of ranks, and how many of them are on each machine.
 PlanDevices devices_of(const RankPlace& place);
-/// Where the ranks of a run are, for its start; "" for one rank, and for a mesh that the run will refuse.
+/// Returns a picture of the run's ranks on their machines, for its start; "" for one rank, and for a mesh
+/// that the run will refuse.
 std::string mesh_picture(const TrainConfig& config, const RankPlace& place);
 
 }  // namespace tycho

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kSteps = 3;
 
-/// The same for all ranks of a run, whose recipes are compared.
+/// Returns a folder for temporary files, the same for all ranks of a run, whose recipes are compared.
 std::string folder_of(const RankPlace& place) {
   const std::string meeting = fmt::format("{}:{} {}", place.address, place.port, place.token);
   const std::string name = place.num_ranks == 1 ? std::to_string(getpid()) : hash_hex(meeting).substr(0, 12);
@@ -30,7 +30,7 @@ std::string folder_of(const RankPlace& place) {
   return (temporary / ("tycho-probe-" + name)).string();
 }
 
-/// The recipe in another folder, from its beginning.
+/// Returns a request that runs the recipe from its beginning in another folder.
 RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder,
                       const ProfileConfig& profile) {
   recipe.config.run_dir = folder;

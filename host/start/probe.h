@@ -11,15 +11,15 @@
 
 namespace tycho {
 
-/// Opens a recipe in a folder for temporary files that is gone afterwards, without its callbacks, and calls
-/// `body` with the open run; `profile` takes the place of the recipe's. Collective over the ranks of `place`.
-/// Returns the exit code: 0, or 128 + signal when one ended it, which it does at once. Throws Error.
+/// Opens a recipe, without its callbacks, in a temporary folder that is removed afterwards, and calls `body`
+/// with the open run; `profile` replaces the recipe's. Collective over the ranks of `place`. Returns the exit
+/// code: 0, or 128 + signal when one ended it, which happens at once. Throws Error.
 int try_recipe(const ResolvedRecipe& recipe, const RankPlace& place, const ProfileConfig& profile,
                const std::function<void(TrainingSession&)>& body);
 
-/// Trains three steps of a recipe on its own data, in a folder for temporary files that is gone afterwards:
-/// without its callbacks, checkpoints and profiles. Collective over the ranks of `place`; rank 0 calls
-/// `show`. Returns the exit code: 0, or 128 + signal when one ended it, which it does at once. Throws Error.
+/// Trains three steps of a recipe on its own data, in a temporary folder that is removed afterwards, without
+/// its callbacks, checkpoints and profiles. Collective over the ranks of `place`; rank 0 calls `show`.
+/// Returns the exit code: 0, or 128 + signal when one ended it, which happens at once. Throws Error.
 int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
                  const std::function<void(const Probe&, const RunInfo&)>& show);
 

@@ -79,8 +79,8 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   return open_engine(threads).run(request, live, stop);
 }
 
-/// What to start after this error; nothing when it ends the run. The error of one rank is that of all, which
-/// then choose the same and meet again.
+/// Returns the recipe to start after this error; nullopt when it ends the run. All ranks get the error of one
+/// rank, choose the same and meet again.
 std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& chosen,
                                         const RecipeRequest& recipe_request) {
   const RankPlace place = find_rank_place(process_environment());

@@ -9,25 +9,26 @@
 
 namespace tycho {
 
-/// What the engine is asked. `argv`: what the run folder remembers as its command, from "tycho" on; `until`:
+/// Makes the engine's request. `argv` is the command recorded in the run folder, from "tycho" on; `until` is
 /// a duration after which the run is saved and left, "" for its end.
 RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
                             const std::vector<std::string>& argv, const std::string& until = "");
 
-/// A warning when the recipe, and no argument, puts a new run outside of the working directory; "" otherwise.
+/// Returns a warning when the recipe, not an argument, puts a new run outside the working directory; ""
+/// otherwise.
 std::string folder_warning(const ResolvedRecipe& recipe);
 
-/// How to run it, beside what the recipe says.
+/// Options of a run that are not in the recipe.
 struct RunOptions {
-  bool plain = false;     // lines of key=value, also at a terminal
-  std::string until;      // as in make_run_request
-  bool paranoid = false;  // as in RunRequest
-  bool force = false;     // likewise
+  bool plain = false;     // key=value lines, also at a terminal
+  std::string until;      // see make_run_request
+  bool paranoid = false;  // see RunRequest
+  bool force = false;     // see RunRequest
 };
 
-/// Trains, and returns the exit code. `argv` is without the choices, which are added to it. A micro_batch
-/// that was chosen is halved, and the run started again on all ranks, when one has too little memory before
-/// the first step. Throws Error.
+/// Trains and returns the exit code. `argv` excludes the choices, which are added to it. When a rank has too
+/// little memory before the first step, a chosen micro_batch is halved and the run is started again on all
+/// ranks. Throws Error.
 int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
               const std::vector<std::string>& argv, const RunOptions& options);
 

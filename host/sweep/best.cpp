@@ -25,7 +25,7 @@ ResolvedRecipe resolve(const std::string& file, const std::vector<std::string>& 
   return resolve_recipe(request);
 }
 
-/// The recipe's own value of a key: the newest entry that no argument made.
+/// Returns the recipe's own value of a key: the newest entry that is not from an argument.
 std::string recipe_value(const Json& history, const std::string& key) {
   std::string value;
   if (!history.contains(key)) return value;
@@ -36,7 +36,7 @@ std::string recipe_value(const Json& history, const std::string& key) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// A value of the tree as Lua: numbers and booleans stand as in JSON, so do texts.
+/// Returns a value of the tree as Lua; numbers, booleans and strings are written as in JSON.
 std::string lua_value(const Json& value) {
   if (value.is_null()) return "t.null";
   if (!value.is_array()) return value.dump();
@@ -57,7 +57,7 @@ const Json* find_path(const Json& tree, const std::string& path) {
   return at;
 }
 
-/// A recipe that extends the one of the sweep; "" when a key cannot be written so.
+/// Returns a recipe that extends the sweep's; "" when a key cannot be written that way.
 std::string extension(const SweepDefinition& definition, const ResolvedRecipe& trial,
                       const std::vector<ChangedKey>& changes, const std::string& head) {
   if (!definition.recipe.ends_with(".lua")) return "";

@@ -8,10 +8,10 @@
 
 namespace tycho {
 
-/// One key that the trial has otherwise than the recipe.
+/// A key whose value in the trial differs from the recipe's.
 struct ChangedKey {
   std::string key;
-  std::string recipe_value;  // "" where the recipe leaves it open
+  std::string recipe_value;  // "" where the recipe does not set it
   std::string trial_value;
 };
 
@@ -24,8 +24,8 @@ struct BestTrial {
 };
 
 /// Throws Error (kUsage) when no trial has a value yet. best.lua gives the trial's own config, which is
-/// checked: where extending the recipe would give another one (values computed from what the sweep varies),
-/// it sets every key instead.
+/// checked: when an extension of the recipe would give another one (values computed from keys that the sweep
+/// varies), it sets every key instead.
 BestTrial best_trial(const SweepFolder& folder);
 
 }  // namespace tycho

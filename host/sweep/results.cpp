@@ -25,7 +25,7 @@ constexpr size_t kShownTrials = 20, kMeasuredTrials = 32;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// The board with the newest numbers of trials that are running.
+/// Returns the board with the newest numbers of running trials.
 Board live_board(const SweepFolder& folder) {
   Board board = folder.board();
   for (const Trial& trial : folder.board().trials()) {
@@ -45,10 +45,10 @@ Rows first_rows(Rows rows, size_t count) {
 struct Cost {
   double tokens = 0, flops = 0;
   double disk_bytes = 0;
-  std::vector<double> rung_shares;  // of the run, that each rung is
+  std::vector<double> rung_shares;  // of each rung, as a share of the run
 };
 
-/// How much of the run each rung is, for one trial.
+/// Returns the length of each rung as a share of the run, for one trial.
 std::vector<double> rung_shares(const SweepDefinition& definition, const TrainConfig& config,
                                 const Plan& plan) {
   std::vector<double> shares;
@@ -60,7 +60,7 @@ std::vector<double> rung_shares(const SweepDefinition& definition, const TrainCo
   return shares;
 }
 
-/// What one trial takes to its end, on average over some of them.
+/// Returns the cost of one whole trial, averaged over some of them.
 Cost mean_cost(const SweepDefinition& definition) {
   Cost mean;
   const size_t count = std::min(definition.trials.size(), kMeasuredTrials);
@@ -75,7 +75,7 @@ Cost mean_cost(const SweepDefinition& definition) {
   return mean;
 }
 
-/// Whole runs that a sweep is worth, if every rung keeps as many as it should.
+/// Returns the cost of a sweep in whole runs, if every rung keeps as many trials as planned.
 double whole_runs(const SweepDefinition& definition, const Cost& cost) {
   auto left = static_cast<double>(definition.trials.size());
   if (cost.rung_shares.empty()) return left;

@@ -9,9 +9,9 @@ namespace tycho {
 int sweep_table_verb(const Arguments& arguments);
 int sweep_best_verb(const Arguments& arguments);
 int sweep_report_verb(const Arguments& arguments);
-/// The trials of a sweep that is not started, and what they will take.
+/// Prints the trials of a sweep that is not started, and their cost.
 void print_sweep_plan(const PreparedSweep& sweep);
-/// The first rows of the table, the verdict, and what to type next.
+/// Prints the first rows of the table, the verdict, and the commands to type next.
 void print_sweep_end(const SweepFolder& folder);
 
 }  // namespace tycho

@@ -38,15 +38,14 @@ std::string tail_of(const std::string& path) {
   return text;
 }
 
-/// The last message of the program, which begins with its [place]; the last line when there is none.
+/// Returns the last message of the program, which begins with its [place]; the last line when there is none.
 std::string last_message(const std::string& output) {
   size_t at = output.rfind("\n[");
   at = at == std::string::npos ? (output.starts_with('[') ? 0 : output.rfind('\n') + 1) : at + 1;
   return output.substr(at);
 }
 
-/// A trial lies in the sweep: a link in its place would lead what it writes and removes to somebody else's
-/// folder.
+/// Refuses a link in the place of a trial's folder: it would lead writes and removals to another folder.
 void refuse_link(const std::string& run_dir) {
   if (std::filesystem::is_symlink(run_dir))
     fail(ExitCode::kStorage, "[sweep] expected the folder of a trial at {}, got a link: remove it", run_dir);

@@ -17,26 +17,27 @@
 
 namespace tycho {
 
-/// Where and how trials are started.
+/// Options for starting trials.
 struct LaunchPlace {
   std::string sweep_dir;  // absolute
   bool use_srun = false;
   std::string gpus;     // CUDA_VISIBLE_DEVICES; "" leaves it as it is
-  int64_t threads = 0;  // for trials that leave it open; 0: all cores
+  int64_t threads = 0;  // for trials that do not set it; 0: all cores
 };
 
 /// Owned by one thread.
 class Slot {
  public:
-  /// Takes over a claim. The recipe of the trial was resolved to `config` already.
+  /// Takes over a claim. `config` is the resolved recipe of the trial.
   Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
        const SweepDefinition& definition);
 
-  /// Starts the process; again after it found its folder still owned. Its end when it cannot be started.
+  /// Starts the process, also again after it found its folder still owned. Returns the trial's end when it
+  /// cannot be started.
   std::optional<TrialEnd> launch();
-  /// The end of the task, once it is known; nothing while it goes on.
+  /// Returns the end of the task once it is known; nullopt while it runs.
   std::optional<TrialEnd> poll();
-  /// Ends the trial in an orderly way; `rule` names the rule that asks for it, "" when the worker leaves.
+  /// Ends the trial in good order. `rule` names the rule that asks for it, "" when the worker leaves.
   void stop(const std::string& rule);
   bool is_stopping() const { return stopping_; }
   void beat() { claim_->beat(); }
@@ -54,10 +55,10 @@ class Slot {
   using Clock = std::chrono::steady_clock;
   std::unique_ptr<Claim> claim_;
   Task task_;
-  Trial trial_;  // as it was when taken
+  Trial trial_;  // as claimed
   TrainConfig config_;
   LaunchPlace place_;
-  SweepDefinition definition_;  // as it was when taken, without its trials
+  SweepDefinition definition_;  // as claimed, without its trials
   RunProgress progress_;
   int64_t first_step_ = 0;
   std::unique_ptr<ChildProcess> process_;
@@ -66,9 +67,9 @@ class Slot {
   std::string rule_;
 };
 
-/// The arguments of `tycho run` that make a trial, without those that say where.
+/// Returns the arguments of `tycho run` for a trial, without those that set its folder.
 std::vector<std::string> trial_pins(const SweepDefinition& definition, const Trial& trial);
-/// What follows "tycho" in the command that trains a trial in its folder below `sweep_dir`.
+/// Returns the words after "tycho" in the command that trains a trial in its folder below `sweep_dir`.
 std::vector<std::string> trial_command(const SweepDefinition& definition, const Trial& trial,
                                        const std::string& sweep_dir);
 

@@ -12,13 +12,13 @@
 namespace tycho {
 namespace {
 
-/// Long enough for a save before the limit; Slurm may be a minute early.
+/// Time before the limit at which Slurm sends its signal: enough for a save. Slurm may be a minute early.
 constexpr int kWarningSeconds = 180;
 constexpr auto kPatience = std::chrono::minutes(10);
 constexpr size_t kMostBytes = size_t{64} << 10;
-constexpr int kNotThere = 127;  // ChildProcess of a program that cannot be started
+constexpr int kNotThere = 127;  // code of ChildProcess for a program that cannot be started
 
-/// "4h", "90m", "1d" as minutes; what Slurm writes itself ("2-00:00:00") stays.
+/// Returns "4h", "90m" or "1d" in minutes; Slurm's own format ("2-00:00:00") is returned unchanged.
 std::string slurm_time(const std::string& text) {
   size_t digits = 0;
   while (digits < text.size() &&

@@ -7,12 +7,13 @@
 
 namespace tycho {
 
-/// The batch script: what `--print` shows and sbatch gets. `program`: this program's file.
+/// Returns the batch script, which `--print` shows and sbatch gets. `program` is the path of this program's
+/// file.
 std::string slurm_script(const SweepFolder& folder, const SlurmArrayLaunch& launch,
                          const std::string& program);
 
-/// Writes the script into the sweep's folder, hands it to sbatch and returns the job's number. Throws Error
-/// (kTopology) with what sbatch said.
+/// Writes the script into the sweep's folder, submits it with sbatch and returns the job's number. Throws
+/// Error (kTopology) with sbatch's message.
 std::string submit(const SweepFolder& folder, const std::string& script);
 
 }  // namespace tycho

@@ -26,7 +26,7 @@ bool has_few_values(const SpaceConfig& space) {
   return std::any_of(cases.begin(), cases.end(), [](const SpaceCase& one) { return one.is<ChoiceSpace>(); });
 }
 
-/// The first trial and those that bring a value of a dimension with few values.
+/// Returns the first trial, and those with a new value of a dimension that has few values.
 std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) {
   std::vector<const TrialPlan*> chosen;
   std::set<std::string> seen;
@@ -43,7 +43,7 @@ std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) 
   return chosen;
 }
 
-/// `key` is what names the metric.
+/// Checks that the metric exists. `key` is the key that names it.
 void check_metric(const std::string& key, const std::string& metric, const SweepDefinition& definition,
                   const TrainConfig& config) {
   if (!metric.starts_with("eval.")) return;
@@ -83,7 +83,7 @@ SweepRequest request_for(const std::string& file, const std::vector<PinArgument>
   return request;
 }
 
-/// A request for a sweep of another system becomes one for the file that is made of it. Notes go to stderr.
+/// Converts a request for a sweep of another system into one for a file made from it. Prints notes to stderr.
 SweepRequest imported(SweepRequest request) {
   if (request.of_recipe || !is_foreign_recipe(request.file)) return request;
   const auto given = request.files.find(request.file);

@@ -12,35 +12,35 @@
 
 namespace tycho {
 
-/// A sweep that was read; nothing is written yet.
+/// A sweep that has been read; nothing is written yet.
 struct PreparedSweep {
   SweepDefinition definition;
   std::shared_ptr<SweepProgram> program;
 };
 
 struct SweepCommand {
-  std::string file;  // of a sweep or a recipe
+  std::string file;  // a sweep's or a recipe's
   std::vector<PinArgument> arguments;
   std::string name;    // --name; "" for the sweep's own
   int64_t trials = 0;  // -n; 0 for the sweep's own
 };
 
-/// What `tycho run` would make of a point. Throws Error that names it.
+/// Returns the recipe that `tycho run` would resolve for a point. Throws Error that names the point.
 ResolvedRecipe resolve_plan(const SweepDefinition& definition, const TrialPlan& trial);
 
-/// Reads the sweep, and its recipe at the points that show each value of a choice first (at most 64), so that
-/// what cannot run is said before anything starts. Throws Error (kRecipe) with the report, kUsage.
+/// Reads the sweep, and its recipe at the points where each value of a choice occurs first (at most 64), so
+/// that problems are reported before anything starts. Throws Error (kRecipe) with the report, kUsage.
 PreparedSweep prepare_sweep(const SweepCommand& command);
 
-/// The sweep of a folder again, with further arguments: how a sweep is extended or changed.
+/// Reads the sweep of a folder again with further arguments, to extend or change it.
 PreparedSweep prepare_again(const SweepFolder& folder, const std::vector<PinArgument>& more_arguments,
                             int64_t trials = 0);
 
-/// Opens sweeps/NAME for the sweep and makes it the plan. When the recipe is another than the folder's, the
-/// sweep forks: it goes to sweeps/NAME-2, and standard error says what changed.
+/// Opens sweeps/NAME for the sweep and makes it the plan. When its recipe differs from the folder's, the
+/// sweep is forked to sweeps/NAME-2, and standard error says what changed.
 SweepFolder open_folder_for(PreparedSweep& sweep);
 
-/// Throws Error (kRecipe) when the recipe's files are no longer those of the definition.
+/// Throws Error (kRecipe) when the recipe's files differ from those of the definition.
 void check_recipe_unchanged(const SweepDefinition& definition);
 
 }  // namespace tycho

@@ -25,7 +25,7 @@ constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr size_t kMaxStorageFailures = 3;  // in a row: this machine's storage is at fault, not the trials
 constexpr int kIdleBeats = 6;
 
-/// True each time the interval is over.
+/// A timer; is_due() returns true each time the interval has passed.
 class Timer {
  public:
   explicit Timer(Seconds interval) : interval_(interval) {}
@@ -85,10 +85,10 @@ class Worker {
   std::vector<std::string> gpus_;
   Timer look_, beat_, watch_others_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::map<std::string, int64_t> foreign_claims_;  // trial -> claim that a file has and the ledger has not
+  std::map<std::string, int64_t> foreign_claims_;  // trial -> claim that has a file but is not in the ledger
   std::optional<int64_t> own_seed_;
   Clock::time_point idle_since_ = Clock::now();
-  std::set<std::string> storage_failures_;  // trials in a row
+  std::set<std::string> storage_failures_;  // consecutive trials
   std::optional<Error> gives_up_;           // why this worker ends early
 };
 
@@ -181,7 +181,7 @@ void Worker::say_end(const Trial& trial, const TrialEnd& end) const {
   std::fflush(stdout);
 }
 
-/// Puts trials back whose workers are gone.
+/// Puts back the trials of workers that are gone.
 void Worker::watch_others() {
   std::vector<std::pair<std::string, int64_t>> lost;
   const auto is_mine = [this](const std::string& id) {
@@ -221,7 +221,7 @@ void Worker::fill() {
   }
 }
 
-/// Takes one task; false when there is none now.
+/// Takes one task. Returns false when there is none now.
 bool Worker::take_next() {
   std::set<std::string> passed_over;
   for (const auto& [id, claim] : foreign_claims_) passed_over.insert(id);
@@ -255,7 +255,7 @@ bool Worker::take_next() {
   return true;
 }
 
-/// The config that a trial will run with. What the recipe refuses fails at once, without a process.
+/// Returns the config of a trial. A config that the recipe refuses fails at once, without a process.
 std::optional<TrainConfig> Worker::resolve(const Trial& trial, const Task& task) {
   RecipeRequest request;
   request.file = board().definition().recipe;
@@ -276,7 +276,7 @@ std::optional<TrainConfig> Worker::resolve(const Trial& trial, const Task& task)
   }
 }
 
-/// Plans the finalists' runs with other seeds; true when there was one to plan.
+/// Plans the finalists' runs with other seeds. Returns true when there was one to plan.
 bool Worker::add_repetitions() {
   if (board().definition().config.seeds.empty() || !search_is_settled(board())) return false;
   if (!own_seed_) {
@@ -297,7 +297,7 @@ bool Worker::is_at_end() const {
          search_is_settled(board());
 }
 
-/// Removes the checkpoints of all but the best, when the sweep says so.
+/// Removes the checkpoints of all but the best trials, when the sweep asks for it.
 void Worker::tidy() const {
   const auto keep = static_cast<size_t>(board().definition().config.keep_checkpoints);
   if (keep == 0 || !is_at_end()) return;

@@ -35,7 +35,7 @@ class OneRank final : public Dist {
   }
 };
 
-/// What the runner says of callbacks goes where their own events go.
+/// Records the runner's events about callbacks together with the callbacks' own events.
 class SessionReporter final : public Reporter {
  public:
   explicit SessionReporter(SessionWithoutModel& session) : session_(session) {}
@@ -70,7 +70,7 @@ SessionWithoutModel session_of(const ResolvedRecipe& recipe, const RunInfo& info
   return SessionWithoutModel(std::move(facts), std::move(optimizer));
 }
 
-/// The numbers of a step that a spec gives. Throws Error (kUsage) for a name that no step has.
+/// Sets the numbers of a step that a spec gives. Throws Error (kUsage) for an unknown name.
 void set_metrics(const Json& numbers, StepMetrics& metrics) {
   std::vector<std::string> names = {"eval", "event"};
   for_each_metric(metrics, [&](const auto& field, const auto& /*old*/) {
@@ -127,7 +127,7 @@ class FakeRun {
   FakeRun(const FakeRun&) = delete;
   FakeRun& operator=(const FakeRun&) = delete;
 
-  /// All events of a step in their order.
+  /// Announces all events of a step in order.
   Json step(const Json& numbers) {
     for (const Event event : {Event::kBatchStart, Event::kAfterForward, Event::kGradsReady})
       announce(event, Json::object());
@@ -177,7 +177,7 @@ class FakeRun {
     }
   }
 
-  /// What happened since the last one. Throws Error (kRecipe) for a callback that failed.
+  /// Returns what happened since the last boundary. Throws Error (kRecipe) for a callback that failed.
   Json boundary() {
     const Agreement agreed = runner_->boundary(metrics_.step, {}, 0);
     if (!agreed.failure.empty()) fail(ExitCode::kRecipe, "[fake run] {}", agreed.failure);
@@ -206,7 +206,7 @@ class FakeRun {
   std::unique_ptr<CallbackRunner> runner_;
 };
 
-/// Those of one Lua state.
+/// The runs of one Lua state.
 struct FakeRuns {
   std::vector<std::unique_ptr<FakeRun>> all;
 };
@@ -237,7 +237,7 @@ int step(lua_State* L) {
   return protect(L, [&] { return push_json(L, run_at(L).step(read_json(L, 2))), 1; });
 }
 
-/// fire(run, event, numbers) -> the same
+/// fire(run, event, numbers) -> { commands, metrics, events, step }
 int fire(lua_State* L) {
   return protect(L, [&] { return push_json(L, run_at(L).fire(string_argument(L, 2), read_json(L, 3))), 1; });
 }

@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-/// Makes require "tycho.fake_run.host" give the functions behind fake_run of specs.
+/// Registers the functions behind fake_run of specs as the module "tycho.fake_run.host".
 void open_fake_runs(lua_State* L);
 
 }  // namespace tycho

@@ -22,7 +22,7 @@ class SessionWithoutModel final : public TrainingSession {
       : facts_(std::move(facts)), optimizer_(std::move(optimizer)) {}
 
   SessionState now;
-  std::map<std::string, double> metrics;  // the newest of each name
+  std::map<std::string, double> metrics;  // newest value of each name
   Json events = Json::array();            // [{kind, text}]
 
   const SessionFacts& facts() const override { return facts_; }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A recipe, and its part in others.
+/// A recipe and its verdict.
 struct Attempt {
   std::string file;
   RecipeVerdict verdict;
@@ -28,7 +28,7 @@ struct Attempt {
 
 std::string place_of(const std::string& file) { return fs::weakly_canonical(fs::absolute(file)).string(); }
 
-/// Steps and parameters, in a few words; throws Error for a plan that cannot be.
+/// Returns steps and parameters in a few words. Throws Error for an impossible plan.
 std::string plan_line(const TrainConfig& config) {
   const Plan plan = make_plan(config);
   const std::string steps = plan.steps > 0 ? fmt::format("{} steps", plan.steps) : config.max_duration.str();
@@ -90,7 +90,7 @@ bool makes_recipe(const std::string& text) {
 std::vector<TriedRecipe> try_recipes(const std::vector<std::string>& files, bool named, bool trace) {
   std::vector<TriedRecipe> tried;
   std::vector<Attempt> attempts;
-  std::set<std::string> extended;  // places of files that another recipe is made from
+  std::set<std::string> extended;  // files that another recipe extends
   for (const std::string& file : files) {
     if (!is_foreign_recipe(file) && is_sweep_text(read_file(file))) {
       tried.push_back(try_sweep(file));

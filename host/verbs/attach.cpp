@@ -30,7 +30,7 @@ constexpr const char* kOverview =
     "  r               the recipe: r.optimizer.lr;  ?optimizer.lr  explains a key\n"
     "First character:  ?name help    ^D leaves; the run continues\n";
 
-/// Entries on their way to a run, and what is answered here.
+/// Sends entries to a run, and answers locally what needs no run.
 class Attached {
  public:
   Attached(const std::string& run_dir, bool may_command)
@@ -41,7 +41,7 @@ class Attached {
   }
   Completions complete(const std::string& line) { return prompt_.complete(line); }
 
-  /// Prints what came back; false when the run said no.
+  /// Prints the answer. Returns false when the run refused the entry.
   bool ask(const std::string& text) {
     if (is_help(text)) return print_help(text.substr(text.find('?') + 1));
     if (is_command(text)) return refuse_command(text);
@@ -98,7 +98,7 @@ void read_terminal(Attached& run) {
   }
 }
 
-/// Entries of a file or a pipe; false when one failed.
+/// Sends the entries of a file or a pipe. Returns false when one failed.
 bool read_stream(Attached& run, std::istream& in) {
   std::string text;
   for (std::string line; std::getline(in, line);) {

@@ -53,7 +53,7 @@ const VerbSpec kBenchSpec = {
 
 namespace {
 
-/// "8", "64K" and "8G" as nccl-tests read them, "64MiB" and "1GB" as recipes do.
+/// Reads "8", "64K" and "8G" like nccl-tests, "64MiB" and "1GB" like recipes.
 int64_t size_of(const Arguments& arguments, const char* option) {
   std::string text = arguments.text(option);
   constexpr std::string_view kUnits = "KMGT";
@@ -119,7 +119,7 @@ void print_timing(const CommTiming& timing) {
   std::fflush(stdout);
 }
 
-/// The bandwidth of all_reduce, or of the first verb that was measured, over the sizes.
+/// Plots the bandwidth of all_reduce, or of the first operation measured, over the sizes.
 void plot_bandwidth(const std::vector<CommTiming>& timings) {
   Curve curve;
   for (const CommTiming& timing : timings) {

@@ -13,7 +13,7 @@ const VerbSpec kCheckSpec = {"check RECIPE [key=value ...]",
 
 namespace {
 
-/// A mesh that cannot be is known before there are ranks.
+/// Reports an impossible mesh before there are ranks.
 void require_mesh(const ResolvedRecipe& recipe) {
   const int64_t num_ranks = fewest_ranks(recipe.config.parallel);
   try {

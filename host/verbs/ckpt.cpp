@@ -99,7 +99,7 @@ int info(const Arguments& arguments) {
   return 0;
 }
 
-/// The checkpoint that a path is, or all of a run; what cannot even be read goes to `broken`.
+/// Returns the checkpoint at a path, or all checkpoints of a run. Adds unreadable ones to `broken`.
 std::vector<CheckpointInfo> all_checkpoints(const std::string& path, std::vector<std::string>& broken) {
   const std::filesystem::path inside = std::filesystem::path(path) / "checkpoints";
   if (std::filesystem::exists(std::filesystem::path(path) / "COMMIT")) return {find_checkpoint(path)};
@@ -133,7 +133,7 @@ int verify(const Arguments& arguments) {
        broken.size() + verified.size(), broken.size() == 1 ? "is" : "are", fmt::join(broken, "\n  "));
 }
 
-/// Small files kept beside the shards, by name, with their hashes.
+/// Returns the names of small files beside the shards that differ in their hashes.
 std::vector<std::string> files_that_differ(const CheckpointInfo& a, const CheckpointInfo& b) {
   std::map<std::string, std::string> in_a, in_b;
   for (const auto& [info, hashes] : {std::pair(&a, &in_a), std::pair(&b, &in_b)})
@@ -166,7 +166,7 @@ Json difference_json(const TensorDifference& one) {
           {"max_difference", one.max_difference ? Json(*one.max_difference) : Json(nullptr)}};
 }
 
-/// A part of the manifest, without numbers that follow from the rest.
+/// Returns a part of the manifest without numbers that follow from the rest.
 Json part_of(const CheckpointInfo& info, const char* part) {
   Json json = info.manifest.value(part, Json::object());
   if (json.contains("data") && json.at("data").is_object()) json["data"].erase("order_marks");

@@ -72,7 +72,8 @@ Words with_prefix(const Words& all, const std::string& prefix) {
   return out;
 }
 
-/// Folders, and files whose name ends in one of these ("" for all), that go on from a half-written path.
+/// Returns folders, and files whose name ends in one of these ("" for all), that complete a half-written
+/// path.
 Words files_from(const std::string& typed, const Words& endings) {
   const size_t slash = typed.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : typed.substr(0, slash + 1);
@@ -94,7 +95,8 @@ Words files_from(const std::string& typed, const Words& endings) {
   return out;
 }
 
-/// "convert" and "inspect" of a usage whose lines begin "data convert" and "tycho data inspect".
+/// Returns the subverbs of a verb: "convert" and "inspect" for usage lines "data convert" and "tycho data
+/// inspect".
 Words subverbs(const Verb& verb) {
   Words out;
   std::istringstream lines(verb.spec.usage);
@@ -124,7 +126,7 @@ Words options_of(const Verb& verb) {
   return out;
 }
 
-/// Keys alone, as options take them.
+/// Returns keys without values, for options that take a key.
 Words keys_from(const std::string& typed, const char* prefix) {
   Words out = complete_override({prefix + typed});
   for (std::string& one : out) one.erase(0, std::string_view(prefix).size());
@@ -152,8 +154,8 @@ Words override_or_file(const Words& words) {
 
 Words candidates(const Words& words);
 
-/// Of a verb that begins another's command: its options and their values, the other verb, then what that one
-/// offers.
+/// Completes a verb that begins another's command: its options and their values, the other verb, then that
+/// verb's own completions.
 Words passed_on(const Verb& verb, const Words& words) {
   const size_t first = 1 + first_word(verb, {words.begin() + 1, words.end()});
   if (first + 1 < words.size())
@@ -163,7 +165,7 @@ Words passed_on(const Verb& verb, const Words& words) {
   return typed.starts_with('-') ? with_prefix(options_of(verb), typed) : Words{};
 }
 
-/// What the last of the words after `tycho` can become.
+/// Returns the completions of the last of the words after `tycho`.
 Words candidates(const Words& words) {
   const std::string& typed = words.back();
   if (words.size() == 1) {

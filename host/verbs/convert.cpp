@@ -57,7 +57,7 @@ int64_t shard_bytes(const std::string& text) {
   fail(ExitCode::kUsage, "[tycho convert] --shard-size wanted a size such as \"5GB\", given \"{}\"", text);
 }
 
-/// What to type next.
+/// Returns the command to type next.
 std::string next_command(const ImportReport& report, const std::string& to) {
   const auto& kept = report.kept_files;
   if (report.has_tokenizer) return fmt::format("tycho generate {} --prompt 'Once upon a time'", to);
@@ -107,7 +107,7 @@ int export_checkpoint(const std::string& from, const std::string& to, const Expo
   return 0;
 }
 
-/// A folder of Hugging Face's for each checkpoint, as LLM Foundry's hf_checkpointer names them.
+/// Writes a Hugging Face folder for each checkpoint, named like those of LLM Foundry's hf_checkpointer.
 int follow_exports(const std::string& from, const std::string& to, const ExportOptions& options, bool ema) {
   const auto folder_of = [&](const CheckpointInfo& info) { return fmt::format("{}/ba{}", to, info.step); };
   make_dirs(real_files(), to);

@@ -30,7 +30,7 @@ const VerbSpec kCtlSpec = {
 
 namespace {
 
-/// What `set KEY=VALUE` may set, and the command that does.
+/// A key of `set KEY=VALUE`, and the command that sets it.
 struct Setting {
   const char* key;
   const char* command;
@@ -45,7 +45,7 @@ constexpr auto kWaitForRanks = std::chrono::seconds(10);  // for the next of the
 
 const std::string& run_dir(const Arguments& arguments) { return word(arguments, 0, "the folder of a run"); }
 
-/// Text as Lua reads it back.
+/// Returns the text as a Lua string.
 std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 int send(const Arguments& arguments, const std::string& code) {
@@ -126,7 +126,7 @@ int run_plot(const Arguments& arguments) {
   return 0;
 }
 
-/// Needs no step boundary: a run that hangs reaches none.
+/// Reads the collectives without a step boundary, since a run that hangs reaches none.
 int run_collectives(const Arguments& arguments) {
   no_more_words(arguments, 2);
   const std::string& run = run_dir(arguments);

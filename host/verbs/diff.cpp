@@ -22,13 +22,13 @@ const VerbSpec kDiffSpec = {
 
 namespace {
 
-/// A config and who set what, if that is known.
+/// A config, and the history of its keys if known.
 struct Side {
   Json tree;
   Json history = Json::object();
 };
 
-/// recipe.json of a run folder, or what `tycho check --json` prints.
+/// Reads recipe.json of a run folder, or the output of `tycho check --json`.
 Side read_json_side(const std::string& file) {
   Side side = {parse_json(read_file(file), file)};
   if (side.tree.contains("config")) side.tree = Json(side.tree["config"]);
@@ -58,7 +58,7 @@ Side read_side(RecipeRequest request) {
   return {recipe.tree, recipe.history};
 }
 
-/// Where the value of a path comes from: its own history, or its nearest parent's.
+/// Returns where the value of a path was set, from its own history or its nearest parent's.
 std::string set_by(const Side& side, std::string path) {
   for (; !path.empty(); path.erase(path.rfind('.') == std::string::npos ? 0 : path.rfind('.'))) {
     const auto found = side.history.find(path);
@@ -71,7 +71,7 @@ std::string set_by(const Side& side, std::string path) {
   return "";
 }
 
-/// The value of a path; names of open tables may have dots in them.
+/// Returns the value of a path. Names of open tables may contain dots.
 Json value_at(const Json& tree, const std::string& path) {
   if (!tree.is_object()) return nullptr;
   if (const auto found = tree.find(path); found != tree.end()) return *found;
@@ -104,7 +104,7 @@ std::string difference_table(const std::vector<ConfigDifference>& found,
   return text_table(rows);
 }
 
-/// The two names, and the overrides among the words.
+/// Returns the two names, and adds the overrides among the words to `pins`.
 std::vector<std::string> read_names(const Arguments& arguments, std::vector<PinArgument>& pins) {
   std::vector<std::string> names;
   for (size_t i = 0; i < arguments.words.size(); ++i) {

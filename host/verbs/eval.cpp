@@ -65,7 +65,7 @@ EvalRequest request_of(const Arguments& arguments) {
   return request;
 }
 
-/// What was evaluated.
+/// Prints which checkpoint was evaluated.
 void print_checkpoint(const std::string& checkpoint, int64_t step, bool ema) {
   fmt::print("{}: step {}{}\n", checkpoint, step, ema ? ", average of the weights" : "");
 }
@@ -76,7 +76,8 @@ Json checkpoint_json(const std::string& checkpoint, int64_t step, bool ema) {
   return json;
 }
 
-/// Numbers that are not finite are an answer, too: the next set or checkpoint may have others.
+/// Prints warnings. A number that is not finite does not fail the verb, since the next set or checkpoint may
+/// be finite.
 void warn_of(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
@@ -86,7 +87,8 @@ std::string line_of(const EvalResult& result) {
                      result.tokens, result.seconds);
 }
 
-/// One line for data given by the user; for sets a row each, and the total when there is more than one.
+/// Prints one line for data given by the user; for sets a row each, and the total when there is more than
+/// one.
 void print_lines(const EvalAnswer& answer, bool ema) {
   print_checkpoint(answer.checkpoint, answer.step, ema);
   if (answer.results.contains("")) return fmt::print("{}\n", line_of(answer.results.at("")));
@@ -105,7 +107,8 @@ void print_json(const EvalAnswer& answer, bool ema) {
   fmt::print("{}\n", json.dump(2));
 }
 
-/// What every way of asking a model has; `mode` is its option.
+/// Makes the part of a request that all modes without evaluation data share. `mode` is the option of the
+/// mode.
 template <class Request>
 Request without_data(const Arguments& arguments, const char* mode) {
   Request request;
@@ -154,7 +157,7 @@ int measure_tasks(const Arguments& arguments) {
   return 0;
 }
 
-/// Lines in, lines out, in the same order.
+/// Answers each line of standard input with a line, in the same order.
 int answer_harness(const Arguments& arguments) {
   auto request = without_data<LoglikelihoodRequest>(arguments, "loglikelihood");
   if (isatty(STDIN_FILENO) != 0)

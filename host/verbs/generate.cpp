@@ -45,7 +45,7 @@ void print(const std::string& text) {
 
 void warn(const std::string& text) { fmt::print(stderr, "warning: {}\n", text); }
 
-/// Prompts and texts as they come; a line above each when there are several.
+/// Prints prompts and texts as they arrive, with a title line for each when there are several.
 class TextSink : public GenerateSink {
  public:
   TextSink(bool several, int64_t max_tokens) : several_(several), max_tokens_(max_tokens) {}

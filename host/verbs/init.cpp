@@ -64,7 +64,7 @@ tycho sweep recipes/first.lua 'optimizer.lr=log(5e-4,5e-3)' max_duration=50ba me
 `tycho config recipes/first.lua` lists every key. After an update of Tycho, `tycho types .` writes new stubs for your editor.
 )md";
 
-/// Path inside the project -> text.
+/// Returns the files of a new project: path inside the project -> text.
 std::map<std::string, std::string> project_files() {
   const InterruptLua interruptible;
   std::map<std::string, std::string> files = make_stubs(describe(session_classes()));

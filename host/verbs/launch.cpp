@@ -57,7 +57,7 @@ const Verb& launched_verb(const Arguments& arguments) {
        name);
 }
 
-/// Ranks that start ranks would all write to the same run folder.
+/// Refuses to launch from a rank: ranks that start ranks would all write to the same run folder.
 void refuse_to_be_a_rank() {
   const RankPlace place = find_rank_place(process_environment());
   if (place.num_ranks == 1) return;
@@ -67,8 +67,8 @@ void refuse_to_be_a_rank() {
        place.rank, place.num_ranks, place.source);
 }
 
-/// Where the ranks of several machines meet: TYCHO_ADDRESS and TYCHO_PORT, or the names that Kubernetes and
-/// torchrun have for them, and the token.
+/// Sets where the ranks of several machines meet: TYCHO_ADDRESS and TYCHO_PORT, or the variables of
+/// Kubernetes and torchrun for them, and the token.
 void find_meeting_point(LocalRanks& ranks) {
   const Environment variable = process_environment();
   const auto find = [&](const char* name, const char* other_name) {
@@ -98,8 +98,8 @@ void find_meeting_point(LocalRanks& ranks) {
   });
 }
 
-/// What is wrong with the command is said once, here, and not by every rank. False when only help was asked
-/// for. `is_prompt`: it opens one, or may.
+/// Checks the command here, so that an error is reported once and not by every rank. Returns false when only
+/// help was asked for. Sets `is_prompt` when the command opens a prompt, or may.
 bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64_t num_ranks,
                    bool& is_prompt) {
   is_prompt = verb.run == run_repl;

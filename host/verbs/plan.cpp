@@ -104,8 +104,8 @@ Json plan_json(const Plan& plan) {
           {"disk_bytes", plan.disk_bytes}};
 }
 
-/// The learning rate over the run; nothing while its length is not known, and for one that is asked at every
-/// step.
+/// Returns the learning rate over the run; empty while the run's length is unknown, and for a schedule that
+/// is called at every step.
 Curve lr_curve(TrainConfig config, const Plan& plan) {
   constexpr int64_t kPoints = 200;
   Curve curve;
@@ -175,8 +175,8 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
   return text;
 }
 
-/// What --schedule asks for: the pipeline of the recipe unless it names one; nothing for a recipe without
-/// stages.
+/// Returns the pipeline that --schedule asks for: the recipe's unless it names one; nullopt for a recipe
+/// without stages.
 std::optional<PipelineShape> asked_pipeline(const Arguments& arguments, const TrainConfig& config,
                                             const Plan& plan) {
   const std::string& text = arguments.text("schedule");
@@ -197,7 +197,7 @@ ResolvedRecipe resolve(const RecipeRequest& request) {
   return resolve_recipe(request);
 }
 
-/// The ranks to plan for when none are given: one node for a mesh that is to be chosen.
+/// Returns the default number of ranks: one node for a mesh that is to be chosen.
 int64_t usual_ranks(const TrainConfig& config) {
   if (config.parallel.mesh != MeshSizes::kAuto) return fewest_ranks(config.parallel);
   return config.machine.name.empty() ? 1 : machine_of(config.machine).gpus_per_node;
@@ -214,7 +214,7 @@ PlanDevices devices_of(const Arguments& arguments, const TrainConfig& config) {
   return devices;
 }
 
-/// The ranks of the plan are those that measure.
+/// Sets the plan's ranks to the running ones, which measure.
 void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevices& devices) {
   if (!arguments.all("ranks").empty() && devices.num_ranks != place.num_ranks)
     fail(ExitCode::kUsage,
@@ -225,7 +225,7 @@ void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevic
   devices.ranks_per_machine = place.num_local_ranks;
 }
 
-/// What `auto` will choose, for the memory that only a GPU takes.
+/// Sets the device that `auto` will choose, since some memory is taken only on a GPU.
 TrainConfig on_this_device(TrainConfig config) {
   if (config.device == DeviceKind::kAuto && !visible_gpus().empty()) config.device = DeviceKind::kCuda;
   return config;

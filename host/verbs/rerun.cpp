@@ -34,7 +34,7 @@ const Verb& run_verb() {
   return verb;
 }
 
-/// What followed `tycho run` when the run was started.
+/// Returns the arguments of the `tycho run` that started the run.
 std::vector<std::string> old_arguments(const RunRecord& record) {
   const std::vector<std::string>& argv = record.argv;
   if (argv.size() < 3 || argv[0] != "tycho" || argv[1] != "run") {
@@ -44,7 +44,7 @@ std::vector<std::string> old_arguments(const RunRecord& record) {
   return {argv.begin() + 2, argv.end()};
 }
 
-/// Gives a variable the value that a run had, or none for null; a masked one stays as it is now.
+/// Sets a variable to its value in a run, or unsets it for null. A masked one keeps its present value.
 void restore_variable(const std::string& name, const Json& value) {
   if (value.is_null())
     unsetenv(name.c_str());
@@ -52,8 +52,8 @@ void restore_variable(const std::string& name, const Json& value) {
     setenv(name.c_str(), value.get<std::string>().c_str(), /*overwrite=*/1);
 }
 
-/// Of what the recipe read, and of the folders where its files were found: sources have the names that they
-/// got there.
+/// Restores the variables that the recipe read, and the search path for its files, which determines the names
+/// of its sources.
 void restore_environment(const RunRecord& record) {
   constexpr std::string_view kKey = "env.";
   constexpr const char* kSearchPath = "TYCHO_PATH";
@@ -63,7 +63,7 @@ void restore_environment(const RunRecord& record) {
     if (key.starts_with(kKey)) restore_variable(key.substr(kKey.size()), history.at(0).at("value"));
 }
 
-/// The request that `tycho run` with these arguments would make, read from the sources alone.
+/// Returns the request that `tycho run` would make with these arguments, read only from the stored sources.
 RecipeRequest stored_request(const std::vector<std::string>& argv,
                              const std::map<std::string, std::string>& sources, bool trace) {
   bool help = false;
@@ -75,7 +75,7 @@ RecipeRequest stored_request(const std::vector<std::string>& argv,
   return request;
 }
 
-/// "<text>-2", or the first number after it for which no folder is there.
+/// Returns "<text>-2", or the first number after it for which no folder exists.
 std::string numbered(const std::string& text, const std::string& folder) {
   int number = 2;
   while (std::filesystem::exists(fmt::format("{}-{}", folder, number))) ++number;
@@ -86,8 +86,8 @@ bool names_folder(const std::string& word) {
   return word.starts_with("run_name=") || word.starts_with("run_dir=");
 }
 
-/// Whether this process may look for a free name. Ranks look at different times, and one finds the folder of
-/// another: so the person names it, and a folder that is there is gone on with.
+/// Returns true when this process may choose a free name. Several ranks may not: they would look at different
+/// times and find each other's folder, so the user must name the folder, which is resumed if it exists.
 bool chooses_folder(const std::vector<std::string>& words) {
   const RankPlace place = find_rank_place(process_environment());
   if (place.num_ranks == 1) return true;
@@ -97,7 +97,7 @@ bool chooses_folder(const std::vector<std::string>& words) {
        place.num_ranks, shell_line(words));
 }
 
-/// The argument that gives a run a folder of its own; none when it has one.
+/// Returns the argument that gives a run a folder of its own; nullopt when it has one.
 std::optional<std::string> fresh_folder(const TrainConfig& config) {
   const std::string folder = run_folder_path(config);
   if (!std::filesystem::exists(folder)) return std::nullopt;

@@ -28,7 +28,7 @@ const VerbSpec kRunSpec = {
 
 namespace {
 
-/// With the mesh chosen for the ranks of this run; rank 0 says how.
+/// Resolves the recipe with a mesh chosen for the ranks of this run; rank 0 prints the choice.
 ChosenRecipe resolve(const RecipeRequest& request, const RankPlace& place) {
   const InterruptLua interruptible;
   ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
@@ -47,7 +47,7 @@ std::string read_until(const std::string& text) {
        "[tycho run] --until wanted a duration such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
 }
 
-/// "-- argument 2  seed=3  gives  seed = 3": what an argument set, one line for each.
+/// Returns a line for each key that an argument set: "-- argument 2  seed=3  gives  seed = 3".
 std::string argument_lines(const PinArgument& pin, const Json& history) {
   const std::string place = fmt::format("argument {}", pin.number);
   std::string lines;
@@ -61,7 +61,7 @@ std::string argument_lines(const PinArgument& pin, const Json& history) {
   return lines.empty() ? fmt::format("-- {}  {}\n", place, pin.text) : lines;
 }
 
-/// A recipe that runs as this command would; comments say how it came about.
+/// Prints a recipe that runs like this command, with comments on the origin of its values.
 void print_run(const ChosenRecipe& chosen, const std::vector<std::string>& argv) {
   const ResolvedRecipe& recipe = chosen.recipe;
   print_exact_text();

@@ -83,8 +83,8 @@ WorkerOptions worker_options(const SweepConfig& config, const Arguments& argumen
   return options;
 }
 
-/// What became of the trials of a worker that was stopped. One that ended by itself on the way, on a full
-/// disk for example, has lost what it had not saved before.
+/// Describes the trials of a worker that was stopped. A trial that ended by itself meanwhile, for example on
+/// a full disk, has lost everything since its last save.
 std::string stopped_text(const Board& board) {
   std::vector<std::string> unsaved;
   for (const Trial& trial : board.trials())
@@ -111,14 +111,14 @@ int work_here(SweepFolder& folder, const SweepProgram* program, const Arguments&
   return code;
 }
 
-/// The array that the trials run in, or null when this machine is to work on them.
+/// Returns the array that the trials run in, or null when this machine works on them.
 const SlurmArrayLaunch* array_of(const SweepConfig& config, const Arguments& arguments) {
   if (arguments.has("task") || arguments.has("workers")) return nullptr;
   return std::get_if<SlurmArrayLaunch>(&config.launch.value);
 }
 
-/// --print of a sweep that works here: a command for each of these trials. Searches that decide on the way
-/// stop some of them early.
+/// Prints a command for each of these trials (--print of a sweep that works here). Adaptive searches stop
+/// some of them early.
 int print_commands(const SweepDefinition& definition, const std::vector<Trial>& trials,
                    const std::string& sweep_dir) {
   for (const Trial& trial : trials) {
@@ -129,7 +129,7 @@ int print_commands(const SweepDefinition& definition, const std::vector<Trial>& 
   return 0;
 }
 
-/// The same of a sweep that is not begun: nothing is written.
+/// Prints the commands of a sweep that has not begun, without writing anything.
 int print_new_commands(const SweepDefinition& definition) {
   std::vector<Trial> trials;
   for (const TrialPlan& plan : definition.trials)
@@ -151,7 +151,7 @@ void say_sweep(SweepFolder folder) {  // a copy, for what is shown and not recor
   std::fflush(stdout);
 }
 
-/// On this machine, or as a Slurm array.
+/// Starts the sweep on this machine or as a Slurm array.
 int launch(SweepFolder& folder, const SweepProgram* program, const Arguments& arguments) {
   if (!arguments.has("print")) {
     never_wait_for_readers();
@@ -213,7 +213,7 @@ int pause(const Arguments& arguments) {
   return 0;
 }
 
-/// The trials that the words name. One whose worker is gone is put back first.
+/// Returns the trials that the words name, after putting back those whose worker is gone.
 std::vector<const Trial*> named_trials(SweepFolder& folder, const Arguments& arguments) {
   for (const Json& end : ends_of_lost_trials(folder)) folder.record(end);
   std::vector<const Trial*> trials;
@@ -257,7 +257,7 @@ int drop(const Arguments& arguments) {
   return tell_trials("drop", named_trials(folder, arguments), folder, "dropped");
 }
 
-/// extend and set: the sweep's file again with more arguments, as a new plan.
+/// Runs extend and set: reads the sweep's file again with more arguments, as a new plan.
 int change(const Arguments& arguments) {
   SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
   std::vector<PinArgument> more;
@@ -279,7 +279,7 @@ int change(const Arguments& arguments) {
   return 0;
 }
 
-/// Lists the sweeps in sweeps/, each with its progress; one that cannot be read, with the reason.
+/// Lists the sweeps in sweeps/ with their progress; an unreadable one with the reason.
 int list(const Arguments& arguments) {
   no_more_words(arguments, 1);
   Json json = Json::array();

@@ -25,12 +25,12 @@ namespace fs = std::filesystem;
 
 struct FoundFiles {
   std::vector<std::string> specs, recipes;
-  std::vector<std::string> named;  // recipes that are words of the command
+  std::vector<std::string> named;  // recipes given as words of the command
 };
 
 bool is_spec(const std::string& file) { return file.ends_with("_spec.lua"); }
 
-/// The modules of plain Lua that a spec requires, which lie beside it.
+/// Adds the modules of plain Lua beside a spec that it requires.
 void add_modules(const std::string& spec, std::set<fs::path>& modules) {
   const std::string text = read_file(spec);
   for (size_t at = text.find("require"); at != std::string::npos; at = text.find("require", at + 1)) {
@@ -42,7 +42,7 @@ void add_modules(const std::string& spec, std::set<fs::path>& modules) {
   }
 }
 
-/// Specs and recipes below a folder.
+/// Finds specs and recipes below a folder.
 void look_into(const std::string& folder, FoundFiles& found) {
   std::vector<std::string> sources;
   std::set<fs::path> modules;

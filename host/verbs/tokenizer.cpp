@@ -184,7 +184,7 @@ std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Special tokens by id, as the tokenizer spells them.
+/// Returns the special tokens by id, in the tokenizer's spelling.
 Json special_tokens(const Tokenizer& tokenizer) {
   Json tokens = Json::array();
   for (int32_t id = 0; id < tokenizer.size(); ++id)
@@ -247,14 +247,14 @@ int inspect(const Arguments& arguments) {
   return 0;
 }
 
-/// What two tokenizers make of the same texts.
+/// The results of two tokenizers on the same texts.
 struct Comparison {
   int64_t documents = 0, differ = 0, bytes = 0;
   std::array<int64_t, 2> tokens{};
-  std::string first;  // where they differ first
+  std::string first;  // the first difference
 };
 
-/// The first ids that differ, with the text before them.
+/// Returns the first ids that differ, with the text before them.
 std::string first_difference(const std::array<std::unique_ptr<Tokenizer>, 2>& both,
                              const std::array<std::vector<int32_t>, 2>& ids) {
   const auto place = std::mismatch(ids[0].begin(), ids[0].end(), ids[1].begin(), ids[1].end());

@@ -28,7 +28,7 @@ int run_types(const Arguments& arguments) {
   Json written = Json::array(), kept = Json::array();
   for (const auto& [name, text] : make_stubs(describe(session_classes()))) {
     const std::filesystem::path path = folder / name;
-    const bool is_settings = name.starts_with('.');  // may have been changed by hand
+    const bool is_settings = name.starts_with('.');  // users may have edited it
     if (is_settings && std::filesystem::exists(path)) {
       kept.push_back(path.string());
       continue;

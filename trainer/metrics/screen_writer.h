@@ -25,8 +25,8 @@ class ScreenWriter {
   /// that it waits once, at most a second, and then drops lines until the reader has caught up; a line says
   /// how many. Text that cannot be written is dropped.
   void print(std::string_view text);
-  /// Writes a picture that a later one will replace. Dropped, with false, while earlier text is not written
-  /// yet.
+  /// Writes a picture that a later one will replace. Drops it and returns false while earlier text is not
+  /// written.
   bool draw(std::string_view picture);
   /// Writes an answer: waits for the reader until all is written, or until `gives_up`, called ten times a
   /// second, returns true; the rest is then dropped. Returns false, with errno, when it cannot be written.

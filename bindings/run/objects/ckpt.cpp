@@ -23,7 +23,7 @@ Json figures(const CheckpointInfo& info) {
   return json;
 }
 
-/// The loss over all sets of eval_data that was measured at this very step.
+/// Returns the loss over all sets of eval_data, if it was measured at this very step.
 std::optional<double> eval_loss(const CheckpointInfo& info) {
   static const Json::json_pointer last("/eval/total/last");
   const Json& train = info.manifest.at("train_state");
@@ -32,7 +32,7 @@ std::optional<double> eval_loss(const CheckpointInfo& info) {
   return loss.is_number() ? std::optional(loss.get<double>()) : std::nullopt;
 }
 
-/// The one with the lowest loss; nothing when none was evaluated.
+/// Returns the checkpoint with the lowest loss; nullopt when none was evaluated.
 std::optional<CheckpointInfo> best_of(const std::vector<CheckpointInfo>& all) {
   std::optional<CheckpointInfo> best;
   for (const CheckpointInfo& info : all) {
@@ -42,7 +42,7 @@ std::optional<CheckpointInfo> best_of(const std::vector<CheckpointInfo>& all) {
   return best;
 }
 
-/// By step, folder name or tag, "latest" or "best"; nothing when there is none.
+/// Finds a checkpoint by step, folder name or tag, "latest" or "best"; nullopt when there is none.
 std::optional<CheckpointInfo> find(Call& call, int arg) {
   const bool by_step = lua_type(call.L, arg + 1) == LUA_TNUMBER;
   if (!by_step && lua_type(call.L, arg + 1) != LUA_TSTRING)

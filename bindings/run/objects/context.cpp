@@ -21,7 +21,7 @@ constexpr const char* lua_type(T StepMetrics::*) {
   return std::is_integral_v<T> ? "integer" : std::is_floating_point_v<T> ? "number" : "number?";
 }
 
-/// One field for every number of a step.
+/// Returns one field for every number of a step.
 template <size_t... I>
 std::vector<Field> metric_fields(std::index_sequence<I...>) {
   constexpr auto kFields = StepMetrics::fields();
@@ -64,7 +64,7 @@ int of_call(Call& call, const Class& object) {
   return call.push_object(object, context(call).shared_from_this());
 }
 
-/// Members that only some events or kinds have: tag, path, reason.
+/// Reads members that only some events or kinds have: tag, path, reason.
 int fact(Call& call) {
   const std::string key = call.text(1);
   if (key == "cmd")
@@ -126,7 +126,7 @@ Class ctx_of(const char* name, const char* doc, const std::vector<Field>& more) 
   return {.name = name, .doc = doc, .fields = std::move(fields), .methods = {}, .index = fact};
 }
 
-/// A schedule of the recipe at a stack index, as plain data.
+/// Returns a schedule of the recipe at a stack index as plain data.
 Json schedule_at(lua_State* L, int index) {
   lua_getglobal(L, "require");
   lua_pushstring(L, "tycho.running");
@@ -137,7 +137,8 @@ Json schedule_at(lua_State* L, int index) {
   return read_json(L, -1);
 }
 
-/// cmd.scale_lr(0.5, { for_next = "200ba" }). Upvalues: the cmd object, the name, the queue.
+/// The function behind cmd.scale_lr(0.5, { for_next = "200ba" }). Upvalues: the cmd object, the name, the
+/// queue.
 int command(lua_State* L) {
   return protect(L, [&] {
     const std::string name = lua_tostring(L, lua_upvalueindex(2));
@@ -169,7 +170,7 @@ int push_command(Call& call) {
   return 1;
 }
 
-/// A value of the recipe as numbers, and its form: a number, or a list or table of them.
+/// A value of the recipe as numbers, and its form: a number, or a list or table of numbers.
 struct Numbers {
   Json form;
   std::vector<double> values;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMaxPeek = 4096, kMaxRows = 1 << 20, kMaxSkip = 1'000'000'000;
 
-/// Lists of tokens or labels of the next sequences.
+/// Pushes lists of tokens or labels of the next sequences.
 int push_peeked(Call& call, std::vector<int32_t> PeekedSequence::*part) {
   const auto sequences = session(call).peek(call.integer(1, 1));
   lua_createtable(call.L, static_cast<int>(sequences.size()), 0);
@@ -27,7 +27,7 @@ int push_peeked(Call& call, std::vector<int32_t> PeekedSequence::*part) {
 int peek(Call& call) { return push_peeked(call, &PeekedSequence::tokens); }
 int labels(Call& call) { return push_peeked(call, &PeekedSequence::labels); }
 
-/// A token's text in quotes, so that spaces and line ends are seen.
+/// Returns a token's text in quotes, so that spaces and line ends are visible.
 std::string piece(Call& call, int32_t id) {
   if (!session(call).facts().has_tokenizer) return "";
   return Json(session(call).decode({id})).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -69,7 +69,7 @@ int wait_ms(Call& call) {
   return last ? call.push(last->data_wait_s * 1e3) : call.push_nil();
 }
 
-/// Where the data is, whatever its kind.
+/// Returns the path of the data, whatever its kind.
 std::string place_of(const Json& data) {
   std::string streams;
   for (const Json& stream : data.value("streams", Json::array()))

@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// Adds an event with the step that it belongs to. Secrets are masked here: the engine does not know those
+/// Adds an event with the step that it belongs to. Masks secrets here, because the engine does not know those
 /// that a callback reads.
 int note(Call& call, const std::string& kind, const std::string& text, Json facts) {
   if (!call.self<SessionRef>().keeps_record) return 0;
@@ -19,14 +19,14 @@ int note(Call& call, const std::string& kind, const std::string& text, Json fact
   return 0;
 }
 
-/// A field as people read it: numbers short, texts quoted where they need it, the rest as JSON.
+/// Returns a field for display: numbers short, texts quoted where needed, the rest as JSON.
 std::string field_text(const Json& value) {
   if (value.is_number_integer()) return value.dump();
   if (value.is_number()) return metric_text(value.get<double>());
   return value.is_string() ? quoted_value(value.get<std::string>()) : value.dump();
 }
 
-/// "loss spike  loss=8.1 mean=3.2".
+/// Returns "loss spike  loss=8.1 mean=3.2".
 std::string with_fields(std::string text, const Json& fields) {
   const char* between = "  ";
   for (const auto& [name, value] : fields.items()) {

@@ -7,7 +7,7 @@
 namespace tycho {
 namespace {
 
-/// The parameters from `begin` to before `end`: of the model, or of one layer.
+/// The parameters [begin, end) of the model: all of them, or those of one layer.
 struct Params {
   std::shared_ptr<SessionRef> of;
   int64_t begin = 0, end = 0;
@@ -15,7 +15,7 @@ struct Params {
 
 Params& params(Call& call) { return call.self<Params>(); }
 
-/// The session of a call as what tensors keep. The model object and its session end together.
+/// Returns the session of a call, for tensors to keep. The model object and its session end together.
 std::shared_ptr<SessionRef> shared(Call& call) { return call.self<SessionRef>().shared_from_this(); }
 
 void push_param(Call& call, const std::shared_ptr<SessionRef>& of, int64_t i) {
@@ -140,7 +140,7 @@ const ParamInfo& info(Call& call, int64_t i) {
   return params(call).of->session->params()[static_cast<size_t>(i)];
 }
 
-/// Position of a name in the list, or -1.
+/// Returns the position of a name in the list, or -1.
 int64_t position(Call& call, const std::string& name) {
   for (int64_t i = params(call).begin; i < params(call).end; ++i)
     if (info(call, i).name == name) return i;
@@ -176,7 +176,7 @@ int params_text(Call& call) {
   return call.push(text);
 }
 
-/// What is trained is decided before the optimizer is made.
+/// Refuses model:freeze, because the trained parameters are decided before the optimizer is made.
 int refuse_freeze(Call& call) {
   if (call.text(1) != "freeze") return call.push_nil();
   throw ScriptError("E_NAME", "model:freeze: the recipe decides what a run trains",

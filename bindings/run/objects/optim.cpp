@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kTableRows = 11;
 
-/// A field of the optimizer's config; nil when its kind has none of that name.
+/// Pushes a field of the optimizer's config; nil when its kind has none of that name.
 int config_field(Call& call, const char* name) {
   const Json config = session(call).optimizer().config;
   return config.contains(name) ? call.push(config.at(name)) : call.push_nil();
@@ -42,7 +42,7 @@ int opt_text(Call& call) {
   return call.push(text);
 }
 
-/// What is written at opt belongs to cmd.
+/// Refuses a command's name as a member of opt, and names the command to use.
 int steer(Call& call) {
   const std::string key = call.text(1);
   for (const CommandSpec& spec : all_commands())
@@ -53,7 +53,7 @@ int steer(Call& call) {
   return call.push_nil();
 }
 
-/// The recipe's, where it has an average at all.
+/// Pushes the recipe's ema, or nil when it has no average.
 int ema(Call& call) {
   const Json& recipe = session(call).facts().recipe;
   return uses_ema(recipe) ? call.push(recipe.at("ema")) : call.push_nil();

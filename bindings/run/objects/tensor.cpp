@@ -38,7 +38,7 @@ int rows(Call& call) {
   return push_same_scope(call, matrix->slice(0, from - 1, to));
 }
 
-/// A list of numbers, or of lists for each dimension before the last.
+/// Pushes a list of numbers, or a nested list for each dimension before the last.
 void push_list(lua_State* L, const std::vector<int64_t>& shape, size_t dim, const double*& next) {
   luaL_checkstack(L, 4, "tensor:tolist");
   const int64_t count = shape[dim];
@@ -110,7 +110,8 @@ int show(Call& call) {
   return call.push(tensor_text(view(call), call.integer(1, 20), call.integer(2, 8), unicode(call)));
 }
 
-/// w[2]: the second row, or the second number of a vector. w[w:gt(0)]: what is greater than 0, as a vector.
+/// Indexes a tensor. w[2] is the second row, or the second number of a vector; w[w:gt(0)] is a vector of the
+/// elements greater than 0.
 int at(Call& call) {
   if (Objects::class_of(call.L, 2) == &tensor_class()) {
     return push_same_scope(call, masked_by(call, 2));

@@ -14,7 +14,7 @@ namespace {
 TensorObject& tensor_of(Call& call) { return call.self<TensorObject>(); }
 const TensorView& elements(Call& call) { return *tensor_of(call).view; }
 
-/// A new tensor, which is counted as it owns its bytes.
+/// Pushes a new tensor; it owns its bytes, which are counted.
 int push_result(Call& call, std::unique_ptr<TensorView> result, const TensorObject& like) {
   push_tensor(call, std::move(result), like.of);
   return 1;
@@ -24,7 +24,7 @@ int push_part(Call& call, std::unique_ptr<TensorView> part) {
   return push_result(call, std::move(part), tensor_of(call));
 }
 
-/// An operand at a stack index: a tensor, or a number as one beside `like`.
+/// Returns an operand at a stack index: a tensor, or a number as a tensor on the device of `like`.
 std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorView& like, const char* what) {
   if (lua_type(call.L, index) == LUA_TNUMBER) return like.scalar(lua_tonumber(call.L, index));
   if (Objects::class_of(call.L, index) != &tensor_class())
@@ -35,7 +35,7 @@ std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorVie
   return {object, object->view.get()};
 }
 
-/// Both operands of an operator, in the order that they are written in.
+/// Applies an operator to both operands in the order written.
 template <TensorOp op>
 int operate(Call& call) {
   static constexpr const char* kSigns[] = {"+", "-", "*", "/", "^"};
@@ -56,7 +56,7 @@ int apply(Call& call) {
   return push_result(call, elements(call).applied(function), tensor_of(call));
 }
 
-/// The dimension that an argument names, from 0.
+/// Returns the dimension that an argument names, from 0.
 std::optional<int64_t> dim_argument(Call& call, int arg) {
   if (!call.has(arg)) return std::nullopt;
   const int64_t dim = call.integer(arg);
@@ -64,7 +64,8 @@ std::optional<int64_t> dim_argument(Call& call, int arg) {
   return dim - 1;
 }
 
-/// x:sum() is a number, x:sum(1) a tensor without the first dimension. Positions count from 1.
+/// Reduces a tensor: x:sum() is a number, x:sum(1) a tensor without the first dimension. Positions count from
+/// 1.
 template <TensorReduction how>
 int reduce(Call& call) {
   const std::optional<int64_t> dim = dim_argument(call, 1);
@@ -84,7 +85,7 @@ int softmax(Call& call) {
   return push_result(call, elements(call).softmax(dim_argument(call, 1).value_or(last)), tensor_of(call));
 }
 
-/// Two results: values, and positions from 1.
+/// Pushes two results: values, and positions from 1.
 int top(Call& call) {
   auto [values, positions] = elements(call).largest(call.integer(1));
   push_result(call, std::move(values), tensor_of(call));
@@ -99,7 +100,7 @@ int transpose(Call& call) {
                                                    dim_argument(call, 2).value_or(dims - 1)));
 }
 
-/// x:view(2, -1): one size may be -1, and is what is left.
+/// Reshapes a tensor: in x:view(2, -1), one size may be -1 and is computed from the others.
 int reshape(Call& call) {
   std::vector<int64_t> shape;
   int64_t known = 1, open = -1;
@@ -118,7 +119,7 @@ int reshape(Call& call) {
   return push_result(call, elements(call).reshaped(shape), tensor_of(call));
 }
 
-/// a == b: of one shape, and every number the same. NaN is like nothing.
+/// Compares two tensors: a == b when the shapes and all numbers are equal. NaN equals nothing.
 int equals(Call& call) {
   const auto left = operand(call, 1, elements(call), "=="), right = operand(call, 2, elements(call), "==");
   return call.push(left->shape() == right->shape() && left->values() == right->values());

@@ -10,9 +10,9 @@
 
 namespace tycho {
 
-/// Methods that compute: reductions, comparisons, functions, products.
+/// Returns the methods that compute: reductions, comparisons, functions, products.
 std::vector<Method> tensor_math_methods();
-/// +, -, *, /, ^, unary minus and ==.
+/// Returns +, -, *, /, ^, unary minus and ==.
 std::vector<Operator> tensor_operators();
 /// Returns the elements where the tensor at a stack index is not 0.
 std::unique_ptr<TensorView> masked_by(Call& call, int index);

@@ -12,15 +12,15 @@ constexpr int kSparkColumns = 24;
 struct Steps {
   std::vector<StepMetrics> list;
   int64_t total_steps = 0;
-  int64_t step = 0;  // where the run stands now
+  int64_t step = 0;  // present step of the run
   bool unicode = true;
   std::optional<LrPin> lr_pin;
-  std::string reason;  // why fewer steps were run than asked for; "" when all were
+  std::string reason;  // why fewer steps were run than requested; "" when all were
 };
 
 SessionRef& ref(Call& call) { return call.self<SessionRef>(); }
 
-/// A number of the newest step; nil before the first one of this process.
+/// Pushes a number of the newest step; nil before the first one of this process.
 template <auto Member>
 int newest(Call& call) {
   const auto last = session(call).state().last;
@@ -42,7 +42,7 @@ int frac(Call& call) {
   return call.push(total == 0 ? 0.0 : static_cast<double>(session(call).state().train.step) / total);
 }
 
-/// Why a run takes no further step.
+/// Returns why a run takes no further step.
 std::string end_reason(const RunInfo& run, const SessionState& now) {
   if (!now.stop_reason.empty()) return now.stop_reason;
   if (now.train.step >= run.total_steps)
@@ -53,7 +53,7 @@ std::string end_reason(const RunInfo& run, const SessionState& now) {
   return "the run was interrupted";
 }
 
-/// `wanted`: how many steps were asked for; 0 for an unknown number.
+/// `wanted` is the number of steps requested; 0 when unknown.
 int push_steps(Call& call, std::vector<StepMetrics> list, int64_t wanted) {
   const SessionState now = session(call).state();
   const RunInfo& run = session(call).facts().run;
@@ -74,7 +74,7 @@ int run(Call& call) {
   return push_steps(call, last ? std::vector<StepMetrics>{*last} : std::vector<StepMetrics>{}, 0);
 }
 
-/// Lua has NaN and inf itself.
+/// Returns the figures as JSON numbers, since Lua has NaN and inf itself.
 Json figures_of(const EvalResult& result) {
   return {{"loss", result.loss},
           {"perplexity", result.perplexity},
