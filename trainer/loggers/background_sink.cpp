@@ -29,7 +29,7 @@ Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
 }
 
-/// A record, or the step from which the run goes on.
+/// A record, or the step that the run resumes from.
 struct Item {
   MetricRecord record;
   std::optional<int64_t> resume_step;
@@ -195,7 +195,7 @@ class BackgroundSink final : public MetricSink {
   const MetricNames names_;
   const BackgroundLimits limits_;
   RunInfo run_;
-  std::unique_ptr<RecordWriter> writer_;  // of thread_ once that runs
+  std::unique_ptr<RecordWriter> writer_;  // used by thread_ once that runs
 
   std::mutex mutex_;
   std::condition_variable news_, idle_;

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFirstColumns = "step,time";
 
-/// A name as a cell: in quotes where it holds what would end one (RFC 4180).
+/// Returns a name as a cell: quoted where it contains a character that would end one (RFC 4180).
 std::string cell(const std::string& name) {
   if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
   std::string quoted = "\"";
@@ -141,7 +141,7 @@ class CsvWriter final : public RecordWriter {
   const std::string given_;
   const SinkPlace place_;
   std::string path_;
-  std::vector<std::string> columns_;  // behind step and time
+  std::vector<std::string> columns_;  // columns after step and time
   std::unique_ptr<OutputFile> file_;
 };
 

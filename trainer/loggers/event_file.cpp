@@ -21,7 +21,7 @@ constexpr std::array<uint32_t, 256> crc_table() {
 
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
-/// What all events begin with. Like every writer of this format, it leaves out zeros.
+/// Returns the beginning of every event. Leaves out zeros, like every writer of this format.
 WireMessage event_at(double time_s, int64_t step) {
   WireMessage event;
   event.real(1, time_s);
@@ -29,7 +29,7 @@ WireMessage event_at(double time_s, int64_t step) {
   return event;
 }
 
-/// A tensor, and which part of TensorBoard shows it.
+/// Returns a tensor value, and names the part of TensorBoard that shows it.
 WireMessage tensor_value(std::string_view tag, const WireMessage& tensor, std::string_view shown_by) {
   constexpr int64_t kTensor = 2;  // data_class
   const WireMessage plugin = WireMessage().text(1, shown_by);
@@ -45,7 +45,7 @@ WireMessage text_value(std::string_view tag, std::string_view text) {
   return tensor_value(tag, WireMessage().integer(1, kString).message(2, shape).text(8, text), "text");
 }
 
-/// A row for each bin: its edges and its count.
+/// Returns a row for each bin: its edges and its count.
 WireMessage histogram_value(const NamedHistogram& histogram) {
   constexpr int64_t kDouble = 2;  // dtype
   const size_t num_bins = histogram.counts.size();

@@ -23,7 +23,7 @@ struct Now {
   }
 };
 
-/// A number of another system; `optional` ones are left out while they are not known.
+/// A number under another system's name; `optional` ones are left out while unknown.
 struct Naming {
   const char* name;
   double (*value)(const Now&);
@@ -94,7 +94,7 @@ std::span<const Naming> table_of(MetricNames names) {
   return {};
 }
 
-/// The class that LLM Foundry has for a kind of optimizer.
+/// Returns LLM Foundry's class for a kind of optimizer.
 std::string optimizer_class(const std::string& kind) {
   constexpr std::pair<std::string_view, const char*> kClasses[] = {{"adamw", "AdamW"},
                                                                    {"decoupled_adamw", "DecoupledAdamW"},
@@ -120,7 +120,8 @@ NamedNumbers own_numbers(const StepMetrics& metrics) {
   return numbers;
 }
 
-/// "eval.val.loss" as {"val", "loss"}; the set is "" for all of them together. None for another name.
+/// Returns {"val", "loss"} for "eval.val.loss"; the set is "" for all sets together. Returns empty strings
+/// for other names.
 std::pair<std::string, std::string> parts_of_evaluation(const std::string& name) {
   constexpr std::string_view kPrefix = "eval.";
   const size_t dot = name.rfind('.');

@@ -8,11 +8,12 @@
 
 namespace tycho {
 
-/// The numbers of a step, in the units of that system too: TorchTitan's "mfu(%)" is 100 times `mfu`. Numbers
-/// that are not known are left out, as are those that the system does not have.
+/// Returns the numbers of a step under the names, and in the units, of a system: TorchTitan's "mfu(%)" is 100
+/// times `mfu`. Leaves out unknown numbers and those that the system does not have.
 NamedNumbers named_numbers(const StepMetrics& metrics, const RunInfo& run, MetricNames names);
 
-/// A number of an evaluation ("eval.val.loss") or of a callback, which keeps its name.
+/// Returns a number of an evaluation ("eval.val.loss") under its name in the system. A callback's number
+/// keeps its name.
 NamedNumbers named_numbers(const std::string& name, double value, MetricNames names);
 
 }  // namespace tycho

@@ -29,7 +29,7 @@ using EndpointClock = std::chrono::steady_clock;
 constexpr int kAcceptsAtOnce = 64;
 constexpr std::chrono::milliseconds kPause{100};
 
-/// Closes a descriptor.
+/// Owns a descriptor and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -51,7 +51,7 @@ struct Client {
   Descriptor connection;
   std::string address;
   EndpointClock::time_point deadline;
-  std::string head, reply;  // the reply is empty until the whole head has come
+  std::string head, reply;  // the reply is empty until the whole head has arrived
   size_t sent = 0;
   bool done = false;
 };
@@ -105,7 +105,7 @@ struct MetricsEndpoint::State {
   Descriptor listener, wake;
   std::mutex mutex;
   std::string text;             // guarded by mutex
-  std::vector<Client> clients;  // the oldest first
+  std::vector<Client> clients;  // oldest first
   EndpointClock::time_point listens_again;
   std::jthread thread;
 
@@ -135,8 +135,8 @@ struct MetricsEndpoint::State {
     return static_cast<int>(std::max<int64_t>(0, left.count()));
   }
 
-  /// Those that wait to be accepted, and have mostly sent their request already. So many at once that others
-  /// are looked at now and then.
+  /// Accepts waiting clients, most of which have already sent their request. Limited, so that connected
+  /// clients are served in between.
   void accept_waiting() {
     const auto patience =
         std::chrono::duration_cast<EndpointClock::duration>(std::chrono::duration<double>(limits.client_s));
@@ -171,7 +171,7 @@ struct MetricsEndpoint::State {
                                [&](const Client& client) { return client.address == most->first; }));
   }
 
-  /// As much as can be done without waiting.
+  /// Reads and writes as much as possible without waiting.
   void go_on(Client& client) {
     char piece[2048];
     while (client.reply.empty()) {
@@ -194,7 +194,7 @@ struct MetricsEndpoint::State {
     client.done = true;
   }
 
-  /// "" until the head is whole.
+  /// Returns the reply to a request; "" until the head is complete.
   std::string reply_to(std::string_view head) {
     if (std::ssize(head) > limits.head_bytes)
       return reply_of(431, "Request Header Fields Too Large", "the request is too long\n");

@@ -5,25 +5,25 @@
 
 namespace tycho {
 
-/// How much clients may ask of it.
+/// Limits for clients.
 struct EndpointLimits {
-  /// At once. A further one takes the place of the oldest of the address that has most, so that one which
-  /// asks and reads its answer at once is served beside a flood.
+  /// Open connections. A further one replaces the oldest of the address that has most, so that a well-behaved
+  /// client is served during a flood.
   int connections = 64;
-  double client_s = 5;       // from the first byte of a client to the last of its answer
-  int head_bytes = 8 << 10;  // of a request
+  double client_s = 5;       // from a client's first byte to the last byte of its answer
+  int head_bytes = 8 << 10;  // head of a request
 };
 
-/// Answers on a thread of its own, GET /metrics alone. Ends with the object.
+/// Answers GET /metrics, and nothing else, on a thread of its own. Ends with the object.
 class MetricsEndpoint {
  public:
-  /// `host`: a numeric address, of IPv4 or IPv6. `port` 0: any that is free. Throws Error (kStorage) when it
-  /// cannot listen there.
+  /// `host` is a numeric address, IPv4 or IPv6. `port` is 0 for any free port. Throws Error (kStorage) when
+  /// it cannot listen there.
   MetricsEndpoint(const std::string& host, int port, EndpointLimits limits = {});
   ~MetricsEndpoint();
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   int port() const;
-  /// The page from now on. From any thread.
+  /// Sets the page to serve. Callable from any thread.
   void set_text(std::string text);
 
  private:

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDefaultExperiment = "Default";
 
-/// A text as YAML, of which JSON is a part.
+/// Returns a text as YAML, of which JSON is a subset.
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -31,8 +31,8 @@ std::string file_url(const std::string& path) {
   return "file://" + percent_encoded(fs::absolute(path).lexically_normal().string());
 }
 
-/// The value of a line "key: value" of a meta.yaml, without quotes; "" when there is none. MLflow writes each
-/// key on a line of its own.
+/// Returns the value of a line "key: value" of a meta.yaml, without quotes; "" when there is none. MLflow
+/// writes each key on a line of its own.
 std::string yaml_value(const std::string& text, const std::string& key) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -61,14 +61,14 @@ std::string with_yaml_value(const std::string& text, const std::string& key, con
   return changed;
 }
 
-/// As Python's float() reads it.
+/// Returns a number in a form that Python's float() reads.
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   return fmt::format("{}", value);
 }
 
-/// The step of the last whole line "time value step"; -1 without one.
+/// Returns the step of the last complete line "time value step"; -1 when there is none.
 int64_t last_step(const std::string& text) {
   if (text.empty()) return -1;
   const size_t before = text.rfind('\n', text.size() - 2);
@@ -135,7 +135,7 @@ class MlflowFolder final : public MlflowStore {
   }
 
   void add_points(const std::string&, const std::vector<MlflowPoint>& points) override {
-    std::map<std::string, std::string> lines;  // file -> what is added to it
+    std::map<std::string, std::string> lines;  // file -> text to append
     for (const MlflowPoint& point : points)
       lines[point.key] += fmt::format("{} {} {}\n", point.time_ms, number_text(point.value), point.step);
     for (const auto& [name, text] : lines) {
@@ -157,8 +157,7 @@ class MlflowFolder final : public MlflowStore {
   }
 
  private:
-  /// The first text of a name stays. A recipe has a hundred keys, so none is waited for until it is on the
-  /// disk.
+  /// Writes a file unless it exists. Does not wait for the disk, since a recipe has a hundred keys.
   void write_new(const std::string& name, const std::string& text) {
     if (fs::exists(dir_ + "/" + name)) return;
     const auto file = files_.create(dir_ + "/" + name);
@@ -176,7 +175,8 @@ class MlflowFolder final : public MlflowStore {
     write_durably("meta.yaml", with_yaml_value(meta, "end_time", end_time));
   }
 
-  /// The same for every run that begins at this moment, so that they share a new experiment.
+  /// Returns the id of an experiment. Runs that start at the same moment compute the same id for a new one,
+  /// and share it.
   std::string experiment_id(const std::string& name) {
     std::error_code ignored;
     for (const fs::directory_entry& entry : fs::directory_iterator(root_, ignored)) {
@@ -202,7 +202,7 @@ class MlflowFolder final : public MlflowStore {
 
   std::string root_;
   FileOps& files_;
-  std::string dir_;  // of the run
+  std::string dir_;  // folder of the run
   MlflowTables tables_;
 };
 

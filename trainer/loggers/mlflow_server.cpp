@@ -42,7 +42,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-/// The header that signs in; "" where the environment has nothing for it.
+/// Returns the header that signs in; "" when the environment has no credentials.
 std::string authorization() {
   const std::string token = environment_variable("MLFLOW_TRACKING_TOKEN");
   const std::string user = environment_variable("MLFLOW_TRACKING_USERNAME"),
@@ -60,7 +60,7 @@ std::string authorization() {
   return token.empty() ? "" : "Authorization: Bearer " + token;
 }
 
-/// Protocol Buffers' JSON has words for what JSON's numbers lack.
+/// Returns a number in Protocol Buffers' JSON, which has words for values that JSON's numbers lack.
 Json json_number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -78,7 +78,7 @@ bool may_help_again(int status) {
   return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/// The message of an answer that says no, as one line.
+/// Returns the message of a failed answer, as one line.
 std::string text_of(const HttpAnswer& answer) {
   if (answer.status == 0) return answer.problem;
   const Json body = Json::parse(answer.body, nullptr, false);
@@ -181,7 +181,7 @@ class MlflowServer final : public MlflowStore {
   void cancel() override { stop_.request_stop(); }
 
  private:
-  /// Why artifacts of the run cannot be written; "" when they can.
+  /// Returns why artifacts of the run cannot be written; "" when they can.
   std::string artifact_obstacle() {
     if (!artifact_path_.empty()) return "";
     if (!artifact_uri_.starts_with(kS3)) return "which neither goes through the server nor is S3";
@@ -193,7 +193,7 @@ class MlflowServer final : public MlflowStore {
     return s3_->credentials.key_id.empty() ? "and there are no AWS credentials here" : "";
   }
 
-  /// As MLflow's own client does, where the server passes nothing on.
+  /// Writes to S3 like MLflow's own client, when the server is not a proxy for artifacts.
   void put_in_s3(const std::string& path, const std::string& text) {
     const HttpAnswer answer = tried([&] {
       S3Request put = s3_request(*s3_, parse_remote(artifact_uri_), path, "PUT", text);
@@ -218,7 +218,7 @@ class MlflowServer final : public MlflowStore {
     ask("runs/set-tag", {{"run_id", id}, {"key", key}, {"value", value}});
   }
 
-  /// Where the server takes artifacts of the run: what follows "mlflow-artifacts:/".
+  /// Sets the path of the run's artifacts on the server: the text after "mlflow-artifacts:/".
   void take_artifact_uri(const Json& run) {
     artifact_uri_ = run.value(Json::json_pointer("/run/info/artifact_uri"), "");
     constexpr std::string_view kProxied = "mlflow-artifacts:/";
@@ -255,7 +255,7 @@ class MlflowServer final : public MlflowStore {
     return parsed(answer);
   }
 
-  /// A GET without a body.
+  /// Sends a POST with a body, a GET when it is null.
   HttpAnswer answer_of(const std::string& call, const Json& body) {
     return exchanged(
         {.method = body.is_null() ? "GET" : "POST",
@@ -263,7 +263,7 @@ class MlflowServer final : public MlflowStore {
          .body = body.is_null() ? "" : body.dump(-1, ' ', false, Json::error_handler_t::replace)});
   }
 
-  /// Signs in. Waits and tries again where that may help.
+  /// Signs in and sends a request. Waits and tries again where that may help.
   HttpAnswer exchanged(HttpCall request) {
     request.headers.emplace_back("Content-Type: application/json");
     request.timeout_s = patience_.timeout_s;
@@ -272,7 +272,7 @@ class MlflowServer final : public MlflowStore {
     return tried([&] { return http_exchange(request, stop_.get_token()); });
   }
 
-  /// The answer of a request that is made again where that may help.
+  /// Returns the answer of a request, which is repeated where that may help.
   HttpAnswer tried(const std::function<HttpAnswer()>& exchange) {
     double wait_s = patience_.first_wait_s;
     for (int tries = 1;; ++tries) {
@@ -312,8 +312,9 @@ class MlflowServer final : public MlflowStore {
   const std::string authorization_;
   const MlflowPatience patience_;
   int tries_;
-  std::string artifact_uri_, artifact_path_;  // of the run; no path where the server takes none
-  std::optional<AwsSettings> s3_;             // once a table is to be written there
+  std::string artifact_uri_,
+      artifact_path_;              // of the run; the path is empty when the server takes no artifacts
+  std::optional<AwsSettings> s3_;  // set when the first table is to be written there
   MlflowTables tables_;
   std::stop_source stop_;
   std::mutex mutex_;

@@ -21,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In the run folder: the id that all attempts share.
+/// File in the run folder with the id that all attempts share.
 constexpr const char* kMlflowIdFile = "/mlflow_run_id.txt";
-constexpr size_t kMostParamBytes = 500;  // older servers take no longer ones
+constexpr size_t kMostParamBytes = 500;  // limit of older servers
 
 int64_t milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1000); }
 
-/// A value of the recipe; lists as JSON.
+/// Returns a value of the recipe; lists as JSON.
 std::string param_text(const Json& value) {
   std::string text = value.is_string() && !value.get<std::string>().empty()
                          ? value.get<std::string>()
@@ -121,7 +121,7 @@ class MlflowWriter final : public RecordWriter {
     store_->add_points(id_, points);
   }
 
-  /// The keys of the recipe, such as model.width.
+  /// Adds the keys of the recipe, such as model.width.
   void add_params(const std::string& key, const Json& value, MlflowTexts& params) const {
     if (!value.is_object()) {
       params.emplace_back(store_->key_of(key), param_text(value));

@@ -38,7 +38,7 @@ std::string label(std::string_view name, std::string_view value) {
   return text + "\"";
 }
 
-/// The help of a number of a step; null for another name.
+/// Returns the help of a number of a step; null for other names.
 const char* help_of(std::string_view name) {
   const char* help = nullptr;
   for_each_metric(StepMetrics(), [&](const auto& field, const auto&) {
@@ -47,8 +47,8 @@ const char* help_of(std::string_view name) {
   return help;
 }
 
-/// A family and the labels of a series in it. Names of callbacks become a label: a name may have any bytes,
-/// and two that differ must not meet.
+/// Returns a family and the labels of a series in it. Names of callbacks become a label: a name may have any
+/// bytes, and different names must stay different.
 std::pair<std::string, std::string> series_of(const std::string& name) {
   if (help_of(name) != nullptr) return {name, ""};
   for (const std::string measure : {"loss", "perplexity"}) {

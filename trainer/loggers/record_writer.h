@@ -9,25 +9,26 @@
 
 namespace tycho {
 
-/// One thread at a time calls it: the trainer's until start() has returned, then another one. What a call
-/// throws after start() switches the logger off for the rest of the process.
+/// Writes records to a logger. Used by one thread at a time: the trainer's until start() has returned, then
+/// another one. An exception after start() switches the logger off for the rest of the process.
 class RecordWriter {
  public:
   virtual ~RecordWriter() = default;
-  /// Opens what it writes to. Throws when that cannot work.
+  /// Opens the target. Throws when that fails.
   virtual void start(const RunInfo& run) = 0;
-  /// The run goes on from this step: numbers of later ones that were written before are void.
+  /// Resumes from this step: numbers of later steps that were written before are void.
   virtual void resume(int64_t step) = 0;
-  /// Records in the order of their time, at least one. Written when it returns.
+  /// Writes records, at least one, in the order of their time. They are written when this returns.
   virtual void write(const std::vector<MetricRecord>& records) = 0;
-  /// Whether it takes histograms and texts: the records of others have numbers alone.
+  /// Returns true when it accepts histograms and texts; records for other writers have only numbers.
   virtual bool takes_more_than_numbers() const { return false; }
   virtual bool takes_tables() const { return false; }
-  /// The run ended, for the reason that people read; all that was recorded is written.
+  /// Called at the end of the run, after all records are written. `reason` is for display.
   virtual void end(const std::string& /*reason*/) {}
-  /// From any thread: nobody waits any longer for the call that runs now, so that it had better throw soon.
+  /// Tells the running call that nobody waits for it any longer, so that it throws soon. Callable from any
+  /// thread.
   virtual void cancel() {}
-  /// Least time between two calls of write.
+  /// Returns the minimum time between two calls of write.
   virtual double pause_s() const { return 0; }
 };
 

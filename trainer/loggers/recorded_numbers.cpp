@@ -15,7 +15,8 @@
 namespace tycho {
 namespace {
 
-/// Lines begin with the step: a file of a million of them need not be parsed for the last few.
+/// Returns the step of a line. Lines begin with it, so that a file of a million lines need not be parsed for
+/// the last few.
 int64_t recorded_step(std::string_view line) {
   constexpr std::string_view kBegin = "{\"step\":";
   int64_t step = -1;
@@ -23,7 +24,8 @@ int64_t recorded_step(std::string_view line) {
   return step;
 }
 
-/// Lines of earlier versions have null alone for what is not finite.
+/// Returns a number, or NaN for a null, which stands alone for non-finite values in files of earlier
+/// versions.
 double number_or_nan(const Json& line, const std::string& name) {
   return number_in(line, name).value_or(std::numeric_limits<double>::quiet_NaN());
 }
@@ -41,7 +43,7 @@ void read_metric(const Json& line, const char* name, T& member) {
   }
 }
 
-/// The numbers of a step, or the single one of an evaluation or a callback.
+/// Returns the numbers of a step, or the single one of an evaluation or a callback.
 NamedNumbers numbers_of(const Json& line, const RunInfo& run, MetricNames names) {
   if (line.contains("tokens_per_s")) {
     StepMetrics metrics;
@@ -61,7 +63,7 @@ NamedNumbers numbers_of(const Json& line, const RunInfo& run, MetricNames names)
 
 std::vector<MetricRecord> recorded_numbers(const std::string& run_dir, int64_t first, int64_t last,
                                            const RunInfo& run, MetricNames names) {
-  std::map<std::pair<int64_t, std::string>, MetricRecord> newest;  // by step and first name
+  std::map<std::pair<int64_t, std::string>, MetricRecord> newest;  // by step and name of the first number
   std::ifstream file(run_dir + "/metrics.jsonl");
   for (std::string text; std::getline(file, text);) {
     const int64_t step = recorded_step(text);

@@ -11,12 +11,12 @@
 
 namespace tycho {
 
-/// As many as wait for a logger at most.
+/// Maximum number of records, the same as the number that may wait for a logger.
 inline constexpr size_t kMostRecorded = 10'000;
 
-/// The numbers of steps [first, last] in the metrics.jsonl of a run folder, in the order of the steps: one
-/// record for each line, and of lines with the same names the newest. Of more than kMostRecorded, those of
-/// the last steps. Lines that are torn or not of a run are left out; a file that is not there has none.
+/// Reads the numbers of steps [first, last] from the metrics.jsonl of a run folder, in the order of steps:
+/// one record for each line, and the newest of lines with the same names. Beyond kMostRecorded, keeps those
+/// of the last steps. Skips lines that are torn or not of a run; returns none when the file does not exist.
 std::vector<MetricRecord> recorded_numbers(const std::string& run_dir, int64_t first, int64_t last,
                                            const RunInfo& run, MetricNames names);
 

@@ -96,12 +96,12 @@ class SinkReporter final : public Reporter {
          kind_, std::exchange(failure_, ""));
   }
 
-  std::unique_ptr<MetricSink> sink_;  // null after it could not start
+  std::unique_ptr<MetricSink> sink_;  // null after a failed start
   std::string kind_;
   int64_t attempt_;
-  std::optional<RunInfo> waiting_;       // of a start whose first number is still to come
-  std::optional<int64_t> resumed_from_;  // a step that the sink was not told yet
-  std::string failure_;                  // of the start, until it was told
+  std::optional<RunInfo> waiting_;       // of a start whose first number has not arrived
+  std::optional<int64_t> resumed_from_;  // a step that the sink does not know yet
+  std::string failure_;                  // error of the start, until it is reported
 };
 
 }  // namespace

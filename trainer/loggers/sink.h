@@ -15,42 +15,43 @@
 
 namespace tycho {
 
-/// Called by the trainer's thread on rank 0, which must not wait in it: a kind that may be slow is a
-/// RecordWriter behind make_background_sink. What it throws is shown as a warning, and the run goes on.
+/// A target of a run's numbers. Called by the trainer's thread on rank 0 and must not block it: a slow kind
+/// is a RecordWriter behind make_background_sink. An exception is shown as a warning, and the run continues.
 class MetricSink {
  public:
   virtual ~MetricSink() = default;
-  /// Throws when it cannot work. On the first start of a run, that ends it before its first step. When a run
-  /// is started again, this is called before its first number, and the run goes on without the sink.
+  /// Opens the target. Throws when that fails: on the first start of a run this ends it before its first
+  /// step. When a run is started again, this is called before its first number, and the run continues without
+  /// the sink.
   virtual void run_start(const RunInfo&) {}
-  /// The run goes on from this step: numbers of later ones that an earlier attempt wrote are void.
+  /// Resumes from this step: numbers of later steps from an earlier attempt are void.
   virtual void resume(int64_t /*step*/) {}
-  /// A step of log.every.
+  /// Adds the numbers of a step of log.every.
   virtual void step(const StepMetrics& metrics) = 0;
-  /// A number of an evaluation ("eval.loss") or of a callback.
+  /// Adds a number of an evaluation ("eval.loss") or of a callback.
   virtual void metric(int64_t step, const std::string& name, double value) = 0;
-  /// A histogram or a text of a callback.
+  /// Add a histogram, a text or a table.
   virtual void histogram(int64_t /*step*/, const NamedHistogram&) {}
   virtual void text(int64_t /*step*/, const NamedText&) {}
   virtual void table(int64_t /*step*/, const NamedTable&) {}
-  /// The last call, also when the run stopped early, with the reason that people read.
+  /// The last call, also when the run stopped early. `reason` is for display.
   virtual void finish(const std::string& /*reason*/) {}
 };
 
-/// The run that a sink is for.
+/// The run that a sink belongs to.
 struct SinkPlace {
   std::string run_dir;  // exists
   int64_t attempt = 1;  // number of this process among those of the folder
-  FileOps& files;       // outlives the sink; from any thread
+  FileOps& files;       // must outlive the sink; callable from any thread
 };
 
-/// A reporter for each sink, so that one that fails does not keep numbers from the others. Throws Error
-/// (kStorage) when a file cannot be opened.
+/// Makes a reporter for each sink, so that a failing one does not withhold numbers from the others. Throws
+/// Error (kStorage) when a file cannot be opened.
 std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<SinkConfig>& sinks,
                                                            const std::string& run_dir,
                                                            FileOps& files = real_files());
 
-/// All reporters of a run: its sinks, its folder and the display, which may be null.
+/// Combines all reporters of a run: its sinks, its folder and the display, which may be null.
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
                                             std::unique_ptr<Reporter> display, FileOps& files = real_files());
 

@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 
-/// Names of the folder's event files, in the order in which readers take them: they never go back.
+/// Returns the names of the folder's event files in the order in which readers take them; readers never go
+/// back.
 std::vector<std::string> event_files(const std::string& dir) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -44,8 +45,8 @@ int64_t second_of(const std::string& name) {
   return second;
 }
 
-/// Reports whether the folder's first event file has tags without groups, as all had until 2026-11: a run
-/// keeps its tags, or its curves would break where it resumed.
+/// Returns true when the folder's first event file has tags without groups, as all had until 2026-11. A run
+/// keeps its tags, because otherwise its curves would break where it resumed.
 bool has_plain_tags(const std::string& dir, const std::vector<std::string>& names) {
   if (names.empty()) return false;
   std::ifstream file(dir + "/" + names.front(), std::ios::binary);
@@ -56,8 +57,8 @@ bool has_plain_tags(const std::string& dir, const std::vector<std::string>& name
   return head.find("\x0a\x04loss") != std::string::npos;
 }
 
-/// Returns the tag of a number that has Tycho's name: train/loss, perf/mfu, eval/val/loss. Names that
-/// callbacks gave stay.
+/// Returns the tag of a number with Tycho's name: train/loss, perf/mfu, eval/val/loss. Names given by
+/// callbacks are unchanged.
 std::string grouped_tag(const std::string& name) {
   static const std::set<std::string_view> kTrain = {"tokens", "samples", "epoch", "loss", "lr", "grad_norm"};
   static const std::set<std::string_view> kOfSteps = std::apply(

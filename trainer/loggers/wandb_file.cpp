@@ -25,7 +25,7 @@ uint32_t checksum(char type, std::string_view bytes) {
       ::crc32(begun, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-/// A number as Python's json writes it: NaN and Infinity are words.
+/// Returns a number in the form of Python's json, where NaN and Infinity are words.
 std::string json_number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -36,7 +36,7 @@ WireMessage item(std::string_view name, const std::string& json) {
   return WireMessage().text(2, name).text(16, json);
 }
 
-/// The items of a history or summary, and those that wandb adds to every row.
+/// Returns the items of a history or summary, and those that wandb adds to every row.
 WireMessage items(const WandbRow& row, double runtime_s) {
   WireMessage all;
   for (const auto& [name, value] : row.numbers.numbers) all.message(1, item(name, json_number(value)));
@@ -47,7 +47,7 @@ WireMessage items(const WandbRow& row, double runtime_s) {
   return all;
 }
 
-/// One field after the other of a message from outside.
+/// Reads the fields of a message from outside, one after the other.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -56,7 +56,7 @@ class WireReader {
     uint64_t number = 0, integer = 0;
     std::string_view bytes;
   };
-  /// None at the end, and for bytes that are no message.
+  /// Returns the next field; nullopt at the end, and for bytes that are no message.
   std::optional<Field> next() {
     const std::optional<uint64_t> tag = varint();
     if (!tag) return std::nullopt;
@@ -99,7 +99,7 @@ class WireReader {
   std::string_view rest_;
 };
 
-/// The value of a field of a message; "" when it is absent.
+/// Returns a field of a message; nullopt when it is absent.
 std::optional<WireReader::Field> field_of(std::string_view message, uint64_t number) {
   WireReader reader(message);
   while (const std::optional<WireReader::Field> field = reader.next())
@@ -107,7 +107,7 @@ std::optional<WireReader::Field> field_of(std::string_view message, uint64_t num
   return std::nullopt;
 }
 
-/// The step of a record that is a row of the history, else -1.
+/// Returns the step of a record that is a row of the history, else -1.
 int64_t step_of(std::string_view record) {
   const auto history = field_of(record, 2);
   const auto step = history ? field_of(history->bytes, 2) : std::nullopt;

@@ -16,14 +16,14 @@ namespace tycho {
 /// Cuts records into blocks of 32 KiB.
 class WandbBlocks {
  public:
-  /// The first bytes of a file.
+  /// Returns the first bytes of a file.
   std::string header();
-  /// A record as the next bytes of the file.
+  /// Returns a record as the next bytes of the file.
   std::string record(std::string_view bytes);
 
  private:
   std::string piece(std::string_view bytes, char type);
-  size_t offset_ = 0;  // in the file
+  size_t offset_ = 0;  // offset in the file
 };
 
 struct WandbRun {
@@ -34,13 +34,13 @@ struct WandbRun {
   Json config = Json::object();
 };
 
-/// The numbers of a step, and its tables: each a file below files/.
+/// The numbers of a step, and its tables, each a file below files/.
 struct WandbRow {
   MetricRecord numbers;
-  std::vector<NamedText> tables = {};  // the name, and what says where its file is, as JSON
+  std::vector<NamedText> tables = {};  // name, and JSON that tells the position of its file
 };
 
-/// Where a table's file belongs, below files/, and what a row says of it. `text`: the file.
+/// The path below files/ and the text of a table's file, and the entry of a row that refers to it.
 struct WandbTableFile {
   std::string path, text;
   NamedText in_row;
@@ -50,16 +50,16 @@ WandbTableFile wandb_table_file(const NamedTable& table, int64_t step);
 // ---- messages; `number` counts the records of a file from 1 ----
 std::string wandb_header_message(int64_t number);
 std::string wandb_run_message(int64_t number, const WandbRun& run);
-/// A row of the history. `runtime_s` is the time since the run began.
+/// Returns a row of the history. `runtime_s` is the time since the run began.
 std::string wandb_history_message(int64_t number, const WandbRow& row, double runtime_s);
-/// The newest numbers.
+/// Returns the newest numbers.
 std::string wandb_summary_message(int64_t number, const WandbRow& row, double runtime_s);
-/// A file below files/ that `wandb sync` uploads.
+/// Returns the message for a file below files/ that `wandb sync` uploads.
 std::string wandb_file_message(int64_t number, const std::string& path);
 std::string wandb_exit_message(int64_t number, int exit_code, double runtime_s);
 
-/// The highest step in the history of a file, -1 without one. A file that a kill or a fault cut short is read
-/// as far as its checksums hold.
+/// Returns the highest step in the history of a file, -1 when there is none. Reads a file that a kill or a
+/// fault cut short as far as its checksums are right.
 int64_t last_wandb_step(std::string_view file);
 
 }  // namespace tycho

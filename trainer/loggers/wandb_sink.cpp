@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In the run folder: the id that all attempts share.
+/// File in the run folder with the id that all attempts share.
 constexpr const char* kIdFile = "/wandb_run_id.txt";
 
 std::string local_time() {
@@ -31,7 +31,7 @@ std::string local_time() {
   return fmt::format("{:%Y%m%d_%H%M%S}", local);
 }
 
-/// The highest step that earlier attempts wrote; -1 without one.
+/// Returns the highest step that earlier attempts wrote; -1 when there is none.
 int64_t last_step_of(const std::string& dir, const std::string& id) {
   int64_t last = -1;
   const std::string file = "run-" + id + ".wandb";
@@ -93,7 +93,8 @@ class WandbWriter final : public RecordWriter {
   }
 
  private:
-  /// Eight characters, as W&B's own ids have; kept in the run folder, so that every attempt has the same.
+  /// Returns the id: eight characters, like W&B's own ids. Kept in the run folder, so that every attempt has
+  /// the same.
   std::string run_id() {
     const std::string path = place_.run_dir + kIdFile;
     if (!fs::exists(path)) {
@@ -111,7 +112,7 @@ class WandbWriter final : public RecordWriter {
     return id;
   }
 
-  /// Two attempts within a second must not share one.
+  /// Returns a folder that does not exist, since two attempts within a second must not share one.
   static std::string free_folder(const std::string& folder) {
     std::string free = folder;
     const size_t dash = folder.rfind('-');
@@ -162,8 +163,8 @@ class WandbWriter final : public RecordWriter {
   WandbRun run_;
   WandbBlocks blocks_;
   std::unique_ptr<OutputFile> file_;
-  std::string folder_;           // of this attempt
-  std::optional<WandbRow> row_;  // of the newest step, not written yet
+  std::string folder_;           // folder of this attempt
+  std::optional<WandbRow> row_;  // row of the newest step, not written yet
   int64_t last_step_ = -1, num_records_ = 0;
   double start_s_ = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace tycho {
 
-/// Fields are written in the order of the calls, which is the order of their numbers in all our messages.
+/// A message. Call its functions in the order of the field numbers.
 class WireMessage {
  public:
   WireMessage& integer(int field, int64_t value);
@@ -23,7 +23,7 @@ class WireMessage {
   std::string bytes_;
 };
 
-/// `size` bytes of the value, the lowest first.
+/// Returns `size` bytes of the value, lowest first.
 std::string little_endian(uint64_t value, int size);
 
 }  // namespace tycho

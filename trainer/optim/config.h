@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// Which parameters weight decay acts on. Groups with a weight_decay of their own decay in any case.
+/// The parameters that weight decay acts on. Groups with a weight_decay of their own always decay.
 enum class DecayMask { kMatrices, kHidden, kAll };
 constexpr EnumNames<DecayMask, 3> enum_names(DecayMask) {
   return {{{"matrices", DecayMask::kMatrices}, {"hidden", DecayMask::kHidden}, {"all", DecayMask::kAll}}};
@@ -19,10 +19,10 @@ inline constexpr const char* kDecayMaskHelp =
     "What decays: matrices excludes norms and biases; hidden also excludes embeddings and head; all excludes "
     "nothing, like Composer and TorchTitan.";
 
-// state_names: what a checkpoint calls the state of a parameter, one fp32 number per element each, as
-// torch.optim does. hidden_matrix: a matrix of a block, neither embedding nor head.
+// state_names() returns the names that a checkpoint uses for the state of a parameter, one fp32 number per
+// element each, like torch.optim. hidden_matrix is true for a matrix of a block, neither embedding nor head.
 
-/// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), decay as torch.optim.AdamW has it.
+/// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), with the decay of torch.optim.AdamW.
 struct AdamWConfig {
   static constexpr const char* kKind = "adamw";
   static constexpr const char* kHelp = "AdamW; each step shrinks a weight by lr x weight_decay.";
@@ -141,14 +141,14 @@ struct SgdConfig {
   }
 };
 
-/// What lr is multiplied by for a matrix of A rows and B columns.
+/// Factor of lr for a matrix of A rows and B columns.
 enum class MuonScale { kOriginal, kMatchRmsAdamW };
 constexpr EnumNames<MuonScale, 2> enum_names(MuonScale) {
   return {{{"original", MuonScale::kOriginal}, {"match_rms_adamw", MuonScale::kMatchRmsAdamW}}};
 }
 
-/// Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), as torch.optim.Muon, for the matrices of the
-/// blocks; AdamW for embeddings, head, norms and biases.
+/// Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), like torch.optim.Muon, for the matrices of
+/// the blocks; AdamW for embeddings, head, norms and biases.
 struct MuonConfig {
   static constexpr const char* kKind = "muon";
   static constexpr const char* kHelp = "Muon for the matrices of the blocks, AdamW for everything else.";
@@ -163,7 +163,7 @@ struct MuonConfig {
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
 
-  static constexpr bool kUpdatesWholeMatrices = true;  // hidden ones: they share no update with neighbours
+  static constexpr bool kUpdatesWholeMatrices = true;  // hidden matrices share no update with neighbours
   std::vector<std::string> state_names(bool hidden_matrix) const {
     if (hidden_matrix) return {"momentum_buffer"};
     return {"exp_avg", "exp_avg_sq"};
@@ -237,7 +237,7 @@ struct ClipConfig {
   double norm = 1.0;
   std::optional<double> value;
   std::optional<double> adaptive;
-  /// Whether another way is chosen than the global norm.
+  /// Returns true when another kind than the global norm is chosen.
   bool by_element_or_row() const { return value || adaptive; }
   template <class Visitor>
   void fields(Visitor& v) {
@@ -253,7 +253,7 @@ struct ClipConfig {
 
 class ConfigProblems;
 
-/// Each reports keys that would do nothing.
+/// Report keys without effect.
 void check(const OptimizerConfig& optimizer, ConfigProblems& problems);
 void check(const GuardConfig& guard, ConfigProblems& problems);
 void check(const ClipConfig& clip, ConfigProblems& problems);

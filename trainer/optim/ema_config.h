@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// As Composer's EMA algorithm: half_life or decay switches it on.
+/// Same as Composer's EMA algorithm. half_life or decay switches it on.
 struct EmaConfig {
   std::optional<Duration> half_life;
   std::optional<double> decay;

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kExponents = 256, kAtOnce = 1 << 15;
 constexpr uint64_t kHalfBits = 24, kLowHalf = (uint64_t{1} << kHalfBits) - 1;
 
-/// Below 2^63 after kAtOnce squares of 48 bits.
+/// One sum for each exponent; below 2^63 after kAtOnce squares of 48 bits.
 using Squares = std::array<uint64_t, kExponents>;
 
 void add_squares(const float* x, int64_t n, Squares& sums) {
@@ -30,7 +30,7 @@ void add_squares(const float* x, int64_t n, Squares& sums) {
   }
 }
 
-/// {low, high} of each exponent [2, kExponents], on the host.
+/// Adds squares on the host to {low, high} of each exponent, [2, kExponents].
 void add_on_host(const Tensor& flat, Tensor& parts) {
   int64_t* low = parts.mutable_data_ptr<int64_t>();
   int64_t* high = low + kExponents;
@@ -49,8 +49,8 @@ void add_on_host(const Tensor& flat, Tensor& parts) {
   });
 }
 
-/// The same with a table of sums for each of many lanes, so that few numbers meet at one
-/// place. They meet in any order, which whole numbers do not show.
+/// Adds squares by operators, with a table of sums for each of many lanes, so that few numbers are added to
+/// the same sum. The order of addition varies, which does not change whole numbers.
 void add_by_operators(const Tensor& flat, Tensor& parts) {
   constexpr int64_t kLanes = 4096, kRows = 512;  // a place gets at most kRows squares of 48 bits
   const auto whole = parts.options();

@@ -6,16 +6,17 @@
 
 namespace tycho {
 
-/// The sum of squares over flat fp32 buffers of one device, perhaps none, without rounding: int64 [512]
-/// there, two numbers for each exponent. Those of ranks, added, are those of all their buffers, up to 2^39
-/// numbers.
+/// Returns the sum of squares over flat fp32 buffers of one device, perhaps none, without rounding: int64
+/// [512] on the device, two numbers for each exponent. The sums of several ranks add up to that of all their
+/// buffers, up to 2^39 numbers.
 Tensor exact_squares(const std::vector<Tensor>& flats);
 
-/// The same by operators alone, on any device: what exact_squares does where it does not know the memory.
+/// Same as exact_squares, by operators alone and on any device. exact_squares uses it for devices whose
+/// memory it cannot access.
 Tensor exact_squares_by_operators(const std::vector<Tensor>& flats);
 
-/// That sum, rounded: fp64, one element, of the same device, for which the host waits. Infinite when one of
-/// the numbers was not finite.
+/// Rounds that sum to one fp64 element on the same device, for which the host waits. Infinite when one of the
+/// numbers was not finite.
 Tensor total_of_squares(const Tensor& parts);
 
 }  // namespace tycho

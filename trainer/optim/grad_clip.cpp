@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-/// Where the rows of each parameter of each unit are in a list of all rows. All ranks have the same.
+/// The offsets of the rows of each unit's parameters in a list of all rows. The same on all ranks.
 class RowList {
  public:
   explicit RowList(const std::vector<OwnedRange>& ranges) {
@@ -35,8 +35,8 @@ class RowList {
   int64_t size_ = 0;
 };
 
-/// Rows of matrices, and vectors as a whole, scaled to `ratio` of their weights' norm. Ranks may have any
-/// parts of a row: squares are summed over all of them.
+/// Scales rows of matrices, and whole vectors, to `ratio` of their weights' norm. Ranks may own any parts of
+/// a row: squares are summed over all of them.
 void clip_rows(double ratio, const std::vector<OwnedRange>& ranges, const ParamRules& rules,
                Communicator& owners) {
   if (ranges.empty()) return;

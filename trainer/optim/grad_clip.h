@@ -10,31 +10,33 @@
 
 namespace tycho {
 
-/// The sum of squares over flat buffers, one or more, fp32 or bf16, perhaps empty: finite when all their
-/// numbers are. On their device, fp64, one element.
+/// Returns the sum of squares over one or more flat buffers, fp32 or bf16, perhaps empty; finite when all
+/// their numbers are. On their device, fp64, one element.
 Tensor sum_of_squares(const std::vector<Tensor>& flats);
 
-/// Both on the device, fp32, one element.
+/// Two tensors on the device, fp32, one element each.
 struct GradNorm {
   Tensor norm_1;   // before clipping
-  Tensor scale_1;  // what the optimizer multiplies gradients by
+  Tensor scale_1;  // factor of the gradients in the optimizer
 };
 
-/// kExact: the same bits whichever ranks share the gradients out (exact_squares.h).
+/// kExact gives the same bits whatever ranks own the gradients (exact_squares.h).
 enum class SquareSum { kFast, kExact };
 
-/// L2 norm over the gradients of a model, and the factor min(1, max / (norm + 1e-6)) (Pascanu et al. 2013);
-/// the factor is 1 when another way of clipping is chosen. `grads`: what this rank owns of them (fp32, flat).
-/// `owners`: the ranks that share the gradients out, each with others of them (UnitStore::owners): the sum of
-/// squares is summed over these, and all get the same bits. Replicas that each hold all gradients are no
-/// owners of one another: there it is the world of one, and nothing is added. Collective on `owners`.
+/// Returns the L2 norm over the gradients of a model, and the factor min(1, max / (norm + 1e-6)) (Pascanu et
+/// al. 2013); the factor is 1 when another kind of clipping is chosen. `grads` are the gradients that this
+/// rank owns (fp32, flat). `owners` are the ranks that share the gradients, each with other parts
+/// (UnitStore::owners): the squares are summed over them, and all get the same bits. Replicas that each hold
+/// all gradients are not owners of one another: their world is one rank, and nothing is added. Collective on
+/// `owners`.
 GradNorm clip_gradients(const ClipConfig& config, const std::vector<Tensor>& grads, Communicator& owners,
                         SquareSum sum = SquareSum::kFast);
 
-/// The other two ways, which change the gradients of what is trained in place. clip.value: each number to
-/// [-value, value]. clip.adaptive: each row of a matrix, and each vector, by min(1, adaptive |weights| /
-/// |gradient|), as Composer does: a vector of zeros has its gradient taken away. Ranks may own parts of rows:
-/// the adaptive way sums their squares over `owners`, as above, and is collective there.
+/// Applies the other two kinds of clipping, which change trained gradients in place. clip.value limits each
+/// number to [-value, value]. clip.adaptive multiplies each row of a matrix, and each vector, by min(1,
+/// adaptive |weights| / |gradient|), like Composer: the gradient of a zero vector becomes 0. Ranks may own
+/// parts of rows: the adaptive kind sums squares over `owners` like clip_gradients, and is collective on
+/// them.
 void clip_in_place(const ClipConfig& config, const std::vector<OwnedRange>& ranges, const ParamRules& rules,
                    Communicator& owners);
 

@@ -8,15 +8,15 @@
 
 namespace tycho {
 
-/// Decay of a step at `lr`, as a share of the weight: lr x weight_decay, or, decoupled as in Composer,
-/// weight_decay x (lr / peak). lr and peak without the rule's scale.
+/// Returns the decay of a step at `lr` as a share of the weight: lr x weight_decay, or, decoupled like in
+/// Composer, weight_decay x (lr / peak). lr and peak exclude the rule's scale.
 double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled);
 
-/// One AdamW update of a segment whose state is exp_avg, exp_avg_sq.
+/// Applies one AdamW update to a segment whose state is exp_avg, exp_avg_sq.
 void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t step,
                   const Tensor& grad_scale_1);
 
-/// One for each kind of optimizer.
+/// Makes an optimizer of each kind.
 std::unique_ptr<Optimizer> make_kind(const AdamWConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const DecoupledAdamWConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments);

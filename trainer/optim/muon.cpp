@@ -27,12 +27,13 @@ NewtonSchulzSpace space_for(const Segments& segments) {
   return NewtonSchulzSpace(side, elements, segments.device, newton_schulz_dtype(segments.device));
 }
 
-/// The matrices of one unit, of which this rank has the parts `own`; null for none.
+/// The matrices of one unit, and the parts `own` that this rank has; null for none.
 struct UnitMatrices {
   std::vector<const WholeMatrix*> whole;
   std::vector<Segment*> own;
 
-  /// Where those that the rank has parts of lie one after the other. All others share the place behind.
+  /// Returns the offsets of the matrices that the rank has parts of, one after the other. All others share
+  /// the space after them.
   std::vector<int64_t> places() const {
     std::vector<int64_t> begins(whole.size());
     int64_t end = 0;
@@ -84,7 +85,7 @@ class Muon final : public Optimizer {
   std::vector<StateBuffer>& state() override { return segments_.state; }
 
  private:
-  /// The momentum of what this rank has of a matrix.
+  /// Returns the momentum of this rank's part of a matrix.
   Tensor momentum_of(Segment& s, const Tensor& grad_scale_1) {
     Tensor part = part_.narrow(0, 0, s.grads.numel());
     muon_momentum(config_.momentum, config_.nesterov, grad_scale_1, s.grads, s.state[0], part);
@@ -104,8 +105,8 @@ class Muon final : public Optimizer {
     add_part(s, s.extent.spec->shape, part, lr, step);
   }
 
-  /// Brings the parts of each matrix together. Each rank computes with those that it has a part of, while
-  /// others compute with theirs.
+  /// Gathers the parts of each matrix. Each rank computes the matrices that it has a part of, while others
+  /// compute theirs.
   void update_shared(UnitMatrices& unit, double lr, int64_t step, const Tensor& grad_scale_1) {
     const std::vector<int64_t> places = unit.places();
     const auto whole_of = [&](size_t i) {
@@ -138,7 +139,7 @@ class Muon final : public Optimizer {
   NewtonSchulzSpace space_;
   std::vector<UnitMatrices> units_;
   Tensor part_;    // of one matrix at a time
-  Tensor wholes_;  // of one unit, where ranks share matrices
+  Tensor wholes_;  // of one unit, when ranks share matrices
 };
 
 }  // namespace

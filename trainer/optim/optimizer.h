@@ -13,35 +13,34 @@
 
 namespace tycho {
 
-/// State of what a rank owns of one unit, of the parameters that have it: "exp_avg", fp32, one number per
-/// element.
+/// Optimizer state of a rank's part of one unit, for the parameters that have it: "exp_avg", fp32, one number
+/// per element.
 struct StateBuffer {
   std::string name;
   std::vector<Extent> extents;  // of `flat`
   Tensor flat;
 };
 
-/// Updates the master weights of the ranges it was made for, and their parameters with them. Asynchronous on
-/// CUDA.
+/// Updates the master weights of its ranges, and the parameters with them. Asynchronous on CUDA.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update with learning rate lr. `step` counts from 1. Gradients are multiplied by grad_scale_1 (fp32,
-  /// one element). Frozen parameters are not touched.
+  /// Does one update with learning rate lr. `step` counts from 1. Gradients are multiplied by grad_scale_1
+  /// (fp32, one element). Frozen parameters are unchanged.
   virtual void step(double lr, int64_t step, const Tensor& grad_scale_1) = 0;
-  /// What a checkpoint must keep besides the master weights.
+  /// Returns the state that a checkpoint must keep in addition to the master weights.
   virtual std::vector<StateBuffer>& state() = 0;
 };
 
-/// `ranges`: what this rank owns of each unit of a model, in forward order. `seed`: of stochastic rounding.
-/// `owners`: the ranks that have parts of the same parameters, which outlive it; null where this rank has all
-/// of each. Muon brings the parts of a matrix together: its step() is collective there. Throws Error
-/// (kFailure) for a part of a parameter where the update needs all of it: stochastic rounding, and matrices
-/// of Muon without owners.
+/// Makes an optimizer for `ranges`, this rank's part of each unit of a model, in forward order. `seed` is
+/// that of stochastic rounding. `owners` are the ranks with parts of the same parameters, and must outlive
+/// the optimizer; null when this rank has all of each. Muon gathers the parts of a matrix: its step() is
+/// collective on `owners`. Throws Error (kFailure) for a part of a parameter when the update needs the whole:
+/// stochastic rounding, and matrices of Muon without owners.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges, const ParamRules& rules,
                                           uint64_t seed = 0, Communicator* owners = nullptr);
-/// The same without groups.
+/// Same as above, without parameter groups.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges);
 

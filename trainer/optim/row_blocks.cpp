@@ -8,8 +8,8 @@
 namespace tycho {
 namespace {
 
-/// Adds elements [first, first + count) of rows of `width`, which lie at `begin`: the end of a row, whole
-/// rows, the beginning of one.
+/// Adds elements [first, first + count) of rows of `width`, stored at `begin`: the end of a row, whole rows,
+/// the beginning of one.
 void add_rows(int64_t begin, int64_t first, int64_t count, int64_t width, std::vector<RowBlock>& list) {
   while (count > 0) {
     const int64_t inside = first % width, rows = inside == 0 ? std::max<int64_t>(1, count / width) : 1;
@@ -19,10 +19,10 @@ void add_rows(int64_t begin, int64_t first, int64_t count, int64_t width, std::v
   }
 }
 
-/// Blocks of a part of every row, cut into runs of columns that are neighbours in the whole parameter.
+/// Returns blocks of a part of every row, cut into runs of columns that are adjacent in the whole parameter.
 std::vector<RowBlock> in_whole_columns(const std::vector<RowBlock>& here, const ParamSpec& spec) {
   std::vector<RowBlock> list;
-  const int64_t step = numel(spec.shape) / spec.shape[0] / spec.shape[1];  // of a column
+  const int64_t step = numel(spec.shape) / spec.shape[0] / spec.shape[1];  // width of a column
   for (const RowBlock& block : here)
     for (const ParamPart::Run& run : spec.part->runs) {
       const int64_t from = std::max(block.column, run.here * step),

@@ -8,22 +8,22 @@
 
 namespace tycho {
 
-/// Parts of neighbouring rows: `rows` times `width` elements of a buffer, `stride` apart, which are in the
-/// whole parameter from row `row` and column `column` on. A vector is one row.
+/// Parts of adjacent rows: `rows` times `width` elements of a buffer, `stride` apart. In the whole parameter
+/// they begin at row `row` and column `column`. A vector is one row.
 struct RowBlock {
   int64_t begin = 0, stride = 0, rows = 0, width = 0;
   int64_t row = 0, column = 0;
 };
 
-/// Of the whole parameter.
+/// Returns the number of rows of the whole parameter.
 int64_t num_rows(const ParamSpec& spec);
 
-/// All of an extent, each element once.
+/// Returns blocks that cover an extent, each element once.
 std::vector<RowBlock> row_blocks(const Extent& extent);
 
-/// The block as a view of the buffer that the extent lies in.
+/// Returns the block as a view of the buffer that holds the extent.
 Tensor in_buffer(const Tensor& flat, const RowBlock& block);
-/// The block as a view of the whole parameter.
+/// Returns the block as a view of the whole parameter.
 Tensor in_whole(const Tensor& whole_RC, const RowBlock& block);
 
 }  // namespace tycho

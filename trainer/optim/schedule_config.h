@@ -13,7 +13,7 @@
 
 namespace tycho {
 
-/// The step that a schedule is evaluated at, to reproduce the curves of another system.
+/// The system whose curves a schedule reproduces, which decides the step that it is evaluated at.
 enum class ScheduleCompat { kNone, kNanotron, kComposer };
 constexpr EnumNames<ScheduleCompat, 3> enum_names(ScheduleCompat) {
   return {{{"none", ScheduleCompat::kNone},
@@ -21,7 +21,7 @@ constexpr EnumNames<ScheduleCompat, 3> enum_names(ScheduleCompat) {
            {"composer", ScheduleCompat::kComposer}}};
 }
 
-/// Common to all schedules: a linear warm-up, and how durations are interpreted.
+/// Settings of all schedules: a linear warm-up, and the interpretation of durations.
 struct WarmupConfig {
   Duration t_warmup = {0, DurationUnit::kBatch};
   bool scale_warmup = false;
@@ -32,7 +32,7 @@ struct WarmupConfig {
   void warmup_fields(Visitor& v) {
     v("t_warmup", t_warmup, "Length of the linear warm-up from 0.", units("ba tok sp ep dur"), at_least(0));
   }
-  /// Of a schedule that falls to alpha_f at t_max.
+  /// Fields of a schedule that falls to alpha_f at t_max.
   template <class Visitor>
   static void end_fields(Visitor& v, Duration& t_max, double& alpha_f) {
     v("t_max", t_max, "When alpha_f is reached, from the start of the run.", units("ba tok sp ep dur"),
@@ -172,7 +172,7 @@ struct CosineRestartsConfig : WarmupConfig {
   }
 };
 
-/// LLM Foundry's, after Zhai et al. 2022 (arXiv:2106.04560).
+/// LLM Foundry's schedule, after Zhai et al. 2022 (arXiv:2106.04560).
 struct InvSqrtConfig : WarmupConfig {
   static constexpr const char* kKind = "inv_sqrt";
   static constexpr const char* kHelp = "Decays with the square root of time, then linearly at the end.";
@@ -227,13 +227,13 @@ struct WsdConfig : WarmupConfig {
   }
 };
 
-/// A function of the recipe, tabulated before the run: factors[s] is for the step that follows s steps.
+/// A function of the recipe, tabulated before the run: factors[s] is for the step after s steps.
 struct FnScheduleConfig : WarmupConfig {
   static constexpr const char* kKind = "fn";
   static constexpr const char* kHelp = "A pure function of the step, tabulated before the run.";
   std::string name = "fn";
   FunctionRef fn;
-  /// Not a key: the function's values, filled in by the host, which can call it.
+  /// Not a key: the function's values, set by the host, which can call it.
   std::shared_ptr<const std::vector<double>> factors;
   template <class Visitor>
   void fields(Visitor& v) {
@@ -268,13 +268,13 @@ struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, Polyn
   static constexpr const char* kNamespace = "sched";
 };
 
-/// Gives a schedule that is a function what it gave; another kind has none and stays as it is.
+/// Sets the table of a schedule that is a function. Leaves other kinds unchanged.
 inline void set_factors(SchedulerConfig& scheduler, const std::vector<double>& factors) {
   if (auto* fn = std::get_if<FnScheduleConfig>(&scheduler.value))
     fn->factors = std::make_shared<const std::vector<double>>(factors);
 }
 
-/// What it gave; empty for another kind.
+/// Returns the table of a schedule that is a function; empty for another kind.
 inline std::vector<double> factors_of(const SchedulerConfig& scheduler) {
   const auto* fn = std::get_if<FnScheduleConfig>(&scheduler.value);
   return fn != nullptr && fn->factors ? *fn->factors : std::vector<double>();

@@ -35,7 +35,7 @@ void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const st
 std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                                     const ParamRules& rules) {
   std::vector<StateBuffer> state;
-  std::set<std::string> names;  // sorted: the order of checkpoints
+  std::set<std::string> names;  // sorted like checkpoints
   for (const std::vector<ParamRule>& unit : rules)
     for (const ParamRule& rule : unit)
       for (std::string& name : state_names(config, rule)) names.insert(std::move(name));
@@ -66,7 +66,7 @@ WholePlace whole_place(const ParamSpec& param, int64_t first) {
   WholePlace place{.first = first};
   if (!param.part) return place;
   const auto dim = static_cast<size_t>(param.part->dim);
-  int64_t step = 1;  // elements of an item along the dim
+  int64_t step = 1;  // elements of an index along the dim
   for (size_t d = dim + 1; d < param.shape.size(); ++d) step *= param.shape[d];
   place.row = param.shape[dim] * step, place.whole_row = param.part->whole[dim] * step;
   const std::vector<ParamPart::Run>& runs = param.part->runs;
@@ -92,7 +92,8 @@ Segment make_segment(const OwnedRange& range, size_t first, size_t end, const Pa
   return segment;
 }
 
-/// Adds those of a unit that are trained; the place of each of its parameters in the list, -1 for others.
+/// Adds the trained matrices of a unit. Returns the index of each of its parameters in the list, -1 for
+/// others.
 std::vector<int> add_matrices(size_t unit, const UnitLayout& layout, const std::vector<ParamRule>& rules,
                               std::vector<WholeMatrix>& list) {
   std::vector<int> place_of;

@@ -14,38 +14,40 @@
 
 namespace tycho {
 
-/// A matrix of the model that is updated as a whole, of which a rank may own a part.
+/// A matrix that is updated as a whole, of which a rank may own a part.
 struct WholeMatrix {
   size_t unit = 0;
   Shape shape;
 };
 
-/// A stretch of one owned range whose parameters have the same rule, or one parameter: flat views, made once.
+/// A contiguous part of one owned range whose parameters have the same rule, or one parameter, as flat views
+/// made once.
 struct Segment {
   ParamRule rule;
-  Extent extent;  // of the parameter, when it is one; counted from the first element here
+  Extent extent;  // of the parameter, when it is a single one; counted from the first element of the segment
   WeightTensors weights;
   Tensor grads;
   std::vector<Tensor> state;  // in the order of state_names
-  int matrix = -1;            // in Segments::matrices, when it is updated as a whole
+  int matrix = -1;            // index in Segments::matrices, when it is updated as a whole
 };
 
 struct Segments {
   std::vector<StateBuffer> state;     // by name, then by unit
-  std::vector<Segment> list;          // frozen parameters are left out
-  std::vector<WholeMatrix> matrices;  // of all units, the same on all ranks
+  std::vector<Segment> list;          // without frozen parameters
+  std::vector<WholeMatrix> matrices;  // of all units; the same on all ranks
   at::Device device = at::kCPU;
-  Communicator* owners = nullptr;  // that have the parts of each; null: this rank has all of it
+  Communicator* owners = nullptr;  // ranks with parts of each parameter; null: this rank has all of it
 };
 
-/// Takes zeroed memory for all state. Neighbours with the same rule share a segment, but for matrices of
-/// Muon and for weights that are rounded stochastically. The former must be whole where there are no
-/// `owners`, or Error (kFailure) is thrown.
+/// Allocates zeroed memory for all state. Adjacent parameters with the same rule share a segment, except
+/// matrices of Muon and weights that are rounded stochastically. Throws Error (kFailure) when the former are
+/// not whole and there are no `owners`.
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                        const ParamRules& rules, uint64_t seed, Communicator* owners);
 
-/// The owned gradients that are trained by, as flat views: what the global norm is of. Copies of what an
-/// earlier rank along tp has are left out. One that is empty when this rank owns none.
+/// Returns the owned gradients of trained parameters as flat views, over which the global norm is computed.
+/// Leaves out copies of gradients that an earlier rank along tp has. Returns one empty view when this rank
+/// owns none.
 std::vector<Tensor> trained_grads(const std::vector<OwnedRange>& ranges, const ParamRules& rules);
 
 }  // namespace tycho

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int64_t kSwapElements = int64_t{1} << 20;  // at a time: little memory beside them
 
-/// Elements of an owned range that have an average, [begin, begin + size), and where it lies in its buffer.
+/// Elements [begin, begin + size) of an owned range that have an average, and their offset in its buffer.
 struct Run {
   int64_t begin, size, at;
 };
 
-/// The extents of a range's buffer; neighbours join in `runs`.
+/// Returns the buffer of a range and its extents; adds adjacent extents to `runs` as one.
 StateBuffer make_buffer(const OwnedRange& range, const std::vector<ParamRule>& rules,
                         std::vector<Run>& runs) {
   StateBuffer buffer{.name = kAverageBuffer, .extents = {}, .flat = {}};

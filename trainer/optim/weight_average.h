@@ -9,41 +9,43 @@
 
 namespace tycho {
 
-/// What checkpoints and the plan call it, as StateBuffer::name.
+/// StateBuffer::name of the average, also used by checkpoints and the plan.
 inline constexpr const char* kAverageBuffer = "ema";
 
-/// fp32, whatever the weights are; of fp32 master weights where there are some. Frozen parameters have none:
-/// they are their own. Elementwise, so ranks need nothing of each other. Asynchronous on CUDA.
+/// An average in fp32, whatever the weights are; of the fp32 master weights if there are any. Frozen
+/// parameters have none, since they would equal it. Elementwise, so ranks do not communicate. Asynchronous on
+/// CUDA.
 class WeightAverage {
  public:
-  /// Takes its memory. `ranges`: what this rank owns of each unit. `replaces`: put_in_place() will be used.
+  /// Allocates memory. `ranges` are this rank's part of each unit. `replaces` is true when put_in_place()
+  /// will be used.
   WeightAverage(const std::vector<OwnedRange>& ranges, const ParamRules& rules, bool replaces);
 
-  /// Whether it holds anything.
+  /// Returns true once begin() was called, or the average was loaded.
   bool has_begun() const { return has_begun_; }
-  /// What a checkpoint says of that, before state() is filled from it.
+  /// Sets has_begun() from a checkpoint, before state() is filled from it.
   void set_begun(bool begun) { has_begun_ = begun; }
-  /// average = weights.
+  /// Computes average = weights.
   void begin();
-  /// average = decay average + (1 - decay) weights.
+  /// Computes average = decay average + (1 - decay) weights.
   void update(double decay);
 
-  /// What a checkpoint keeps; nothing before it has begun.
+  /// Returns the state for a checkpoint; empty before it has begun.
   std::vector<StateBuffer>& state();
 
-  /// The model computes with the average, rounded to its dtype, until put_back(). Weights that are fp32
-  /// themselves wait in the average's own memory meanwhile: nothing else may read state() then.
+  /// Makes the model compute with the average, rounded to its dtype, until put_back(). Weights that are fp32
+  /// themselves are stored in the average's own memory meanwhile, so nothing else may read state() then.
   void put_in_place();
-  /// The weights are what they were, to the bit.
+  /// Restores the weights bit for bit.
   void put_back();
 
  private:
-  /// Neighbouring parameters of an owned range: flat views.
+  /// Flat views of adjacent parameters of an owned range.
   struct Part {
     Tensor average;  // fp32
-    Tensor weights;  // that the optimizer updates: fp32, or bf16 that is trained in place
-    Tensor params;   // that the model computes with: `weights` itself, or its rounded copy
-    Tensor kept;     // bf16, of weights that are trained in place, while the average is in their place
+    Tensor weights;  // updated by the optimizer: fp32, or bf16 trained in place
+    Tensor params;   // used by the model: `weights` itself, or its rounded copy
+    Tensor kept;     // bf16, the weights trained in place while the average replaces them
   };
 
   std::vector<StateBuffer> state_, none_;

@@ -38,7 +38,7 @@ struct ProfileConfig {
 
 class ConfigProblems;
 
-/// Reports keys that would do nothing.
+/// Reports keys without effect.
 void check(const ProfileConfig& profile, ConfigProblems& problems);
 
 }  // namespace tycho

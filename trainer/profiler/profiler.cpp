@@ -28,7 +28,7 @@ torch::profiler::impl::ProfilerConfig kineto_config(const ProfileConfig& config)
                                                config.memory);
 }
 
-/// Time by name, on the host, with what is inside of a range counted to it too.
+/// Returns host time by name; nested ranges count to the outer one too.
 Json ranges_of(const kineto::ProfilerResult& result) {
   struct Sum {
     int64_t calls = 0;

@@ -11,41 +11,42 @@
 
 namespace tycho {
 
-/// Owned by the trainer's thread, whose work it records (and what a GPU does for it). One trace at a time in
-/// a process. What goes wrong while it records by itself is a warning of the run: training goes on.
+/// Records the work of the trainer's thread, which owns it, and of a GPU for it. One trace at a time in a
+/// process. A failure of a scheduled recording is a warning of the run, which continues.
 class Profiler {
  public:
   struct Place {
-    std::string folder;  // made with the first trace
+    std::string folder;  // created with the first trace
     int rank = 0;
     bool gpu = false;
   };
-  /// `reporter` outlives it.
+  /// `reporter` must outlive it.
   Profiler(const ProfileConfig& config, Place place, Reporter& reporter);
-  /// A trace that is not whole is dropped.
+  /// Drops an incomplete trace.
   ~Profiler();
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  /// Around every step of the run, by its number from 1: records those of the schedule, and those that were
-  /// ordered.
+  /// Called around every step of the run, by its number from 1. Record the steps of the schedule and ordered
+  /// steps.
   void begin_step(int64_t step);
   void end_step();
-  /// Writes what is being recorded, should the run end there.
+  /// Writes the trace in progress, if the run ends there.
   void end();
 
-  /// Records the next so many steps. Throws Error (kRecipe) while a trace is recorded.
+  /// Records the next `num_steps` steps. Throws Error (kRecipe) while a trace is recorded.
   void order(int64_t num_steps);
 
-  /// From here to finish, whatever the steps. Throws Error (kUsage) while a trace is recorded.
+  /// Records until finish(), independent of steps. Throws Error (kUsage) while a trace is recorded.
   void start();
-  /// {path, ranges: [{name, calls, seconds}]}, those that took longest first. `last_step`: for its name.
+  /// Ends the recording. Returns {path, ranges: [{name, calls, seconds}]}, longest first. `last_step` is part
+  /// of the file name.
   Json finish(int64_t last_step);
 
-  /// The schedule's phase for the next step: "wait", "warmup" or "active"; "off" when nothing will be
-  /// recorded here.
+  /// Returns the schedule's phase for the next step: "wait", "warmup" or "active"; "off" when nothing will be
+  /// recorded on this rank.
   std::string phase() const;
-  /// The path of the trace that was written last; "" before the first.
+  /// Returns the path of the newest trace; "" before the first.
   const std::string& newest_trace() const { return newest_trace_; }
 
  private:
@@ -57,7 +58,7 @@ class Profiler {
   void open(int64_t first_step);
   Json close(int64_t last_step, bool with_ranges);
   void drop();
-  /// Runs `body`; what it throws is a warning, and nothing is recorded any more.
+  /// Runs `body`. An exception becomes a warning and ends recording.
   template <class Body>
   void carefully(Body&& body);
 
@@ -66,14 +67,14 @@ class Profiler {
   Reporter& reporter_;
   bool records_here_;
   bool broken_ = false;
-  int64_t steps_ = 0;    // of this process
-  int64_t ordered_ = 0;  // steps that are still to be recorded
+  int64_t steps_ = 0;    // steps of this process
+  int64_t ordered_ = 0;  // steps left to record
   int64_t step_ = 0, first_step_ = 0;
   bool prepared_ = false, recording_ = false, by_hand_ = false;
   std::string newest_trace_;
 };
 
-/// One step, from construction to destruction.
+/// Profiles one step during its lifetime.
 class ProfiledStep {
  public:
   ProfiledStep(Profiler& profiler, int64_t step) : profiler_(profiler) {

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// From construction to destruction, on one thread: Range range("block ", 3, " forward"). Costs some
-/// nanoseconds while no profile is recorded; its name is put together only then.
+/// Records its lifetime, on one thread: Range range("block ", 3, " forward"). Costs some nanoseconds while no
+/// profile is recorded; the name is formatted only then.
 class Range {
  public:
   template <class... Parts>
@@ -20,12 +20,13 @@ class Range {
   }
 
  private:
-  struct Record;  // LibTorch's: its header brings half a megabyte of others, and all that trains has this one
+  struct Record;  // LibTorch's record, whose header includes half a megabyte of others, while all training
+                  // code includes this one
   struct End {
     void operator()(Record* record) const;
   };
 
-  /// None while nobody records.
+  /// Returns null while no profile is recorded.
   static std::unique_ptr<Record, End> record_if_wanted();
   void begin(std::string name);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kPlotWide = 540, kPlotHigh = 340;
 
-/// The form that training uses, where a verb has it.
+/// Returns the form that training uses, for an operation that has both.
 const Json& used_form(const Json& timing) {
   return timing.at(timing.at("in_place").is_null() ? "out_of_place" : "in_place");
 }

@@ -12,7 +12,7 @@ struct BenchLine {
   std::vector<double> bytes, values;
 };
 
-/// Lines, or bars where there are none.
+/// Lines, or bars when there are no lines.
 struct BenchPlot {
   std::string title, label;  // of the values
   std::vector<BenchLine> lines;
@@ -21,14 +21,14 @@ struct BenchPlot {
 
 struct BenchFile {
   std::string title;                            // "Collectives of 2 ranks (comm.json)"
-  std::vector<std::vector<std::string>> table;  // the first row names the columns
+  std::vector<std::vector<std::string>> table;  // the first row is the header
   std::vector<BenchPlot> plots;
 };
 
-/// Of comm, storage, step or data. Throws Error (kUnusable) for any other file.
+/// Reads a file of `tycho bench` comm, storage, step or data. Throws Error (kUnusable) for any other file.
 BenchFile read_bench_file(const std::string& path);
 
-/// As a section of a page of HTML.
+/// Returns the benchmark as a section of an HTML page.
 std::string bench_section(const BenchFile& bench);
 
 }  // namespace tycho

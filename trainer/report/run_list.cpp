@@ -27,8 +27,8 @@ constexpr std::streamoff kHeadBytes = 64 << 10, kTailBytes = 1 << 20;
 
 bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / "events.jsonl"); }
 
-/// Calls `take` for the records at the beginning and at the end of a file. What was cut or torn does not
-/// parse, and is skipped; records of a short file may come twice.
+/// Calls `take` for the records at the beginning and at the end of a file. Skips torn lines, which do not
+/// parse. Records of a short file may be passed twice.
 void for_each_end(const fs::path& path, const std::function<void(const Json&)>& take) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return;

@@ -11,18 +11,19 @@ namespace tycho {
 
 struct RunLine {
   std::string folder, name;
-  std::string state;  // "running", why it ended, or "killed": nothing runs in the folder, and it has no end
-  int64_t step = 0, total_steps = 0;  // 0 when its records do not say
+  std::string
+      state;  // "running", why it ended, or "killed": no process runs in the folder, and it has no end
+  int64_t step = 0, total_steps = 0;  // 0 when its records do not tell
   std::optional<double> loss;         // of the newest step
   double newest_s = 0;                // time of the newest record, in seconds since 1970
 };
 
 /// Returns the runs in `folder`, which may be one itself, and in its subfolders down to the third level,
-/// newest record first. Reads the ends of their records, so that it takes milliseconds a run. Throws Error
-/// (kUnusable) when the folder cannot be read.
+/// newest record first. Reads only the ends of their records, so that it takes milliseconds per run. Throws
+/// Error (kUnusable) when the folder cannot be read.
 std::vector<RunLine> list_runs(const std::string& folder);
 
-/// Rows for a table, their header first.
+/// Returns the rows of a table, header first.
 std::vector<std::vector<std::string>> run_list_table(const std::vector<RunLine>& runs);
 Json run_list_json(const std::vector<RunLine>& runs);
 

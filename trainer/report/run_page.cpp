@@ -22,7 +22,7 @@ constexpr size_t kMostPoints = 400;
 
 using Points = std::vector<std::pair<double, double>>;
 
-/// Means of neighbouring points, at most kMostPoints; those that are not finite are left out.
+/// Returns means of adjacent points, at most kMostPoints, without those that are not finite.
 Points thinned_curve(const Curve& curve, const Scale& x, const Scale& y) {
   Points points;
   const size_t stride = std::max<size_t>(1, (curve.x.size() + kMostPoints - 1) / kMostPoints);
@@ -40,8 +40,8 @@ std::string run_color(size_t i, size_t num_runs) {
   return rank_color(num_runs < 2 ? 0 : static_cast<double>(i) / static_cast<double>(num_runs - 1));
 }
 
-/// Returns the moving average of a curve, without the pull of its first value to zero (Adam's correction).
-/// Values that are not finite stay, and do not count.
+/// Returns the moving average of a curve, with Adam's bias correction for its beginning. Values that are not
+/// finite stay and do not count.
 Curve smoothed(const Curve& curve, double weight) {
   Curve result = curve;
   double average = 0, share = 0;
@@ -62,15 +62,15 @@ Curve until(const Curve& curve, int64_t step) {
   return part;
 }
 
-/// One drawing of a metric.
+/// A plot of one metric.
 struct MetricPlot {
   std::string metric, title, label;
   bool from_zero = false;
 };
 
-/// Draws a metric of each run; "" when none has points. The highest hundredth may lie beyond the frame, so
+/// Draws a metric of each run; "" when none has points. The highest hundredth may be outside the frame, so
 /// that the first steps do not flatten the rest. A fork's line begins at its own first step; its parent's,
-/// pale, leads to it.
+/// drawn pale, leads to it.
 std::string curves_of(const std::vector<RunSummary>& runs, const MetricPlot& plot,
                       const RunPageOptions& options) {
   std::vector<Curve> own(runs.size()), led(runs.size());
@@ -110,7 +110,7 @@ std::string curves_of(const std::vector<RunSummary>& runs, const MetricPlot& plo
   return drawing.svg();
 }
 
-/// Returns drawings of the metrics that were asked for, in the order of their names.
+/// Returns drawings of the requested metrics, in the order of their names.
 std::string asked_curves(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
   std::set<std::string> metrics;
   for (const RunSummary& run : runs)
@@ -124,7 +124,8 @@ std::string asked_curves(const std::vector<RunSummary>& runs, const RunPageOptio
   return drawings;
 }
 
-/// Tokens per second over ranks, and what it would be if every rank were as fast as one of the smallest run.
+/// Draws tokens per second over ranks, and the ideal in which every rank is as fast as one of the smallest
+/// run.
 std::string scaling_plot(const std::vector<RunSummary>& runs) {
   const Curve curve = scaling_curve(runs);
   if (curve.x.empty()) return "";
@@ -145,7 +146,7 @@ std::string scaling_plot(const std::vector<RunSummary>& runs) {
   return drawing.svg();
 }
 
-/// The share of the steps' time that data was waited for, a bar for each run.
+/// Draws the share of the steps' time spent waiting for data, a bar for each run.
 std::string waiting_plot(const std::vector<RunSummary>& runs) {
   double most = 0.05;
   for (const RunSummary& run : runs) most = std::max(most, run.data_wait_share.value_or(0));

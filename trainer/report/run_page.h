@@ -9,14 +9,14 @@
 
 namespace tycho {
 
-/// What a page of runs shows beside the standard curves.
+/// Options of a page of runs.
 struct RunPageOptions {
-  double smoothing = 0;  // weight of the past in a moving average, 0 (none) to below 1, as in TensorBoard
-  std::map<std::string, RunSummary> parents;  // of forks, by folder: their curves lead to the fork's
+  double smoothing = 0;  // weight of the past in a moving average, 0 (none) to below 1, like in TensorBoard
+  std::map<std::string, RunSummary> parents;  // parents of forks, by folder; their curves lead to the fork's
 };
 
-/// Returns a page of HTML that needs no file beside it. Expects at least one run or benchmark. Every metric
-/// of a run's `curves` is drawn.
+/// Returns a page of HTML without further files. Requires at least one run or benchmark. Draws every metric
+/// of a run's `curves`.
 std::string run_page(const std::vector<RunSummary>& runs, const std::vector<BenchFile>& benches = {},
                      const RunPageOptions& options = {});
 

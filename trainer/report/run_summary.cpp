@@ -35,13 +35,13 @@ void for_each_record(const std::string& path, const std::function<void(const Jso
   }
 }
 
-/// Whole numbers of a record; 0 for what is none.
+/// Returns a whole number of a record; 0 when it is none.
 int64_t count_in(const Json& record, const char* key) {
   const double value = number_in(record, key).value_or(0);
   return std::abs(value) <= 0x1p62 ? static_cast<int64_t>(value) : 0;
 }
 
-/// The mean of the last tenth, without what is not finite; NaN when none of it is.
+/// Returns the mean of the finite values in the last tenth; NaN when there are none.
 double late_mean(const std::vector<double>& values) {
   const size_t count = std::max<size_t>(1, values.size() / 10);
   double mean = 0, num = 0;
@@ -61,7 +61,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// Values by step; a later attempt replaces what it trained again.
+/// Values by step. A later attempt replaces the steps that it trained again.
 class Series {
  public:
   void add(int64_t step, int64_t attempt, double value) {
@@ -83,7 +83,7 @@ class Series {
   std::map<int64_t, double> by_step_;
 };
 
-/// The steps of the newest attempt, of which the steady numbers are taken.
+/// The steps of the newest attempt, from which the steady numbers are computed.
 struct SteadySteps {
   int64_t attempt = 0;
   std::vector<double> tokens_per_s, mfu, step_s, data_wait_s;
@@ -136,9 +136,9 @@ class FolderReader {
   }
 
  private:
-  /// One start of the run, as its events tell.
+  /// One start of the run, from its events.
   struct Start {
-    Json facts;  // of run_start
+    Json facts;  // facts of run_start
     std::string end;
     bool has_trained = false;
   };
@@ -166,7 +166,7 @@ class FolderReader {
     attempts_[count_in(record, "attempt")] = starts_.size() - 1;
   }
 
-  /// The newest that did a step speaks for the run; the newest of all where none did.
+  /// Chooses the start that describes the run: the newest one that did a step, or the newest of all.
   void choose_start() {
     const auto trained =
         std::find_if(starts_.rbegin(), starts_.rend(), [](const Start& start) { return start.has_trained; });
@@ -229,7 +229,7 @@ class FolderReader {
     return known->second;
   }
 
-  /// `path`: of the checkpoint, RUN/checkpoints/NAME.
+  /// `path` is that of the checkpoint, RUN/checkpoints/NAME.
   void take_parent(const std::string& path) {
     const fs::path folder = fs::path(path).parent_path().parent_path();
     std::error_code ignored;
@@ -248,7 +248,7 @@ class FolderReader {
     run_.work = work.dump();
   }
 
-  /// Widens the time of its attempt.
+  /// Extends the time span of the record's attempt.
   void see(const Json& record) {
     const auto time = number_in(record, "time");
     const auto attempt = count_in(record, "attempt");
@@ -257,7 +257,7 @@ class FolderReader {
     span->second.second = std::max(span->second.second, *time);
   }
 
-  /// From what the launcher told the processes, which env.json keeps.
+  /// Finds the number of nodes in the launcher's variables, which env.json keeps.
   void find_nodes() {
     const std::string path = run_.folder + "/env.json";
     if (!fs::exists(path)) return;
@@ -277,7 +277,7 @@ class FolderReader {
 
   RunSummary run_;
   std::vector<Start> starts_;
-  std::map<int64_t, size_t> attempts_;                  // number of an attempt -> its place in starts_
+  std::map<int64_t, size_t> attempts_;                  // number of an attempt -> its index in starts_
   std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
   const std::vector<std::string>& patterns_;
   std::map<std::string, bool> wanted_;     // by metric

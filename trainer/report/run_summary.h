@@ -10,40 +10,39 @@
 
 namespace tycho {
 
-/// Numbers that the folder does not have are none or 0. Facts of a start, and how it ended, are those of the
-/// newest start that did a step, or of the newest where none did.
+/// Numbers that the folder does not have are nullopt or 0. The facts and the end are those of the newest
+/// start that did a step, or of the newest start if none did.
 struct RunSummary {
   std::string folder, name, device, precision;
-  std::optional<int64_t> num_nodes;  // as Slurm, torchrun or tycho launch said; none for a single rank that
-                                     // nobody launched
+  std::optional<int64_t>
+      num_nodes;  // from Slurm, torchrun or tycho launch; nullopt for a single rank without a launcher
   int64_t num_ranks = 1, num_params = 0, num_attempts = 0;
   int64_t step = 0, total_steps = 0, tokens = 0;
-  int64_t first_step = 0;              // where its first attempt began; more than 0 for a fork
-  int64_t own_tokens = 0;              // trained by the run itself: a fork's parent trained the others
-  std::string parent;                  // folder of the run from whose checkpoint it began; "" for none
-  std::string work;                    // what a token costs: model, seq_len and precision; "" when unknown
-  double runtime_s = 0;                // of all attempts together: from each start to the last sign of it
-  std::optional<double> tokens_per_s;  // steady: the median of the newest attempt without its first quarter
-  std::optional<double> mfu;           // likewise
-  std::optional<double> data_wait_share;  // of the time of those steps
+  int64_t first_step = 0;  // first step of its first attempt; more than 0 for a fork
+  int64_t own_tokens = 0;  // trained by the run itself, without its parent's
+  std::string parent;      // folder of the run whose checkpoint it began from; "" for none
+  std::string work;        // model, seq_len and precision, which set the cost of a token; "" when unknown
+  double runtime_s = 0;    // sum over attempts, each from its start to its last record
+  std::optional<double> tokens_per_s;     // median of the newest attempt without its first quarter
+  std::optional<double> mfu;              // median of the same steps
+  std::optional<double> data_wait_share;  // share of the time of those steps
   int64_t memory_bytes = 0;               // peak of rank 0's device
-  int64_t checkpoint_bytes = 0;           // of the newest checkpoint
+  int64_t checkpoint_bytes = 0;           // size of the newest checkpoint
   std::optional<double> loss;             // mean of the last tenth of the steps
-  std::optional<double> eval_loss;        // newest
+  std::optional<double> eval_loss;        // newest value
   std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
-  std::string end;                 // why it ended; "" while it goes on, or after a kill
-  std::map<std::string, Curve> curves;  // by metric, in the order of steps; those without points are left out
+  std::string end;                 // why it ended; "" while it runs, or after a kill
+  std::map<std::string, Curve> curves;  // by metric, in the order of steps, without empty curves
 
-  /// Returns the curve of a metric; an empty one when the run has none.
+  /// Returns the curve of a metric; empty when the run has none.
   const Curve& curve(const std::string& metric) const;
 };
 
 /// Metrics that are always read: loss, eval.loss, lr, grad_norm, tokens_per_s.
 const std::vector<std::string>& standard_metrics();
 
-/// Reads a run folder. `patterns`: metrics whose curves are read beside the standard ones, as shells match
-/// names
-/// ("grad/*"). Throws Error (kUnusable) for a folder in which no run was started, and names it.
+/// Reads a run folder. `patterns` are shell patterns ("grad/*") of metrics whose curves are read in addition
+/// to the standard ones. Throws Error (kUnusable) that names the folder when no run was started in it.
 RunSummary summarize_run(const std::string& folder, const std::vector<std::string>& patterns = {});
 
 }  // namespace tycho

@@ -16,7 +16,8 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Reports whether two runs trained the same number of tokens themselves, but for what a global batch rounds.
+/// Returns true when two runs themselves trained the same number of tokens, up to the rounding of a global
+/// batch.
 bool same_work(const RunSummary& a, const RunSummary& b) {
   const auto x = static_cast<double>(a.own_tokens), y = static_cast<double>(b.own_tokens);
   return x > 0 && std::abs(x - y) <= 0.01 * std::max(x, y);
@@ -28,7 +29,7 @@ Json number_json(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-/// Why a run ended, on one line: errors have more of them.
+/// Returns why a run ended, on one line; error messages have several.
 std::string end_text(const RunSummary& run) {
   const std::string line = run.end.substr(0, run.end.find('\n'));
   return line.empty() ? "not yet" : line;

@@ -10,23 +10,24 @@
 
 namespace tycho {
 
-/// Compares one run with the one of the fewest ranks whose tokens cost as much: the same model, seq_len and
-/// precision. None without another.
+/// Compares one run with the run of the fewest ranks whose tokens cost the same: equal model, seq_len and
+/// precision. nullopt when there is no other.
 struct RunScaling {
-  std::optional<double> speed_up;  // of the whole run: runtimes, where both trained as many tokens themselves
-  std::optional<double> efficiency;  // tokens per second and rank, over the other's
+  std::optional<double>
+      speed_up;  // ratio of the runtimes, when both themselves trained the same number of tokens
+  std::optional<double> efficiency;  // tokens per second and rank, relative to the other's
 };
 
-/// In the order of the runs.
+/// Returns the scaling of each run, in their order.
 std::vector<RunScaling> scaling_of(const std::vector<RunSummary>& runs);
 
-/// The first row names the columns; those that no run has are left out.
+/// Returns the rows of the table, header first, without columns that are empty for all runs.
 std::vector<std::vector<std::string>> run_table(const std::vector<RunSummary>& runs);
-/// Every number in its unit, unknown ones as null.
+/// Returns every number in its unit, unknown ones as null.
 Json runs_json(const std::vector<RunSummary>& runs);
 
-/// Tokens per second over ranks, by the number of ranks; the fastest of equal ones. `y` of fewer than two
-/// points is empty.
+/// Returns tokens per second by number of ranks; the fastest run of each number. `y` is empty for fewer than
+/// two points.
 Curve scaling_curve(const std::vector<RunSummary>& runs);
 
 }  // namespace tycho

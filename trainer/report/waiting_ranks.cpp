@@ -25,12 +25,12 @@ namespace {
 constexpr int kMostRanks = 1 << 20;
 constexpr auto kLookForAnswers = std::chrono::milliseconds(100);
 
-/// A group as one rank sees it, or messages on one way between two ranks.
+/// The calls of one rank in a group, or its messages in one direction between two ranks.
 struct Side {
   int64_t num_calls = 0;
-  std::map<int64_t, Json> calls;  // those that are kept, by number
+  std::map<int64_t, Json> calls;  // the stored ones, by number
 };
-/// The name of a group and its ranks; of messages, their two ends in order.
+/// A group's name and ranks; for messages, sender and receiver in order.
 using GroupKey = std::pair<std::string, std::vector<int>>;
 using Sides = std::map<GroupKey, std::map<int, Side>>;  // by rank
 
@@ -45,7 +45,7 @@ std::string rank_list(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-/// "32.0 KB of fp32"; "" for a barrier.
+/// Returns "32.0 KB of fp32"; "" for a barrier.
 std::string size_of(const Json& call) {
   if (call.at("verb") == "barrier") return "";
   return human_bytes(call.at("num_bytes").get<double>()) + " of " + call.at("dtype").get<std::string>();
@@ -56,7 +56,7 @@ std::string verb_of(const Json& call) {
   return is_message(verb) ? "message" : verb;
 }
 
-/// What must be equal on all ranks.
+/// Returns the part of a call that must be equal on all ranks.
 std::string kind_of(const Json& call) {
   const std::string size = size_of(call), verb = verb_of(call);
   const std::string root =
@@ -94,8 +94,8 @@ void add_sides(const Json& file, Sides& sides) {
   }
 }
 
-/// The first call of a group that is not done on all ranks that left a file; nothing when all are. One that
-/// is no longer kept is done.
+/// Returns the first call of a group that is not done on all ranks with a file; nullopt when all are. A call
+/// that is no longer stored is done.
 std::optional<int64_t> first_open(const std::vector<int>& ranks, const std::map<int, Side>& by_rank,
                                   const std::set<int>& with_files) {
   int64_t most = 0;
@@ -188,7 +188,7 @@ bool is_of_one_look(const Json& a, const Json& b) {
   return a.at("world") == b.at("world") && a.at("request") == b.at("request");
 }
 
-/// What the ranks' files in a folder say now, by path.
+/// Returns the current contents of the ranks' files in a folder, by path.
 std::map<std::string, Json> files_in(const std::string& folder) {
   std::map<std::string, Json> files;
   std::error_code error;
@@ -198,10 +198,10 @@ std::map<std::string, Json> files_in(const std::string& folder) {
   return files;
 }
 
-/// The request that a file answers, "" for none.
+/// Returns the request that a file answers, "" for none.
 std::string request_of(const Json& file) { return file.is_object() ? file.value("request", "") : ""; }
 
-/// Lays files of one start side by side. `others`: paths of those that are left out.
+/// Compares the files of one start. `others` are the paths of ignored files.
 WaitingRanks compared(const std::string& folder, const std::vector<const Json*>& files,
                       std::vector<std::string> others) {
   WaitingRanks waiting = compare(files);

@@ -11,26 +11,26 @@
 
 namespace tycho {
 
-/// model.weights of any family; "" for new ones.
+/// Returns model.weights of any family; "" for new weights.
 const std::string& initial_weights_path(const ModelConfig& model);
 
-/// Fills what this rank owns of `model`, without its adapters, from a folder of Hugging Face, a run or a
-/// checkpoint; no optimizer state is read. Throws Error (kUnusable) that lists what does not fit, before
-/// anything is filled. `between`: as in load_tensors.
+/// Fills this rank's part of `model`, without its adapters, from a folder of Hugging Face, a run or a
+/// checkpoint. Reads no optimizer state. Throws Error (kUnusable) that lists what does not fit, before
+/// anything is filled. See load_tensors for `between`.
 void load_initial_weights(const std::string& path, const ModelConfig& model,
                           const std::vector<OwnedRange>& ranges, const std::function<void()>& between = {});
 
-/// The weights that a model with adapters was made for, from model.weights; nothing for other models, whose
-/// checkpoints hold them. Throws Error (kUnusable) when they are not there or do not fit.
+/// Loads the base weights of a model with adapters from model.weights. Does nothing for other models, whose
+/// checkpoints hold all weights. Throws Error (kUnusable) when the weights are missing or do not fit.
 void load_base(const ModelConfig& model, const std::vector<OwnedRange>& ranges,
                const std::function<void()>& between = {});
 
-/// What this rank owns of a trained model: the checkpoint's tensors, over the base if they are adapters.
-/// Throws Error (kUnusable) as check_fit, load_base and load_tensors do.
+/// Loads this rank's part of a trained model: the checkpoint's tensors, over the base weights if they are
+/// adapters. Throws Error (kUnusable) like check_fit, load_base and load_tensors.
 void load_trained(const CheckpointReader& checkpoint, const ModelConfig& model,
                   const std::vector<OwnedRange>& ranges);
 
-/// The tokenizer's files and config.json that lie beside those weights: a run keeps them with its
+/// Returns the tokenizer's files and config.json beside those weights, which a run keeps with its
 /// checkpoints.
 std::map<std::string, std::string> files_beside_weights(const std::string& path);
 

@@ -12,18 +12,18 @@
 namespace tycho {
 namespace {
 
-/// Neighbouring elements of a buffer, and the boxes of whole parameters that they are.
+/// Adjacent elements of a buffer as a box.
 struct Piece {
-  Box here;     // in what the rank has of the parameter
+  Box here;     // in the rank's part of the parameter
   Box whole;    // the same elements, in the whole parameter
   bool counts;  // false: an earlier rank along tp has it too
 };
 struct Stretch {
-  Box box;        // in what the rank has of the parameter
-  int64_t begin;  // in the buffer
+  Box box;        // in the rank's part of the parameter
+  int64_t begin;  // offset in the buffer
   std::vector<Piece> pieces;
-  /// Whether the pieces lie in the buffer one after the other: they are cut along its outermost dim that has
-  /// more than one index.
+  /// Returns true when the pieces are stored in the buffer one after the other: they are cut along its
+  /// outermost dim that has more than one index.
   bool in_order() const {
     if (pieces.size() == 1) return true;
     for (size_t d = 0; d < box.shape.size(); ++d) {
@@ -50,7 +50,7 @@ std::vector<Piece> pieces_of(const ParamSpec& spec, const Box& box) {
   return pieces;
 }
 
-/// Calls body(extent, stretch) for all that extents hold.
+/// Calls body(extent, stretch) for every stretch of the extents.
 template <class Body>
 void for_stretches(const std::vector<Extent>& extents, const Body& body) {
   for (const Extent& e : extents) {
@@ -62,7 +62,7 @@ void for_stretches(const std::vector<Extent>& extents, const Body& body) {
   }
 }
 
-/// Puts the pieces of a stretch, which begins at `data`, one after the other.
+/// Reorders the pieces of a stretch, which begins at `data`, so that they follow one another.
 void put_in_order(const Stretch& stretch, float* data) {
   const std::vector<float> mixed(data, data + volume(stretch.box));
   for (const Piece& piece : stretch.pieces) {

@@ -17,36 +17,38 @@ namespace tycho {
 /// ("exp_avg"), or averages (kAverageBuffer).
 struct FlatState {
   std::string buffer;
-  const std::vector<Extent>* extents;  // of `flat`; the range's, the optimizer's or the average's
-  Tensor flat;                         // fp32; bf16 where there are no fp32 master weights
+  const std::vector<Extent>* extents;  // extents of `flat`; those of the range, the optimizer or the average
+  Tensor flat;                         // fp32; bf16 when there are no fp32 master weights
 };
 
-/// Those that checkpoints hold: all, but for the base of adapters.
+/// Returns the ranges that checkpoints hold: all except the base weights of adapters.
 std::vector<OwnedRange> saved_ranges(const std::vector<OwnedRange>& ranges);
 
-/// All flat buffers, weights first. `optimizer` and `average` may be null: there is none.
+/// Returns all flat buffers, weights first. `optimizer` and `average` may be null.
 std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
                                    WeightAverage* average = nullptr);
 
-/// The parameters of a buffer by name, over its copy in host memory (fp32, same layout). Of a parameter that
-/// the buffer holds a part of, pieces that are boxes: at most 2 d - 1 for d dims, each once for every section
-/// of a parameter that ranks along tp share. What an earlier one of those ranks has too is left out. A copy
-/// that reorders() is changed: each box becomes what the checkpoint holds.
+/// Returns the parameters of a buffer by name, over its copy in host memory (fp32, same layout). A parameter
+/// that the buffer holds in part gives pieces that are boxes: at most 2 d - 1 for d dims, each once for every
+/// section of a parameter that ranks along tp share. Leaves out what an earlier one of those ranks has too.
+/// Changes a copy for which reorders() is true: each box becomes what the checkpoint holds.
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host);
-/// Whether boxes of the buffer are none of its stretches: unit_tensor_bytes then needs a copy of its own.
+/// Returns true when boxes of the buffer are not contiguous in it; unit_tensor_bytes then needs a copy of its
+/// own.
 bool reorders(const FlatState& state);
 
-/// Weights are named as Hugging Face names them, state "optimizer.<buffer>.<name>", averages average_name().
+/// Returns the name of a tensor: Hugging Face's for weights, "optimizer.<buffer>.<name>" for state,
+/// average_name() for averages.
 std::string state_name(const std::string& buffer, const std::string& param);
 
-/// Throws Error (kUnusable) that lists tensors which are missing from a checkpoint or have another shape.
-/// Reads none of them. `optimizer` and `average` may be null.
+/// Throws Error (kUnusable) that lists tensors that are missing from a checkpoint or have another shape.
+/// Reads no tensor. `optimizer` and `average` may be null.
 void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
                WeightAverage* average = nullptr);
 
-/// Fills ranges, optimizer and average unless null, from a checkpoint that fits. Every byte is verified as it
-/// is read, in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others
-/// not. `between`, if given, is called before each piece of a tensor; what it throws ends the reading.
+/// Fills ranges, optimizer and average, unless null, from a checkpoint that fits. Verifies every byte while
+/// it reads, in the order of the file; an Error (kUnusable) half-way leaves some tensors filled and others
+/// not. Calls `between`, if given, before each piece of a tensor; an exception from it ends the reading.
 void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>& ranges, Optimizer* optimizer,
                   const std::function<void()>& between = {}, WeightAverage* average = nullptr);
 

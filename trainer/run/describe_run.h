@@ -11,13 +11,13 @@
 
 namespace tycho {
 
-/// All but first_step, of a run from its beginning. Counts the samples of the data. Throws Error (kUnusable)
-/// for data that is not there.
+/// Returns everything except first_step, for a run from its beginning. Counts the samples of the data. Throws
+/// Error (kUnusable) for missing data.
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
                      const std::string& run_dir);
 
-/// What every checkpoint of the run says of it, and the small files that it keeps: the tokenizer's, whose
-/// text is `tokenizer`, or "", and the chat template with which conversations were written.
+/// Returns the facts that every checkpoint of the run records, and the small files that it keeps: the
+/// tokenizer's, whose text is `tokenizer`, or "", and the chat template of its conversations.
 CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest& request,
                                     const at::Device& device, const MeshShape& mesh,
                                     const std::string& tokenizer);

@@ -6,8 +6,8 @@
 
 namespace tycho {
 
-/// Throws Error (kNumerics) with the table of `tycho plan` when the run takes more than the host, or the GPU,
-/// has free now; with request.force it never does. What a save takes counts.
+/// Throws Error (kNumerics) with the table of `tycho plan` when the run takes more memory than the host or
+/// the GPU has free now, including the memory of a save. Never throws with request.force.
 void require_memory(const TrainConfig& config, const at::Device& device, const RunRequest& request);
 
 }  // namespace tycho

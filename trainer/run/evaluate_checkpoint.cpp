@@ -11,8 +11,8 @@
 namespace tycho {
 namespace {
 
-/// Documents are told apart, and conversations written and learnt, as in training. Samples of another length
-/// are cut anew, unless training left their ends out.
+/// Returns `data` with the settings of training: how documents are separated, and how conversations are
+/// written and learned. Samples of another length are cut again, unless training dropped their ends.
 DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
   if (trained.kind() != data.kind()) return data;
   if (trained.is<ChatConfig>()) {
@@ -29,7 +29,7 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
   return {{separated}};
 }
 
-/// The checkpoint keeps the template of its training: its file need not be there any more.
+/// Uses the template that the checkpoint keeps, since its file may no longer exist.
 void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& trained, EvalData& sets) {
   if (!trained.is<ChatConfig>() || !checkpoint.has_file(kChatTemplateFile)) return;
   const ChatConfig& chat = trained.as<ChatConfig>();
@@ -39,7 +39,8 @@ void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& tra
       std::get<ChatConfig>(data.value).chat_template = "tokenizer";
 }
 
-/// The path of the checkpoint's tokenizer, verified, with which all sets of tokens were made; "" for none.
+/// Returns the path of the checkpoint's tokenizer, verified, after checking that all sets of tokens were made
+/// with it; "" for none.
 std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData& sets) {
   const std::string kept = kept_tokenizer(checkpoint);
   if (kept.empty()) return "";
@@ -76,7 +77,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const std::unique_ptr<Communicator> world = make_world_of_one();
   const int64_t num_sequences =
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
-  std::map<std::string, Evaluator> evaluators;  // whatever is wrong with a set is said before the first pass
+  std::map<std::string, Evaluator>
+      evaluators;  // all made before the first pass, so that an error in any set is reported first
   for (const auto& [name, set] : sets)
     evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, tokenizer,
                            "eval_data." + name);

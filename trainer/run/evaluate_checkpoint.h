@@ -7,11 +7,11 @@
 
 namespace tycho {
 
-/// Over `data`, whose result has the name "", or over the sets that the checkpoint's recipe evaluates on.
-/// Sequences are as long as those that this recipe trains on, and `batches` are its global batches; 0 takes
-/// everything, none as much as the run took of its own sets. Nothing when `stop` is not 0 before the end.
-/// Throws Error: kUsage without data when the recipe evaluates nothing; kUnusable when the data is not there,
-/// does not fit the model or was made with another tokenizer.
+/// Evaluates `data`, whose result has the name "", or the sets of the checkpoint's recipe. Sequences have the
+/// recipe's training length, and `batches` counts its global batches: 0 is everything, nullopt as many as the
+/// run used for its own sets. Returns nullopt when `stop` is not 0 before the end. Throws Error: kUsage
+/// without data when the recipe evaluates nothing; kUnusable when the data is missing, does not fit the model
+/// or was made with another tokenizer.
 std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoint,
                                                const std::optional<DataConfig>& data,
                                                std::optional<int64_t> batches, const at::Device& device,

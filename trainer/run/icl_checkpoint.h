@@ -10,8 +10,9 @@
 
 namespace tycho {
 
-/// By the checkpoint's own tokenizer; prompts are as long as its model takes. Nothing when `stop` is not 0
-/// before the end. Throws Error: kUsage for a checkpoint without a tokenizer, and as icl_questions and score.
+/// Evaluates the tasks with the checkpoint's own tokenizer; prompts are as long as its model takes. Returns
+/// nullopt when `stop` is not 0 before the end. Throws Error: kUsage for a checkpoint without a tokenizer,
+/// and like icl_questions and score.
 std::optional<IclResults> measure_icl(const CheckpointReader& checkpoint, const IclConfig& config,
                                       const at::Device& device, const std::atomic<int>& stop);
 

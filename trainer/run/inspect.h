@@ -13,17 +13,17 @@
 namespace tycho {
 
 SessionState session_state(const Trainer& trainer);
-/// The parameters of the whole model in forward order.
+/// Returns the parameters of the whole model in forward order.
 std::vector<ParamInfo> list_params(const ModelLayout& layout, const ParamRules& rules);
-/// The unit of each, and its position there.
+/// Returns the unit of each parameter, and its position in the unit.
 std::vector<std::pair<size_t, size_t>> list_places(const ModelLayout& layout);
-/// The parameters that the optimizer treats alike. `places`: of each parameter its unit, and its position
-/// there.
+/// Returns the groups of parameters with the same settings. `places` holds the unit of each parameter, and
+/// its position in the unit.
 std::vector<OptimizerGroup> list_groups(const std::vector<ParamInfo>& params,
                                         const std::vector<std::pair<size_t, size_t>>& places,
                                         const ParamRules& rules);
 GenerateOptions generate_options(const TextOptions& text);
-/// The next n sequences of a loader of its own.
+/// Returns the next n sequences of a loader, which must be separate from training's.
 std::vector<PeekedSequence> peek_sequences(DataLoader& loader, int64_t n);
 
 }  // namespace tycho

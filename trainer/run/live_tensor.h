@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// `owned`: the bytes are nobody else's, and count as the view's.
+/// Makes a view. `owned` is true when nobody else owns the bytes, which then count as the view's.
 std::unique_ptr<TensorView> make_view(const Tensor& tensor, bool owned = false);
 
 }  // namespace tycho

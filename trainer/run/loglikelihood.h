@@ -11,9 +11,9 @@
 
 namespace tycho {
 
-/// A score for each request, in order, by the checkpoint's model and tokenizer. All requests are checked
-/// before the first is answered. Nothing when `stop` is not 0 before the end. Throws Error as encode_request
-/// and score.
+/// Returns a score for each request, in order, by the checkpoint's model and tokenizer. Checks all requests
+/// before answering the first. Returns nullopt when `stop` is not 0 before the end. Throws Error like
+/// encode_request and score.
 std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
                                                              const std::vector<HarnessRequest>& requests,
                                                              HarnessEncoding encoding,

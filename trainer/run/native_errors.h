@@ -12,7 +12,7 @@ namespace tycho {
        what);
 }
 
-/// Calls `body`; LibTorch's errors leave as Error, without their C++ backtrace.
+/// Calls `body` and converts LibTorch's errors to Error, without their C++ backtrace.
 template <class Body>
 auto with_own_errors(Body&& body) -> decltype(body()) {
   try {

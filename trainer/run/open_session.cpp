@@ -237,7 +237,8 @@ class OpenRun final : public TrainingSession {
     }
   }
 
-  /// Throws when the world had broken before, for another reason: all ranks end with that.
+  /// Leaves the world with an error. Throws when the world had failed before for another reason: all ranks
+  /// end with that one.
   void leave(const Error& error) {
     if (!run_.world || (run_.trainer && run_.trainer->failed_together())) return;
     const Error end = run_.world->leave(error);

@@ -10,13 +10,13 @@
 
 namespace tycho {
 
-/// Opens what `request` asks for and is ready for its next step. `display` gets what the run reports, beside
-/// the files of its folder; none for nothing. `stop` holds the number of the signal that asked for a stop, or
-/// 0, and outlives the session. Throws Error.
+/// Opens the run of `request`, ready for its next step. `display`, which may be null, gets the run's reports
+/// in addition to the files of its folder. `stop` holds the number of the signal that asked for a stop, or 0,
+/// and must outlive the session. Throws Error.
 std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
                                               const std::atomic<int>& stop);
 
-/// The same with ranks that meet as `make_world` says.
+/// Same as above, with `make_world` to meet the other ranks.
 std::unique_ptr<TrainingSession> open_session(const RunRequest& request, std::unique_ptr<Reporter> display,
                                               const std::atomic<int>& stop, const WorldMaker& make_world);
 

@@ -7,7 +7,7 @@ namespace tycho {
 
 /// Compares the configuration of every rank: the resolved recipe, its Lua files and its tabulated schedule.
 /// Collective, and the first collective of a run. Throws Error (kTopology) on every rank when they differ,
-/// naming the first rank that does and what differs.
+/// with the first rank that differs and the difference.
 void require_same_recipe(Communicator& world, const RunRequest& request);
 
 }  // namespace tycho

@@ -16,7 +16,7 @@
 namespace tycho {
 namespace {
 
-/// What rows that are packed batch by batch depend on.
+/// Returns what the order of rows that are packed batch by batch depends on.
 OrderShape order_shape(const TrainConfig& config) {
   return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
 }

@@ -29,7 +29,7 @@
 namespace tycho {
 namespace {
 
-/// All that can be wrong before the run folder is touched.
+/// Checks everything that can fail before the run folder is touched.
 void look_around(RunParts& run, const RunRequest& request, const std::string& run_dir) {
   require_valid(run.config, run.world->size());
   set_threads(run.config.threads, request.place);
@@ -50,14 +50,14 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   if (run.facts.has_tokenizer) run.tokenizer = load_tokenizer(run.config.tokenizer);
 }
 
-/// While the owner of the folder is silent: says so once, and obeys a stop.
+/// Reports once, while the owner of the folder is silent, that the run waits, and obeys a stop.
 void wait_for_folder(const RunParts& run, const std::string& text, Reporter* display, bool& said) {
   if (display != nullptr && !std::exchange(said, true)) display->event("wait", text, Json::object());
   if (const int signal = run.stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
 }
 
-/// Rank 0 owns it, and writes all that is in it.
+/// Makes rank 0 own the folder and write all its files.
 void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Reporter> display) {
   if (run.world->rank() != 0) {
     run.reporter = std::make_unique<Reporter>();
@@ -74,8 +74,8 @@ void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Repo
   run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display), *run.files);
 }
 
-/// Writes the record of a start when it has done a step, before anything else is written of that. It fails as
-/// other reporters do: with a warning, and it tries again after the next step.
+/// Writes the record of a start once it has done a step, before any other record of that step. A failure is a
+/// warning, as for other reporters, and it tries again after the next step.
 class RecordAtFirstStep final : public Reporter {
  public:
   explicit RecordAtFirstStep(std::function<void()> write) : write_(std::move(write)) {}
@@ -89,8 +89,8 @@ class RecordAtFirstStep final : public Reporter {
   std::function<void()> write_;
 };
 
-/// The record of a first start is written at once. That of a later one takes its place when a step is done: a
-/// start that ends before, or a finished run that is started again, leaves the record of what was trained.
+/// Writes the record of a start: at once for the first one, and for a later one when a step is done. A start
+/// that ends before that, or a finished run that is started again, leaves the record of what was trained.
 void record_start(RunParts& run, const RunRequest& request, const std::string& run_dir,
                   const std::vector<CheckpointInfo>& candidates) {
   if (run.world->rank() != 0) return;
@@ -107,7 +107,7 @@ void record_start(RunParts& run, const RunRequest& request, const std::string& r
   run.reporter = make_tee(std::move(reporters));
 }
 
-/// Leaves a line in the folder of a run of a start that ends before it is announced there: none if another
+/// Adds a line to the folder of a run for a start that ends before it is announced there, unless another
 /// process owns the folder.
 void note_refusal(RunParts& run, const std::string& run_dir, const Error& error) {
   if (run.world->rank() != 0 || !holds_record(run_dir)) return;
@@ -126,7 +126,7 @@ void note_refusal(RunParts& run, const std::string& run_dir, const Error& error)
   }
 }
 
-/// Rank 0 keeps the checkpoints; every rank writes its part of one.
+/// Makes the saver: rank 0 keeps the checkpoints; every rank writes its part of one.
 std::unique_ptr<Saver> make_saver(RunParts& run) {
   std::optional<CheckpointStore> store;
   if (run.lock)
@@ -138,7 +138,7 @@ std::unique_ptr<Saver> make_saver(RunParts& run) {
                                  *run.reporter);
 }
 
-/// First weights, or those of the newest candidate that can be read.
+/// Initialises the weights, or loads the newest candidate that can be read.
 void load_weights(RunParts& run, const std::vector<CheckpointInfo>& candidates) {
   if (candidates.empty()) return run.trainer->initialise();
   const CheckpointInfo loaded = run.trainer->resume(candidates);

@@ -30,12 +30,12 @@
 
 namespace tycho {
 
-/// In the order in which they are made; parts refer to earlier ones. Owned by one thread.
+/// The parts in the order in which they are made; parts refer to earlier ones. Owned by one thread.
 struct RunParts {
   Json recipe;
   TrainConfig config;
   const std::atomic<int>& stop;
-  std::unique_ptr<Communicator> world;  // of the ranks of this run
+  std::unique_ptr<Communicator> world;  // the ranks of this run
   std::optional<Mesh> mesh;
   SessionFacts facts;
   std::string tokenizer_text;
@@ -44,7 +44,7 @@ struct RunParts {
   int64_t memory_before = 0;
   std::vector<std::shared_ptr<const ChatDataset>> chats;
   std::vector<std::shared_ptr<const TextDataset>> texts;
-  std::unique_ptr<RunLock> lock;  // rank 0's, as are the files
+  std::unique_ptr<RunLock> lock;  // on rank 0, like the files
   std::optional<OwnedFiles> files;
   std::unique_ptr<Reporter> reporter;
   std::unique_ptr<Saver> saver;
@@ -54,12 +54,12 @@ struct RunParts {
   CallbackSource* callbacks = nullptr;
 };
 
-/// The recipe and the world of its ranks. Collective. Throws Error (kTopology).
+/// Makes the recipe and the world of its ranks. Collective. Throws Error (kTopology).
 RunParts meet_ranks(const RunRequest& request, const std::atomic<int>& stop, const WorldMaker& make_world);
 
-/// Makes the other parts: checks everything that can be wrong before the run folder is touched, takes the
-/// folder, and makes the trainer with first or resumed weights. `session`: what the callbacks see.
-/// Collective. Throws Error; the folder of a run then has a line that says so, if nobody else owns it.
+/// Makes the other parts: checks everything that can fail before the run folder is touched, takes the folder,
+/// and makes the trainer with first or resumed weights. `session` is passed to the callbacks. Collective.
+/// Throws Error; the folder of a run then has a line about it, unless another process owns it.
 void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter> display,
               TrainingSession& session);
 

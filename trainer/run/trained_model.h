@@ -17,10 +17,10 @@ class TrainedModel {
   TrainedModel(const CheckpointReader& checkpoint, const at::Device& device);
 
   const TrainConfig& config() const { return config_; }
-  /// The checkpoint's own; null when the model was trained without one.
+  /// Returns the checkpoint's tokenizer; null when the model was trained without one.
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   int64_t vocab_size() const { return config_.model.vocab_size(); }
-  /// This object outlives it.
+  /// Returns the model for inference. This object must outlive it.
   AskedModel asked();
 
  private:

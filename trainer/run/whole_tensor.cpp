@@ -17,7 +17,7 @@ namespace {
 Tensor whole_of(const ParallelRegion& region, const ParamSpec& spec, const Tensor& part) {
   if (!spec.part) return part;
   const auto of_rank = [&](int64_t rank) { return tp_part(spec, {region.shape().size, rank}); };
-  const ParamSpec first = of_rank(0);  // none has more
+  const ParamSpec first = of_rank(0);  // rank 0 has the largest part
   Tensor room = at::zeros({numel(first.shape)}, part.options());
   room.narrow(0, 0, part.numel()).copy_(part.reshape({-1}));
   const Tensor all = region.gathered(room);
@@ -32,7 +32,7 @@ Tensor whole_of(const ParallelRegion& region, const ParamSpec& spec, const Tenso
   return whole;
 }
 
-/// What a buffer has of parameter i of the range, to where the range has it.
+/// Copies the part of parameter i of the range that a buffer holds.
 void copy_extents(const StateBuffer& buffer, const OwnedRange& range, size_t i, Tensor& owned) {
   for (const Extent& there : range.extents)
     for (const Extent& here : buffer.extents)

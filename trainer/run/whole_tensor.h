@@ -14,23 +14,23 @@
 
 namespace tycho {
 
-/// The ranks that have a model together, and what this one has of it; all of it outlives this. Functions are
-/// collective on the region's ranks, the store's, and those along pp.
+/// The ranks that hold a model together, and this rank's part; all of it must outlive this object. Methods
+/// are collective on the region's ranks, the store's, and those along pp.
 class WholeTensors {
  public:
   WholeTensors(const TrainConfig& config, UnitStore& units, const ParallelRegion& region,
                const PipelineStage& stage)
       : config_(config), units_(units), region_(region), stage_(stage) {}
 
-  /// Parameter i of a unit, and its gradient after UnitStore::finish, undefined when it is frozen: the
-  /// store's own where this rank has all of the model, else a copy.
+  /// Return parameter i of a unit, and its gradient after UnitStore::finish, undefined when it is frozen: the
+  /// store's own tensor when this rank has the whole model, else a copy.
   Tensor param(size_t unit, size_t i) const;
   Tensor grad(size_t unit, size_t i) const;
-  /// What `state` has of it under this name, fp32: a copy. Zeros where no rank has any.
+  /// Returns a copy of the parameter's `state` of this name, fp32. Zeros when no rank has any.
   Tensor moment(size_t unit, size_t i, const std::string& name, const std::vector<StateBuffer>& state) const;
 
  private:
-  /// What the stage that has the unit gets from `read`, on all stages.
+  /// Returns on all stages the result of `read` on the stage that has the unit.
   Tensor of_stage(size_t unit, size_t i, at::ScalarType dtype, const std::function<Tensor()>& read) const;
 
   const TrainConfig& config_;

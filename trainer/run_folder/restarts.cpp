@@ -13,11 +13,11 @@
 namespace tycho {
 namespace {
 
-/// One start of the run, by what it wrote.
+/// One start of the run, from its records.
 struct Start {
   int64_t first_step = 0;
   bool has_ended = false;          // it wrote a run_end
-  std::optional<int64_t> failure;  // the exit code, when that was an error
+  std::optional<int64_t> failure;  // the exit code, when it ended with an error
 };
 
 bool has_died(const Start& start) {

@@ -23,12 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Written last: a record without it is not complete.
+/// Written last: a record without it is incomplete.
 constexpr const char* kLastFile = "recipe.json";
-/// Masked by names of variables, which do not tell every secret.
+/// Masked by the names of variables, which do not reveal every secret.
 constexpr const char* kEnvironmentFile = "env.json";
 constexpr const char* kSourcesFolder = "sources";
-/// Variables whose values env.json keeps, by how they begin and by name. A value may still be masked.
+/// Variables whose values env.json keeps, by prefix and by name. A value may still be masked.
 constexpr std::array<std::string_view, 20> kRecordedPrefixes = {
     "SLURM_", "SBATCH_", "CUDA_",    "NVIDIA_", "NCCL_",  "GLOO_", "OMP_", "KMP_", "GOMP_", "MKL_",
     "ATEN_",  "TORCH_",  "PYTORCH_", "KINETO_", "TYCHO_", "UCX_",  "FI_",  "PMI_", "PMIX_", "MALLOC_"};
@@ -41,9 +41,10 @@ constexpr std::array<std::string_view, 18> kRecordedNames = {"PATH",        "LD_
                                                              "RANK",        "WORLD_SIZE",
                                                              "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
                                                              "MASTER_ADDR", "MASTER_PORT"};
-/// Output that a scheduler or a shell sends into the folder before the run begins.
+/// Endings of output files that a scheduler or a shell writes into the folder before the run begins.
 constexpr std::array<std::string_view, 3> kLogEndings = {".out", ".err", ".log"};
-/// What a run writes before its record is whole, and what people bring from another folder to go on with.
+/// Files that a run writes before its record is complete, and those that users copy from another folder to
+/// continue a run.
 constexpr std::array<std::string_view, 6> kHarmlessNames = {kOutputFile, "metrics.jsonl", "events.jsonl",
                                                             "log.txt",   "ctl",           "lost+found"};
 
@@ -56,7 +57,7 @@ bool is_recorded(std::string_view name) {
          std::find(kRecordedNames.begin(), kRecordedNames.end(), name) != kRecordedNames.end();
 }
 
-/// What the recipe read of the environment, by name; "***" for secrets.
+/// Returns the environment variables that the recipe read, by name; "***" for secrets.
 std::map<std::string, Json> read_variables(const RunRequest& request) {
   constexpr std::string_view kPrefix = "env.";
   std::map<std::string, Json> values;
@@ -67,7 +68,8 @@ std::map<std::string, Json> read_variables(const RunRequest& request) {
   return values;
 }
 
-/// Of what the recipe read, the value is kept whatever its name is: it decides what is trained.
+/// Returns the environment. Variables that the recipe read keep their value whatever their name is, because
+/// they decide what is trained.
 Json environment_of(const RunRequest& request) {
   Json environment = recorded_environment();
   for (const auto& [name, value] : read_variables(request))
@@ -93,7 +95,7 @@ Record make_record(const RunRequest& request, const Json& versions) {
   return record;
 }
 
-/// Whether a checkpoints/ holds nothing but a run's.
+/// Returns true when a checkpoints/ holds only entries of a run.
 bool are_checkpoints(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -103,7 +105,7 @@ bool are_checkpoints(const fs::path& folder) {
   return !error;
 }
 
-/// Whether an entry of a folder may be there before its first run.
+/// Returns true when an entry of a folder may exist before its first run.
 bool is_harmless(const fs::path& path) {
   const std::string name = path.filename().string();
   const auto ends_name = [&](std::string_view ending) { return name.ends_with(ending); };
@@ -140,7 +142,7 @@ void write_record(FileOps& files, const fs::path& folder, const Record& record) 
   write(kLastFile, record.at(kLastFile));
 }
 
-/// The record that stands in the run folder itself.
+/// Returns the record in the run folder itself.
 Record standing_record(const fs::path& run_dir) {
   Record record;
   for (const char* name :
@@ -153,8 +155,8 @@ Record standing_record(const fs::path& run_dir) {
   return record;
 }
 
-/// Each start that differs is kept as attempt-<n>, the first one too once there is a second. In the folder
-/// itself stands the newest. A failure in between leaves the attempts whole, and the next start mends the
+/// Keeps each start that differs as attempt-<n>, the first one too once there is a second. The folder itself
+/// has the newest. After a failure in between, the attempts are complete, and the next start repairs the
 /// rest.
 void write_where_due(FileOps& files, const fs::path& run_dir, const Record& record) {
   if (!is_complete(run_dir)) return write_record(files, run_dir, record);

@@ -14,58 +14,58 @@ namespace tycho {
 
 class CallbackSource;
 
-/// What was requested, as the host knows it.
+/// The request for a run, from the host.
 struct RunRequest {
-  TrainConfig config;           // the resolved recipe, with the factors of a schedule that is a function
-  std::string recipe_lua;       // the same as a recipe that can be run again
+  TrainConfig config;           // the resolved recipe, with the table of a schedule that is a function
+  std::string recipe_lua;       // a recipe that resolves to the same config
   std::string provenance_json;  // path -> history of its value
   std::string recipe_hash;
   std::map<std::string, std::string> sources;  // file name -> text of every Lua file that was loaded
   std::vector<std::string> argv;
   std::vector<std::string> pins;
-  CallbackSource* callbacks = nullptr;  // outlives the run; none: the recipe's callbacks do not run
-  RankPlace place;                      // of this process
-  std::string until;   // a duration where this process ends with the run to be gone on with; "" for its end
+  CallbackSource* callbacks = nullptr;  // must outlive the run; null: the recipe's callbacks do not run
+  RankPlace place;                      // rank of this process
+  std::string until;   // duration after which this process ends and the run can be resumed; "" for its end
   bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
-  bool* before_first_step = nullptr;  // of the caller; false once this start has done an optimizer step
-  bool paranoid = false;  // ranks compare their state (replica_check.h); the run computes the same
+  bool* before_first_step = nullptr;  // the caller's; false once this start has done an optimizer step
+  bool paranoid = false;              // ranks compare their state (replica_check.h); the results are the same
 };
 
-/// The resolved recipe as a run folder keeps it: recipe.json.
+/// Returns the resolved recipe in the form of a run folder's recipe.json.
 std::string recipe_json(const RunRequest& request);
-/// What a sweep sends a trial's output to, inside its run folder.
+/// File inside a trial's run folder to which a sweep sends its output.
 inline constexpr const char* kOutputFile = "output.txt";
 
-/// Makes this process mask the secrets that the recipe read: they have "***" in its provenance, and their
-/// values are still in the environment.
+/// Masks in this process the secrets that the recipe read: its provenance has "***" for them, but the
+/// environment still has their values.
 void register_read_secrets(const RunRequest& request);
 
-/// A run folder is new, empty but for logs, or a run's. Throws Error (kFolderOwned) that names what else is
-/// there, before anything is written.
+/// Throws Error (kFolderOwned), before anything is written, unless a run folder is new, empty except for
+/// logs, or a run's. The message names what else is there.
 void require_own_folder(const std::string& run_dir);
 
 /// Creates or opens <run_dir> and writes recipe.lua, recipe.json, provenance.json, sources/, argv.txt,
-/// env.json (see recorded_environment; for its owner), versions.json. A later start in the same folder that
-/// differs takes their place, and every one is kept in an attempt-<n>/ beside them. Throws Error (kStorage)
-/// when the folder cannot be written.
+/// env.json (see recorded_environment; readable by its owner), versions.json. A later start in the same
+/// folder that differs replaces them, and every start is kept in an attempt-<n>/ beside them. Throws Error
+/// (kStorage) when the folder cannot be written.
 void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
                       const Json& versions);
 
-/// Whether a run was begun in this folder.
+/// Returns true when a run was begun in this folder.
 bool holds_record(const std::string& run_dir);
 
-/// The newest complete record of a run: its folder itself, or an attempt-<n> in it. Throws Error (kUsage) for
-/// a folder that holds none.
+/// Returns the newest complete record of a run: its folder itself, or an attempt-<n> in it. Throws Error
+/// (kUsage) for a folder without one.
 std::string newest_record(const std::string& run_dir);
 
-/// Where each source lies inside a record, by name: below sources/, whatever the names are.
+/// Returns the path of each source inside a record, by name: below sources/, whatever the names are.
 std::map<std::string, std::string> source_places(std::vector<std::string> names);
 
-/// The environment as env.json has it: the values of variables that decide how and where a run computes
+/// Returns the environment for env.json: the values of variables that decide how and where a run computes
 /// (SLURM_*, CUDA_*, NCCL_*, OMP_*, TYCHO_*, PATH, ...), and null for all others, of which only the name is
 /// kept.
 Json recorded_environment();
-/// The value of a variable as records may keep it.
+/// Returns the value of a variable in the form that records may keep.
 std::string recordable_value(std::string_view name, const std::string& value);
 
 }  // namespace tycho

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSourceKey = "source.";
 
-/// Source name -> the hash that provenance.json keeps of it.
+/// Returns the hash of each source in provenance.json, by source name.
 std::map<std::string, std::string> source_hashes(const RunRecord& record) {
   std::map<std::string, std::string> hashes;
   for (const auto& [key, history] : record.provenance.items()) {
