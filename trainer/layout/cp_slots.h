@@ -10,8 +10,8 @@
 
 namespace tycho {
 
-/// Slots of decoder_activations, the same for all blocks. `s`: of a rank along tp; `whole`: of all ranks
-/// along cp.
+/// Returns slots for decoder_activations, equal for all blocks. `s`: of a rank along tp; `whole`: the batch
+/// of all ranks along cp.
 std::vector<SlotSpec> cp_slots(const DecoderSpec& s, BatchShape whole, int64_t compute_bytes,
                                const CpShape& cp);
 

@@ -25,7 +25,7 @@ int64_t size_of(const Sections& sections) {
   return size;
 }
 
-/// A block's unit, and where its parts are.
+/// Unit of a block, and the views of its parts.
 struct BlockUnit {
   UnitSpec unit;
   BlockParams at;
@@ -65,14 +65,15 @@ class BlockBuilder {
   std::string full_name(const std::string& name) const {
     return fmt::format("{}.{}", built_.unit.name, name);
   }
-  /// From all of the stream to sections of heads or hidden features: [sections, width], or [width, sections].
+  /// Adds a matrix from the whole stream to sections of heads or hidden features: [sections, width], or
+  /// [width, sections].
   int matrix(const std::string& name, const Sections& out, Init init) {
     const int64_t rows = size_of(out);
     built_.layers.push_back({full_name(name), num_params(), s_.width, rows, {}, out});
     return add(name + ".weight", s_.in_out ? Shape{s_.width, rows} : Shape{rows, s_.width}, init, true,
                {.sections = out, .dim = s_.in_out ? 1 : 0});
   }
-  /// And back: [width, sections], or [sections, width].
+  /// Adds a matrix from sections back to the stream: [width, sections], or [sections, width].
   int matrix_back(const std::string& name, const Sections& in, Init init, int64_t first_column) {
     const int64_t columns = size_of(in);
     built_.layers.push_back({full_name(name), num_params(), columns, s_.width, in, {}, first_column});
@@ -82,7 +83,7 @@ class BlockBuilder {
   int bias(const std::string& name, const Sections& out) {
     return add(name + ".bias", {size_of(out)}, bias_init(s_.width), false, {.sections = out});
   }
-  /// Added where all ranks' shares have been summed.
+  /// Adds a bias that is added after the shares of all ranks have been summed.
   int bias_back(const std::string& name, const Sections& in) {
     return add(name + ".bias", {s_.width}, bias_init(size_of(in)), false, {});
   }
@@ -95,7 +96,7 @@ class BlockBuilder {
     weight = add(name + ".weight", {width}, kOnes, false, tp);
     if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, tp);
   }
-  /// Of all heads together, or of each.
+  /// Adds a norm of all heads together, or of each head.
   void head_norm(const std::string& name, int& weight, int& norm_bias, const Sections& heads) {
     const bool each = s_.qk_norm == QkNorm::kPerHead;
     const TpCut tp =
@@ -161,7 +162,7 @@ class BlockBuilder {
     }
   }
 
-  /// Behind the block's own views.
+  /// Assigns views of adapters, which follow the block's own views.
   void place_adapters() {
     int view = num_params() + static_cast<int>(built_.unit.stacks.size());
     for (const LinearLayer& layer : adapted_layers(built_.layers, s_.lora)) {
@@ -184,7 +185,7 @@ class BlockBuilder {
   };
   const DecoderSpec& s_;
   bool reuses_kv_, reuses_x_;
-  DecoderInit init_;  // of this block
+  DecoderInit init_;  // init of this block
   BlockUnit built_;
   std::vector<PendingStack> stacks_;
 };
@@ -221,7 +222,7 @@ UnitSpec head_unit(const DecoderSpec& s) {
   return unit;
 }
 
-/// Each block's adapters as a unit; the model's own units are their base.
+/// Adds each block's adapters as a unit; marks the model's own units as their base.
 void add_adapters(const DecoderSpec& s, std::vector<UnitSpec>& units) {
   for (UnitSpec& unit : units) unit.base = true;
   for (int64_t i = 0; i < s.layers; ++i) {
@@ -232,7 +233,7 @@ void add_adapters(const DecoderSpec& s, std::vector<UnitSpec>& units) {
   }
 }
 
-/// What the adapters of any one block need, in the order of block_scratch.
+/// Returns slots that are large enough for the adapters of any block, in the order of block_scratch.
 std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
   int64_t columns = 0, rows = 0, rank = 0;
   for (int64_t i = 0; s.lora.is_used() && i < s.layers; ++i) {
@@ -251,7 +252,7 @@ std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
 
 SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}; }
 
-/// In the order of block_saved.
+/// Returns the saved slots in the order of block_saved.
 std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block, const TpShape& tp) {
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, S = tp.own_tokens(N);
   const int64_t E = s.attention_width(), KV = 2 * s.kv_heads * s.head_dim;
@@ -374,7 +375,8 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
   // wants products of some thousand rows, whatever the vocabulary.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   const int64_t fewest = on_gpu ? 4096 : 64;
-  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // of all ranks, which cut alike
+  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // of the first rank, which has the
+                                                                        // most items
   specs.head_chunk =
       std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
   const int64_t means = s.norm == NormKind::kLayer ? S : 0;
@@ -384,7 +386,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                  fp32("inv_final", S),
                  {"logits", {specs.head_chunk, V}},
                  fp32("losses", N),
-                 {"d_stream", {1, S, D}},  // of each micro-batch on its way back
+                 {"d_stream", {1, S, D}},  // of each micro-batch in its backward pass
                  {"d_normed", {S, D}}};
   return specs;
 }

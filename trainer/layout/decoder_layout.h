@@ -12,18 +12,17 @@
 
 namespace tycho {
 
-/// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
-/// is gated.
-/// qkv_* is the queries' alone in a block that reuses keys and values or another block's input; the latter
-/// has kv_* beside it.
 /// The adapter of a linear layer, y += scale B A x, in views that follow those of the block's unit.
 struct AdapterPlace {
-  int weight = -1;     // view of the block that has the layer's matrix, perhaps with others in a stack
-  int a = -1, b = -1;  // A is [rank, columns], B is [rows, rank]
-  int64_t first = 0, rows = 0;  // outputs of that view which are the layer's
+  int weight = -1;              // view of the block that has the layer's matrix, perhaps stacked with others
+  int a = -1, b = -1;           // A is [rank, columns], B is [rows, rank]
+  int64_t first = 0, rows = 0;  // outputs of that view that belong to the layer
   int64_t columns = 0;          // inputs
-  int64_t first_column = 0;     // of a rank along tp: their place among all inputs of the layer
+  int64_t first_column = 0;     // of a rank along tp: position of its inputs among all inputs of the layer
 };
+/// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
+/// is gated. qkv_* is the queries' alone in a block that reuses keys and values or another block's input; a
+/// block that reuses another block's input has kv_* in addition.
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
   int qkv_weight = -1, qkv_bias = -1, kv_weight = -1, kv_bias = -1, out_weight = -1, out_bias = -1;
@@ -45,7 +44,7 @@ struct HeadParamIndex {
 };
 HeadParamIndex head_params(const DecoderSpec& spec);
 
-/// Slots that a block keeps until its backward; those that a model does not need are empty.
+/// Slots that a block keeps until its backward. Slots that a model does not need are empty.
 namespace block_saved {
 enum : int {
   kNormed1,
@@ -64,8 +63,8 @@ enum : int {
   kMean2,
   kInv2,
   kUp,
-  kDKv,       // gradient of keys and values that later blocks reuse, of those blocks
-  kNormedKv,  // of another block's input
+  kDKv,       // gradient, from later blocks, of keys and values that these reuse
+  kNormedKv,  // for another block's input
   kMeanKv,
   kInvKv,
   kDX  // gradient of this block's input from later blocks that project keys and values from it
@@ -84,28 +83,28 @@ enum : int {
   kDNormedKv,
   kAllTokens,
   kPartial,
-  kAllKv,         // keys and values of whole sequences, of ranks that share them
-  kKvRoom,        // as large: their gradient, or those on their way
-  kRingKv,        // those of one rank, and those that arrive, where they travel on a ring
-  kRingDKv,       // fp32, gradients: of the ones at hand, arriving, leaving
-  kRingSum,       // fp32: output, or gradient of queries, of the parts so far, where compute is not
-  kAdapterInput,  // after dropout, and the gradient of it
-  kLow,           // of rank
+  kAllKv,         // keys and values of whole sequences, for ranks that share sequences
+  kKvRoom,        // as large as kAllKv: the gradient of kAllKv, or keys and values in transit
+  kRingKv,        // on a ring: keys and values of one rank, and those that arrive
+  kRingDKv,       // fp32, on a ring: gradients of the current keys and values, arriving and leaving ones
+  kRingSum,       // fp32, where compute is not: output, or gradient of queries, of the parts so far
+  kAdapterInput,  // input after dropout, and the gradient of it
+  kLow,           // activations of width rank
   kDLow,
-  kAdapterOutput  // of a layer in a stack, and the gradient of it
+  kAdapterOutput  // output of a layer in a stack, and the gradient of it
 };
 }
-/// Slots around the blocks.
+/// Slots outside of the blocks.
 namespace model_slot {
 enum : int { kStream, kNormedFinal, kMeanFinal, kInvFinal, kLogits, kLosses, kDStream, kDNormed };
 }
 
 ModelLayout decoder_layout(const DecoderSpec& spec);
-/// All linear layers of the blocks: what may have adapters.
+/// Returns the names of all linear layers of the blocks, which may have adapters.
 std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
-/// Targets of adapters that are not regular expressions, or match no linear layer.
+/// Returns the targets of adapters that are not regular expressions, or match no linear layer.
 std::vector<ConfigProblem> adapter_problems(const DecoderSpec& spec);
-/// `spec` is the model's; the slots are those of a rank along tp and along cp.
+/// Returns the activation slots of a rank along tp and along cp. `spec` is the whole model's.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
                                     bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
 

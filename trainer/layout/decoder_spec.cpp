@@ -11,14 +11,15 @@ Init uniform(double limit) { return {Init::Kind::kUniform, limit}; }
 
 double residual_divisor(int64_t layers) { return std::sqrt(2.0 * static_cast<double>(layers)); }
 
-/// Normal weights of one deviation, smaller where they lead back into the residual stream.
+/// Returns normal weights of one deviation, smaller where they lead back into the residual stream.
 DecoderInit normal_init(double std, int64_t layers) {
   const Init matrix = normal(std), residual = normal(std / residual_divisor(layers));
   return {matrix, matrix, matrix, matrix, residual, matrix, matrix, residual};
 }
 
-/// TorchTitan's Llama (v0.2, depth_init): up is scaled by depth as out and down are, gate is not. Its bounds
-/// of the matrices, ±2, are a hundred deviations away, so they are drawn as plain normal numbers.
+/// Returns the init of TorchTitan's Llama (v0.2, depth_init): up is scaled by depth as out and down are, gate
+/// is not. Its bounds of the matrices, ±2, are a hundred deviations away, so they are drawn as plain normal
+/// numbers.
 DecoderInit torchtitan_init(const LlamaConfig& c) {
   const Init matrix = normal(c.init_std);
   const Init head = {Init::Kind::kCutNormal, 1 / std::sqrt(static_cast<double>(c.width))};
@@ -27,7 +28,7 @@ DecoderInit torchtitan_init(const LlamaConfig& c) {
   return init;
 }
 
-/// What every family's config has under the same name.
+/// Returns a spec with the fields that every family's config has under the same name.
 template <class Family>
 DecoderSpec sized(const Family& c, int64_t ffn_width) {
   DecoderSpec s;
@@ -43,7 +44,7 @@ DecoderSpec sized(const Family& c, int64_t ffn_width) {
   return s;
 }
 
-/// The square of torch.nn.init.calculate_gain.
+/// Returns the square of torch.nn.init.calculate_gain.
 double squared_gain(const MptInitConfig& init) {
   switch (init.init_nonlinearity) {
     case GainOf::kRelu: return 2;
@@ -56,7 +57,7 @@ double squared_gain(const MptInitConfig& init) {
   return 1;
 }
 
-/// A matrix [fan_out, fan_in] by MPT's init_config.
+/// Returns the init of a matrix [fan_out, fan_in] by MPT's init_config.
 Init mpt_matrix(const MptConfig& c, double fan_in, double fan_out) {
   const double per_fan = squared_gain(c.init) / (c.init.fan_mode == FanMode::kFanIn ? fan_in : fan_out);
   const double gain = c.init.init_gain.value_or(1), both = fan_in + fan_out;
@@ -82,7 +83,7 @@ Init mpt_embedding(const MptConfig& c, int64_t rows) {
   return mpt_matrix(c, static_cast<double>(c.width), static_cast<double>(rows));
 }
 
-/// A projection back into the residual stream.
+/// Returns the init of a projection back into the residual stream.
 Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   Init init = mpt_matrix(c, static_cast<double>(fan_in), static_cast<double>(c.width));
   if (c.init.name == InitScheme::kNeox)
@@ -92,7 +93,8 @@ Init mpt_residual(const MptConfig& c, int64_t fan_in) {
   return init;
 }
 
-/// Blocks by their kinds; one that reuses what a block reuses in turn has that.
+/// Sets the blocks by their kinds. A block that reuses the keys or input of a block that reuses another's
+/// gets the original block.
 void mpt_blocks(const MptConfig& c, std::vector<BlockSpec>& blocks) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockKindConfig& kind = c.blocks.kind_of(static_cast<int64_t>(i));

@@ -12,38 +12,38 @@
 namespace tycho {
 
 enum class NormKind { kRms, kLayer };
-/// What is normed before scores, by a LayerNorm: nothing, all heads of the queries (and of the keys)
-/// together, or each head.
+/// LayerNorm before the scores: none, one over all heads of the queries (and one of the keys), or one for
+/// each head.
 enum class QkNorm { kNone, kTogether, kPerHead };
 
 /// Hugging Face's names, without ".weight" and ".bias".
 struct DecoderNames {
   std::string embedding, positions;
-  std::string block;  // "model.layers.": the number and a point follow
+  std::string block;  // "model.layers."; the number and a point follow
   std::string norm1, norm2, q_norm, k_norm;
-  std::string q, k, v;  // of a projection each; k and v are empty where q holds all three
-  std::string q_alone;  // where a block has no keys and values of its own
+  std::string q, k, v;  // one name for each projection; k and v are empty where q is the name of all three
+  std::string q_alone;  // for a block without its own keys and values
   std::string out, gate, up, down;
   std::string final_norm, head;
 };
 
-/// How matrices start.
+/// Initial values of matrices.
 struct DecoderInit {
   Init embedding, positions, head;
   Init qkv, out, gate, up, down;
-  bool by_depth = false;      // block i, from 1, has out, up and down over sqrt(2 i)
-  bool draws_biases = false;  // uniform in ±1 / sqrt(fan_in), as torch's own layers; zeros otherwise
+  bool by_depth = false;      // divide out, up and down of block i, from 1, by sqrt(2 i)
+  bool draws_biases = false;  // uniform in ±1 / sqrt(fan_in), as in torch's own layers; zeros otherwise
 };
 
-/// What may differ from block to block.
+/// Properties that may differ from block to block.
 struct BlockSpec {
-  int64_t window = -1;    // keys before its own that a query sees; -1: all
-  bool positions = true;  // rotates or adds ALiBi, where the model does
+  int64_t window = -1;    // number of keys before its own that a query sees; -1: all
+  bool positions = true;  // apply rotary positions or ALiBi, where the model has them
   double attn_scale = 0;  // queries times 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1)
   double floor_scale = 8192;
-  int64_t x_block = 0;   // the block whose input its keys and values are projected from: itself, or an
-                         // earlier one whose own are
-  int64_t kv_block = 0;  // the block whose keys and values it attends to: itself, or an earlier one that
+  int64_t x_block = 0;   // block whose input the keys and values are projected from: this one, or an earlier
+                         // one that projects from its own
+  int64_t kv_block = 0;  // block whose keys and values this one attends to: this one, or an earlier one that
                          // has its own
 };
 
@@ -54,7 +54,7 @@ struct DecoderSpec {
   bool norm_bias = false, qkv_bias = false, out_bias = false, ffn_bias = false;
   bool gated = true;  // act(gate(x)) up(x) instead of act(up(x))
   Activation activation = Activation::kSilu;
-  bool in_out = false;  // matrices of blocks lie as [in, out]
+  bool in_out = false;  // matrices of blocks are stored as [in, out]
 
   int64_t learned_positions = 0;  // rows of the table; 0: none
   double rope_theta = 0;          // 0: no rotary positions
@@ -76,8 +76,8 @@ struct DecoderSpec {
   std::vector<BlockSpec> blocks;  // one per layer
   LoraConfig lora;
 
-  /// Where a rank along tp has some of the heads, hidden features and vocabulary: its first ones, and how
-  /// many heads all ranks have together.
+  /// For a rank along tp, which has some of the heads, hidden features and vocabulary: the first ones, and
+  /// the number of heads of all ranks together.
   int64_t first_head = 0, all_heads = 0, first_vocab = 0, first_hidden = 0;
 
   DecoderNames names;
@@ -86,24 +86,25 @@ struct DecoderSpec {
   const BlockSpec& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
   bool reuses_kv(int64_t i) const { return block(i).kv_block != i; }
   bool reuses_x(int64_t i) const { return block(i).x_block != i; }
-  /// The last block that attends to the keys and values of block i, which has its own: i, or a later one.
+  /// Returns the last block that attends to the keys and values of block i, which has its own: i, or a later
+  /// one.
   int64_t last_user_of_kv(int64_t i) const;
-  /// The same for the input of block i, which projects from its own.
+  /// Returns the last block that uses the input of block i, which projects from its own: i, or a later one.
   int64_t last_user_of_x(int64_t i) const;
-  /// Whether some block reuses the keys and values, or the input, of another.
+  /// True if some block reuses the keys and values, or the input, of another.
   bool shares_kv() const;
   bool shares_x() const;
   int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   int64_t attention_width() const { return heads * head_dim; }
-  /// Whether queries, keys and values are changed between their projection and attention, other than rotated.
+  /// True if queries, keys and values are changed between their projection and attention, other than rotated.
   bool changes_qkv() const { return clip_qkv > 0 || qk_norm != QkNorm::kNone; }
 };
 
-/// The program that a model of any family is.
+/// Converts a model of any family to the decoder's terms.
 DecoderSpec decoder_spec(const ModelConfig& config);
 
-/// The slope of each head (Press et al. 2022, arXiv:2108.12409; the order of MPT for head counts that are no
-/// power of two).
+/// Returns the slope of each head (Press et al. 2022, arXiv:2108.12409; the order of MPT for head counts that
+/// are no power of two).
 std::vector<float> alibi_slopes(int64_t heads, double bias_max);
 
 }  // namespace tycho

@@ -12,9 +12,9 @@ constexpr int64_t kBf16 = 2, kFp32 = 4;
 
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/// Gradients of q, k and v as flash attention returns them, k's and v's first for every query head; its fp32
-/// sums for q; with ALiBi, wider copies of q, k, v, out and its gradient. Ranks that share sequences have
-/// some of the queries, and keys of nearly all tokens.
+/// Returns the bytes of the gradients of q, k and v as flash attention returns them, k's and v's first for
+/// every query head; of its fp32 sums for q; and with ALiBi, of wider copies of q, k, v, out and its
+/// gradient. Ranks that share sequences have some of the queries, and keys of nearly all tokens.
 int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
   const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0);
   const int64_t of_query = s.heads + (alibi ? 3 * s.heads : 0);
@@ -24,8 +24,8 @@ int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t 
          kFp32 * queries * s.heads * (rounded(d, 32) + 1);
 }
 
-/// Of a ring, where a call has half of a rank's queries and half of its keys: what such a call returns and
-/// adds in fp32, the sums that it is added to, and with ALiBi wide copies of a rank's rows.
+/// Returns the bytes for a ring, where a call has half of a rank's queries and half of its keys: results and
+/// fp32 sums of such a call, the sums that these are added to, and with ALiBi wide copies of a rank's rows.
 int64_t ring_flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
   const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0), tokens = shape.tokens() / cp;
   const int64_t copies = alibi ? 3 * s.heads + 2 * s.kv_heads : 0;
@@ -35,8 +35,8 @@ int64_t ring_flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int
          kFp32 * queries * s.heads * (rounded(d, 32) + 1) + kFp32 * tokens / 2 * s.heads * s.head_dim;
 }
 
-/// Products, scores, weights and their gradient in fp32, weights and gradient in bf16, tanh or dropout on
-/// top.
+/// Returns the bytes of plain products: scores, weights and their gradient in fp32, weights and gradient in
+/// bf16, and tanh or dropout.
 int64_t product_bytes(const DecoderSpec& s, BatchShape shape, const CpShape& cp) {
   constexpr int64_t kMatricesFp32 = 5;
   const int64_t queries = shape.seq / cp.size, keys = cp.ring ? queries : shape.seq;
@@ -46,7 +46,7 @@ int64_t product_bytes(const DecoderSpec& s, BatchShape shape, const CpShape& cp)
   return kMatricesFp32 * kFp32 * query_heads * queries * keys + mask;
 }
 
-/// Of blocks with or without ALiBi.
+/// Returns the obstacle for blocks with or without ALiBi.
 const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq, int64_t cp) {
   return flash_obstacle({.bf16 = bf16,
                          .softcap = s.attn_softcap > 0,

@@ -10,11 +10,11 @@ struct GpuAttentionBytes {
   int64_t kept = 0;     // from forward to backward, of all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
 };
-/// Counted for flash attention 2, or, where that has an obstacle, for plain products
+/// Returns the bytes for flash attention 2, or, where that has an obstacle, for plain products
 /// (kernels/attention/product_attention.h). The ranks of `cp` share each sequence.
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape,
                                       const CpShape& cp = {});
-/// What keeps flash attention from some block of this model; nullptr for nothing.
+/// Returns the reason why some block of this model cannot use flash attention; nullptr if all can.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
 
 }  // namespace tycho

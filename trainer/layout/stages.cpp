@@ -20,14 +20,15 @@ namespace {
 
 int64_t num_parts(const ParallelConfig& parallel) { return parallel.pp * parallel.pp_chunks; }
 
-/// Whether blocks `at` - 1 and `at` may be on different stages: none behind uses what one before has made.
+/// True if blocks `at` - 1 and `at` may be on different stages: no later block uses keys, values or inputs of
+/// an earlier one.
 bool can_cut(const DecoderSpec& spec, int64_t at) {
   for (int64_t i = at; i < spec.layers; ++i)
     if (spec.block(i).kv_block < at || spec.block(i).x_block < at) return false;
   return true;
 }
 
-/// FLOPs of a token's forward pass through each block, and through the head, which the last part has as well.
+/// FLOPs of a token's forward pass through each block, and through the head, which belongs to the last part.
 struct Work {
   std::vector<double> blocks;
   double head = 0;
@@ -51,7 +52,7 @@ Work work_of(const TrainConfig& config) {
   return work;
 }
 
-/// How good a cut is: the work of its slowest part, then how unequal all are.
+/// Quality of a cut: the work of its slowest part, then how unequal all are.
 struct Balance {
   double slowest = std::numeric_limits<double>::infinity(), squares = 0;
   bool operator<(const Balance& other) const {
@@ -59,7 +60,7 @@ struct Balance {
   }
 };
 
-/// The best cut; nothing when there are too few places to cut at.
+/// Returns the best cut; nothing when there are too few positions to cut at.
 std::optional<std::vector<int64_t>> best_cut(const DecoderSpec& spec, const Work& work, int64_t parts) {
   const auto layers = static_cast<size_t>(spec.layers), count = static_cast<size_t>(parts);
   std::vector<double> before(layers + 1);
@@ -86,7 +87,7 @@ std::optional<std::vector<int64_t>> best_cut(const DecoderSpec& spec, const Work
 
 void leave_out(SlotSpec& slot) { slot.shape = {0}; }
 
-/// Numbers from 0, the lowest free one first.
+/// Allocator of numbers from 0, the lowest free one first.
 class Numbers {
  public:
   int64_t take() {
@@ -203,7 +204,7 @@ StageSlots stage_slots(const StageProgram& program, int64_t num_chunks) {
   std::vector<Numbers> sets(static_cast<size_t>(num_chunks));
   Numbers gradients;
   std::optional<int64_t> on_its_way;                           // the gradient sent last
-  std::map<std::pair<int, int>, int64_t> set_of, gradient_of;  // of a chunk and micro-batch
+  std::map<std::pair<int, int>, int64_t> set_of, gradient_of;  // by chunk and micro-batch
   const auto number_of = [](auto& numbers, auto& all, const PipelineOp& op) {
     const auto [found, is_new] = all.try_emplace({op.chunk, op.micro_batch}, 0);
     if (is_new) found->second = numbers.take();

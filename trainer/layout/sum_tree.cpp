@@ -6,7 +6,7 @@
 namespace tycho {
 namespace {
 
-/// How often n, which is positive, can be halved.
+/// Returns how often n, which is positive, can be halved.
 int64_t num_halvings(int64_t n) { return std::countr_zero(static_cast<uint64_t>(n)); }
 
 }  // namespace

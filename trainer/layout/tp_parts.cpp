@@ -20,7 +20,7 @@ Sum sum_of(TpCut::Gradient gradient, const TpShape& tp) {
   return Sum::kNone;
 }
 
-/// Of a parameter whose shape is that of the whole.
+/// Returns the part of a parameter whose shape is that of the whole.
 ParamPart part_of(const ParamSpec& param, const TpShape& tp) {
   ParamPart part{.whole = param.shape, .dim = param.tp.dim, .runs = {}};
   if (param.tp.sections.empty()) {
@@ -41,7 +41,7 @@ ParamPart part_of(const ParamSpec& param, const TpShape& tp) {
   return part;
 }
 
-/// Elements of a parameter's part between two neighbours along its dim.
+/// Returns the number of elements between two neighbours along the dim of a parameter's part.
 int64_t step_of(const ParamSpec& spec) {
   int64_t step = 1;
   for (size_t d = static_cast<size_t>(spec.part->dim) + 1; d < spec.shape.size(); ++d) step *= spec.shape[d];

@@ -11,40 +11,40 @@
 
 namespace tycho {
 
-/// The ranks along tp, and which of them this is.
+/// Number of ranks along tp, and this rank's number.
 struct TpShape {
   int64_t size = 1, rank = 0;
   bool sequence = true;  // norms, dropout and the residual stream hold size-th parts of the tokens
 
   bool cuts_tokens() const { return sequence && size > 1; }
-  /// Of a micro-batch: those that this rank's residual stream has.
+  /// Returns the number of tokens of a micro-batch that this rank's residual stream has.
   int64_t own_tokens(int64_t tokens) const { return cuts_tokens() ? tokens / size : tokens; }
 };
 
-/// Items [begin, end) of `count` that a rank has. Fewer items than ranks: neighbouring ranks have the same
-/// one. A count that does not divide: the first ranks have one more.
+/// Items [begin, end) of `count` that a rank has. If there are fewer items than ranks, neighbouring ranks
+/// have the same item. If the count does not divide, the first ranks have one item more.
 struct TpItems {
   int64_t begin = 0, end = 0;
-  bool counts = true;  // false: an earlier rank has the same
-  int64_t copies = 1;  // ranks that have the same
+  bool counts = true;  // false: an earlier rank has the same items
+  int64_t copies = 1;  // number of ranks that have the same items
   int64_t size() const { return end - begin; }
 };
 TpItems tp_items(int64_t count, const TpShape& tp);
 
-/// What a rank computes with: its heads, hidden features and rows of the vocabulary.
+/// Returns the spec that a rank computes with: its heads, hidden features and rows of the vocabulary.
 DecoderSpec tp_spec(DecoderSpec spec, const TpShape& tp);
 
-/// What a rank has of a parameter, which is whole or another rank's part of it.
+/// Returns a rank's part of a parameter, which is whole or another rank's part of it.
 ParamSpec tp_part(ParamSpec param, const TpShape& tp);
-/// The units of a rank: parameters with their parts. As they are for one rank.
+/// Returns the units of a rank: parameters with their parts. For one rank they are unchanged.
 std::vector<UnitSpec> tp_units(std::vector<UnitSpec> units, const TpShape& tp);
 
-/// Of an extent, what this rank counts in sums over all ranks, in the same buffer: all of it unless an
-/// earlier rank along tp has the same.
+/// Returns the parts of an extent, in the same buffer, that this rank counts in sums over all ranks: all of
+/// it unless an earlier rank along tp has the same.
 std::vector<Extent> counted(const Extent& extent);
 
-/// Calls run(i, j, n) for elements [first, first + count) of what is here of a parameter: those from `first`
-/// + i on are elements j, ... of the whole one, n neighbours.
+/// Calls run(i, j, n) for elements [first, first + count) of the part of a parameter on this rank: its n
+/// elements starting at `first` + i are the n elements of the whole parameter starting at j.
 void for_whole_runs(const ParamSpec& spec, int64_t first, int64_t count,
                     const std::function<void(int64_t i, int64_t j, int64_t n)>& run);
 

@@ -8,8 +8,9 @@
 namespace tycho {
 namespace {
 
-/// With sequence parallel what enters a region is gathered and what leaves is scattered; without, the latter
-/// is summed, which moves twice as much, and the former is there.
+/// Numbers of tensors that enter and leave regions. With sequence parallel, a tensor is gathered when it
+/// enters a region and scattered when it leaves. Without, it is complete when it enters, and summed when it
+/// leaves, which moves twice as much.
 struct Crossings {
   int64_t enter = 0, leave = 0;
 };
@@ -25,8 +26,8 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
   return all;
 }
 
-/// Gathers of two numbers for each token, of norms of all heads: of queries, and of keys that are the
-/// block's.
+/// Returns the number of gathers of two numbers per token, for norms over all heads: of queries, and of keys
+/// if the block has its own.
 int64_t norm_gathers(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
   if (spec.qk_norm != QkNorm::kTogether) return 0;
   const int64_t passes = !trained ? 1 : mode == Recompute::kFull ? 3 : 2;

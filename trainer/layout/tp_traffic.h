@@ -13,18 +13,18 @@
 
 namespace tycho {
 
-/// Bytes of one micro-batch. A gather or a scatter brings what the other ranks have; a sum does both.
+/// Bytes of one micro-batch. A gather or a scatter receives the parts of the other ranks; a sum does both.
 struct TpTraffic {
-  int64_t activations = 0;  // what enters and leaves regions, gradients of it, statistics of norms
+  int64_t activations = 0;  // tensors that enter and leave regions, their gradients, statistics of norms
   int64_t losses = 0;       // two numbers for each token and rank
 };
-/// `spec`: the model's; `units`: a rank's, with what is frozen, of all stages; `part`: what its own stage
-/// computes.
+/// `spec`: the model's; `units`: a rank's, with frozen parameters marked, of all stages; `part`: blocks that
+/// its own stage computes.
 TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, BatchShape shape,
                      const RecomputeConfig& recompute, int64_t compute_bytes, const TpShape& tp,
                      const StagePart& part);
 
-/// Bytes of gradients (fp32) that ranks have parts of, once for all units.
+/// Returns the bytes of gradients (fp32) that ranks have parts of, once for all units.
 int64_t tp_gradient_bytes(const std::vector<UnitSpec>& units, const TpShape& tp);
 
 }  // namespace tycho

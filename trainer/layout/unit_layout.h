@@ -8,25 +8,25 @@
 
 namespace tycho {
 
-/// A stretch of one parameter in a flat buffer, counted in elements: the whole parameter, unless a rank owns
-/// only a part of it.
+/// Part of one parameter in a flat buffer, counted in elements: the whole parameter, unless a rank owns only
+/// a part of it.
 struct Extent {
   int64_t begin = 0, end = 0;  // in the buffer
   const ParamSpec* spec = nullptr;
   size_t param = 0;   // index of the parameter in its unit
-  int64_t first = 0;  // element of the parameter, in row-major order, that lies at `begin`
+  int64_t first = 0;  // element of the parameter, in row-major order, that is at `begin`
 
   int64_t size() const { return end - begin; }
   bool is_whole() const { return size() == numel(spec->shape); }
 };
 
-/// A tensor in a flat buffer: `shape` in row-major order, from element `begin` on.
+/// A tensor in a flat buffer: `shape` in row-major order, starting at element `begin`.
 struct FlatView {
   int64_t begin = 0;
   Shape shape;
 };
 
-/// The parameters of a unit one after the other, without gaps. Copies share the specs that extents point to.
+/// Parameters of a unit one after the other, without gaps. Copies share the specs that extents point to.
 class UnitLayout {
  public:
   /// Throws Error (kFailure) when a stack's matrices differ in more than their rows.
@@ -34,12 +34,11 @@ class UnitLayout {
 
   const UnitSpec& spec() const { return *spec_; }
   int64_t numel() const { return extents_.empty() ? 0 : extents_.back().end; }
-  /// One per parameter.
+  /// One extent per parameter.
   const std::vector<Extent>& extents() const { return extents_; }
-  /// The parameters, then the stacks.
+  /// Views of the parameters, then of the stacks.
   const std::vector<FlatView>& views() const { return views_; }
-  /// What of the parameters lies in elements [begin, end) of the unit: extents of a buffer that holds just
-  /// these elements.
+  /// Returns the extents of elements [begin, end) of the unit, in a buffer that holds just these elements.
   std::vector<Extent> extents_in(int64_t begin, int64_t end) const;
 
  private:

@@ -10,20 +10,21 @@
 namespace tycho {
 
 struct ShardRules {
-  int64_t num_ranks = 1;     // that share every unit
+  int64_t num_ranks = 1;     // ranks that share every unit
   bool keep_params = false;  // units stay whole between forward and backward
   bool keep_grads = false;   // gradients stay whole until the last micro-batch of a step
   bool tied = false;         // the first unit and the last one are used together
   bool reduce_bf16 = false;  // gradients travel as bf16
-  // Of a rank's micro-batches of a step, whose gradients it adds; one leaf: as they come.
+  // Over a rank's micro-batches of a step, whose gradients it adds; one leaf: in order.
   SumTree tree = {};
-  int64_t num_replicas = 1;  // ranks that hold the same of other copies, in plans
+  int64_t num_replicas = 1;  // ranks that hold the same ranges of other copies, in plans
   // Of num_ranks, neighbours that have parts of the same sequences. In a tree each leaf is summed over them.
   int64_t cp = 1;
-  bool register_buffers = false;  // with NCCL
+  bool register_buffers = false;  // register them with NCCL
 };
 
-/// With a tree of several leaves: elements of a unit whose sums a rank holds. Ranks along cp share a leaf.
+/// Number of elements of a unit whose sums a rank holds, for a tree of several leaves. Ranks along cp share a
+/// leaf.
 int64_t leaf_elements(int64_t unit_numel, const ShardRules& rules);
 
 /// Elements [begin, end) of a unit.
@@ -32,27 +33,27 @@ struct ShardRange {
   int64_t size() const { return end - begin; }
 };
 
-/// Elements that each rank holds of a unit, padding included: the same number on all ranks, and whole vectors
+/// Number of elements that each rank holds of a unit, padding included: equal on all ranks, and whole vectors
 /// of the kernels.
 int64_t shard_elements(int64_t unit_numel, int64_t num_ranks);
-/// What of a unit rank `rank` owns, without padding; perhaps nothing.
+/// Elements of a unit that rank `rank` owns, without padding; perhaps none.
 ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank);
 
-/// Buffers that units take turns in.
+/// Buffers that units use in turn.
 struct UnitBuffers {
   static constexpr int kNone = -1;
   std::vector<int> of_unit;       // kNone for a unit that needs no buffer
   std::vector<int64_t> elements;  // of each buffer: the largest of its units, padded
 };
 
-/// For whole parameters. Two neighbouring blocks never share a buffer, so that one can arrive while the other
-/// computes; neither do the first and the last unit when they are used together.
+/// Assigns buffers for whole parameters. Two neighbouring blocks never share a buffer, so that one can be
+/// gathered while the other computes; neither do the first and the last unit when they are used together.
 UnitBuffers param_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules);
-/// The same for whole gradients. Frozen units have none.
+/// Assigns buffers for whole gradients, by the rules of param_buffers. Frozen units have none.
 UnitBuffers grad_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules);
 
-/// Elements of all parameters that come together on a rank in a step of so many micro-batches, padding
-/// included: those that are still whole from an earlier use are not counted again.
+/// Number of elements of all parameters that are gathered on a rank in a step of `micro_batches`, padding
+/// included: units that are still whole from an earlier use are not counted again.
 int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& rules, int64_t micro_batches);
 
 }  // namespace tycho

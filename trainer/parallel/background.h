@@ -12,7 +12,8 @@
 
 namespace tycho {
 
-/// Used by one thread, but for its own. The thread starts with the first call.
+/// Runs calls of a group one after the other on its own thread, which starts with the first call. Used by one
+/// thread.
 class Background {
  public:
   using Call = std::function<std::optional<Trouble>()>;
@@ -23,7 +24,7 @@ class Background {
   };
 
   Background() = default;
-  /// Waits for the call that runs, which somebody must have stopped if it could take long. The others never
+  /// Waits for the running call, which the caller must have stopped if it could take long. Later calls never
   /// run.
   ~Background();
   Background(const Background&) = delete;
@@ -31,7 +32,7 @@ class Background {
 
   std::shared_ptr<State> start(Call call);
   std::optional<Trouble> wait(const State& state);
-  /// Until all calls are done.
+  /// Waits until all calls are done.
   void wait_for_all();
 
  private:
@@ -39,7 +40,7 @@ class Background {
 
   std::mutex mutex_;
   std::condition_variable added_, done_;
-  std::deque<std::shared_ptr<State>> calls_;  // the first one runs
+  std::deque<std::shared_ptr<State>> calls_;  // the first one is running
   bool ends_ = false;
   std::thread thread_;
 };

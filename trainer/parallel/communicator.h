@@ -15,7 +15,8 @@ namespace tycho {
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Returns when it is done. Throws what the verb throws. Call it once, before the communicator goes.
+  /// Returns when the verb is done. Throws as the verb does. Call it once, before the communicator is
+  /// destroyed.
   virtual void wait() = 0;
 };
 
@@ -23,8 +24,8 @@ class Pending {
 struct GroupedCall {
   enum class Verb { kAllReduce, kAllGather, kReduceScatter, kSend, kRecv };
   Verb verb = Verb::kAllReduce;
-  Tensor out, in;  // what the verb writes, and what it reads; one of them where it has one tensor
-  int peer = -1;   // of a message
+  Tensor out, in;  // output and input of the verb; verbs with one tensor set one of them
+  int peer = -1;   // other rank of a message
 
   static GroupedCall all_reduce(const Tensor& x) { return {.verb = Verb::kAllReduce, .out = x, .in = {}}; }
   static GroupedCall all_gather(const Tensor& out, const Tensor& in) {
@@ -43,10 +44,10 @@ struct GroupedCall {
 
 /// A group of ranks. Verbs are collective unless they say otherwise: all ranks of the group call them in the
 /// same order, with tensors of the same shapes and dtypes. Tensors are contiguous, in host memory or on the
-/// rank's device; on a device the verbs take effect in the order of its current stream. What can be seen to
-/// be wrong on this rank alone (shapes, dtypes, devices, ranks that do not exist) is an Error before anything
-/// is sent. Throws Error (kTerminated: start again) when a rank has gone, naming it by its rank in the world,
-/// or with the reason and exit code that it left with. Used by one thread.
+/// rank's device; on a device the verbs take effect in the order of its current stream. A mistake that this
+/// rank alone can see (shapes, dtypes, devices, ranks that do not exist) is an Error before anything is sent.
+/// Throws Error (kTerminated: start again) when a rank has gone, naming it by its rank in the world, or with
+/// the reason and exit code that it left with. Used by one thread.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -54,91 +55,92 @@ class Communicator {
   virtual int size() const = 0;
 
   /// Sums x over the group, in place. x: any shape; fp32, fp64, bf16, int32, int64 or uint8. All ranks get
-  /// the same bits. Over sockets the order of the sum is that of ranks, or a tree's if the world was made
-  /// so, and bf16 is summed in fp32 and
-  /// rounded once.
+  /// the same bits. Over sockets ranks are summed in order, or as a tree if the world was made so, and bf16
+  /// is summed in fp32 and rounded once.
   virtual void all_reduce(Tensor& x) = 0;
-  /// The same in the background: nobody reads or writes x until wait().
+  /// Starts all_reduce in the background. Do not read or write x until wait().
   virtual std::unique_ptr<Pending> start_all_reduce(Tensor& x);
 
-  /// Copies `in` of every rank to all of them: `out` is size() pieces as large as `in`, in the order of
-  /// ranks, and each has the dtype of `in`, whichever that is. `in` may be this rank's piece of `out`, and
-  /// otherwise does not overlap it. Exact: bytes are copied. Empty pieces are fine.
+  /// Copies `in` of every rank to all ranks: `out` is size() pieces as large as `in`, in the order of ranks,
+  /// each of the dtype of `in`; any dtype is allowed. `in` may be this rank's piece of `out`, and otherwise
+  /// must not overlap it. Exact: bytes are copied. Pieces may be empty.
   virtual void all_gather(Tensor& out, const Tensor& in) = 0;
-  /// The same in the background: nobody writes `in`, or reads or writes `out`, until wait().
+  /// Starts all_gather in the background. Do not write `in`, and do not read or write `out`, until wait().
   virtual std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in);
 
-  /// Sums `in` over the group and leaves each rank its piece: `in` is size() pieces as large as `out`, in the
-  /// order of ranks. fp32, fp64, bf16, int32, int64 or uint8, the same for both. `out` may be this rank's
-  /// piece of `in`, and otherwise does not overlap it. The order of the sum is fixed: the same numbers on the
-  /// same ranks give the same bits. Over sockets it is that of all_reduce. Empty pieces are fine.
+  /// Sums `in` over the group and gives each rank its piece: `in` is size() pieces as large as `out`, in the
+  /// order of ranks. fp32, fp64, bf16, int32, int64 or uint8, equal for both. `out` may be this rank's piece
+  /// of `in`, and otherwise must not overlap it. The order of the sum is fixed: the same numbers on the same
+  /// ranks give the same bits. Over sockets it is the order of all_reduce. Pieces may be empty.
   virtual void reduce_scatter(Tensor& out, const Tensor& in) = 0;
-  /// The same in the background: nobody writes `in`, or reads or writes `out`, until wait().
+  /// Starts reduce_scatter in the background. Do not write `in`, and do not read or write `out`, until
+  /// wait().
   virtual std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in);
 
-  /// Copies x of rank `root` to all.
+  /// Copies x of rank `root` to all ranks.
   virtual void broadcast(Tensor& x, int root) = 0;
   virtual void barrier() = 0;
 
-  /// Not collective: rank `to` of the group, which calls recv, gets a copy of x. Any dtype and shape. Returns
-  /// when x may be written again. Messages from one rank to another arrive in the order in which they were
-  /// sent. The first one waits until the other rank receives. Two ranks that both send first and receive
-  /// afterwards may wait for each other for ever; start_together is for that.
+  /// Sends a copy of x to rank `to` of the group, which calls recv; not collective. Any dtype and shape.
+  /// Returns when x may be written again. Messages from one rank to another arrive in the order in which they
+  /// were sent. The first one waits until the other rank receives. Two ranks that both send first and receive
+  /// afterwards may deadlock; start_together avoids that.
   virtual void send(const Tensor& x, int to) = 0;
-  /// Not collective: the other half of send; x has the number of bytes that rank `from` sends.
+  /// Receives the message of rank `from`; not collective. x must have as many bytes as the sender's tensor.
   virtual void recv(Tensor& x, int from) = 0;
 
-  /// The same in the background: nobody writes x, or reads or writes it, until wait(). Messages of one
-  /// direction between two ranks arrive in the order in which they were started, or sent without waiting in
-  /// between. Over sockets two ranks may both start to send first. On GPUs the messages of a rank move one
-  /// after the other, while its stream computes: all ranks start theirs in an order in which send and recv
-  /// would end as well.
+  /// Start send and recv in the background; not collective. Do not write x, and in recv do not read it, until
+  /// wait(). Messages of one direction between two ranks arrive in the order in which they were started, or
+  /// sent without waiting in between. Over sockets two ranks may both start to send first. On GPUs the
+  /// messages of a rank are transferred one after the other, while its stream computes: all ranks must start
+  /// theirs in an order in which send and recv would not deadlock either.
   virtual std::unique_ptr<Pending> start_send(const Tensor& x, int to);
   virtual std::unique_ptr<Pending> start_recv(Tensor& x, int from);
 
-  /// Several verbs in the background, one result for each, as one launch on GPUs: none waits for another, so
-  /// messages both ways move at the same time, and ranks may list theirs in any order. Collectives are in the
-  /// same order on all ranks of the group. All tensors are in host memory, or all on the device.
+  /// Starts several verbs in the background, as one launch on GPUs, and returns one result for each. None
+  /// waits for another, so messages in both directions are transferred at the same time, and ranks may list
+  /// messages in any order. Collectives must be in the same order on all ranks of the group. All tensors must
+  /// be in host memory, or all on the device.
   virtual std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls);
 
-  /// Collective, with the same pairs of different ranks everywhere, before any message: messages between the
-  /// two of a pair then wait for no others of these ranks. Over sockets that is always so; on GPUs each pair
-  /// gets a group of NCCL and a stream of its own.
+  /// Makes messages between the two ranks of each pair independent of messages of other ranks. Collective,
+  /// with the same pairs of different ranks on all ranks, before any message. Over sockets this does nothing:
+  /// messages are always independent; on GPUs each pair gets its own NCCL group and stream.
   virtual void connect_pairs(const std::vector<std::pair<int, int>>& /*pairs*/) {}
-  /// Not collective: verbs of this group are going to be called with x, whole or in parts, many times. NCCL
-  /// then moves its bytes without a copy of its own, until what is returned goes, which is before x and the
-  /// group go. Null where nothing is gained. Throws Error (kTopology).
+  /// Announces that verbs of this group will be called with x, whole or in parts, many times; not collective.
+  /// NCCL then transfers its bytes without copying them, until the result is released, which must happen
+  /// before x and the group are destroyed. Returns nullptr where nothing is gained. Throws Error (kTopology).
   virtual std::shared_ptr<void> registered(const Tensor& /*x*/) { return nullptr; }
 
-  /// The ranks that call it with the same `colour`, as a group of their own, ordered by `key` and, where keys
-  /// are equal, by their rank here. Groups of one world fail together: once a verb of one of them has thrown
-  /// because a rank is gone, those of all others throw the same.
+  /// Returns the group of the ranks that call with the same `colour`, ordered by `key` and, where keys are
+  /// equal, by their rank here. Groups of one world fail together: once a verb of one group has thrown
+  /// because a rank is gone, verbs of all other groups throw the same Error.
   virtual std::unique_ptr<Communicator> split(int colour, int key) = 0;
 
-  /// Not collective: this rank ends because of `error`, and the others, who wait for it, learn why. Returns
-  /// what this rank is to end with, so that all end with one code: `error`, or an Error that also says why
-  /// others had ended before.
+  /// Ends this rank because of `error`, and tells the others, who wait for it; not collective. Returns the
+  /// error that this rank must end with, so that all ranks end with one code: `error`, or an Error that also
+  /// says why others had ended before.
   virtual Error leave(const Error& error) { return error; }
 
-  /// Not collective: throws what the verbs throw when this group, or another of its world, has broken. Called
-  /// after waiting for a device and before the numbers that it computed are believed: sums of a broken group
-  /// are garbage.
+  /// Throws as the verbs do when this group, or another of its world, has broken; not collective. Call it
+  /// after waiting for a device and before using the numbers that it computed: sums of a broken group are
+  /// garbage.
   virtual void check() {}
-  /// Not collective: where the verbs of this group are noted.
+  /// Recorder of the verbs of this group; not collective.
   virtual NotedGroup noted() const { return {}; }
-  /// Not collective, from any thread: whether a rank of the world has left or died.
+  /// True if a rank of the world has left or died. Not collective; from any thread.
   virtual bool is_broken() { return false; }
-  /// Not collective, for a group that is broken: why, in the words of the rank that left, or naming the one
-  /// that is gone. `what`: how this rank noticed.
+  /// Returns the reason why a broken group broke: the words of the rank that left, or an Error naming the
+  /// rank that is gone; not collective. `what`: how this rank noticed.
   virtual Error why_broken(const std::string& what) { return Error(what, ExitCode::kTerminated); }
-  /// Not collective: as of Peers. Nothing for a world of one.
+  /// See Peers::keep_collectives_in; not collective. Does nothing for a world of one.
   virtual void keep_collectives_in(const std::string&) {}
 };
 
-/// How a verb on x is noted; `peer` is a rank of the group.
+/// Returns the record of a verb on x; `peer` is a rank of the group.
 CollectiveCall call_of(const char* verb, const Tensor& x, int peer = -1);
 
-/// The group that holds this process alone. There is nobody to send to or to receive from: both are an Error.
+/// Makes the group of this process alone. Its send and recv throw Error, because there is no other rank.
 std::unique_ptr<Communicator> make_world_of_one();
 
 }  // namespace tycho

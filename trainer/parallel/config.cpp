@@ -23,7 +23,7 @@ void check_data_size(const char* key, int64_t size, const char* what, ConfigProb
     problems.add(path, "{}; write how many there are, or -1 for as many as there are ranks", what);
 }
 
-/// Sizes that the planner chooses are checked when it has.
+/// Checks the schedule. Sizes of mesh = "auto" are checked after the planner has chosen them.
 void check_schedule(const ParallelConfig& parallel, ConfigProblems& problems) {
   if (parallel.mesh == MeshSizes::kAuto) return;
   const bool has_stages = parallel.pp > 1;
@@ -36,8 +36,8 @@ void check_schedule(const ParallelConfig& parallel, ConfigProblems& problems) {
 
 std::string ranks_text(int64_t n) { return fmt::format("{} rank{}", n, n == 1 ? "" : "s"); }
 
-/// How the two sizes that may be -1 come out when `left` ranks are theirs. A recipe that writes dp_shard = -1
-/// alone wants one copy of the model.
+/// Values of the two sizes that may be -1, if `left` ranks are theirs. A recipe that only sets dp_shard = -1
+/// gets one copy of the model.
 struct DataSizes {
   int64_t replicate = 1, shard = 1;
 };
@@ -58,7 +58,7 @@ std::string divisors_text(int64_t n) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Meshes whose data axes have so many ranks, the one most like `wanted` first.
+/// Lists meshes whose data axes have `left` ranks, the one most similar to `wanted` first.
 std::string nearest_meshes(const DataSizes& wanted, int64_t left, const std::string& others) {
   std::vector<DataSizes> all;
   for (int64_t shard = 1; shard <= left; ++shard)
@@ -80,7 +80,7 @@ std::string nearest_meshes(const DataSizes& wanted, int64_t left, const std::str
 
 int64_t other_axes(const ParallelConfig& parallel) { return parallel.pp * parallel.cp * parallel.tp; }
 
-/// `format` of the name and size of each axis but those of data that has more than one rank.
+/// Formats the name and size of each axis with more than one rank, except the data axes.
 std::string for_other_axes(const ParallelConfig& parallel, const std::string& format) {
   std::string text;
   for (const auto& [axis, size] :

@@ -11,19 +11,19 @@
 
 namespace tycho {
 
-/// Where the sizes of the mesh come from.
+/// Source of the sizes of the mesh.
 enum class MeshSizes { kGiven, kAuto };
 constexpr EnumNames<MeshSizes, 2> enum_names(MeshSizes) {
   return {{{"given", MeshSizes::kGiven}, {"auto", MeshSizes::kAuto}}};
 }
 
-/// How attention gets the keys and values of the tokens that other ranks along cp have.
+/// Method by which attention gets the keys and values of other ranks along cp.
 enum class CpAttention { kGather, kRing, kAuto };
 constexpr EnumNames<CpAttention, 3> enum_names(CpAttention) {
   return {{{"gather", CpAttention::kGather}, {"ring", CpAttention::kRing}, {"auto", CpAttention::kAuto}}};
 }
 
-/// In which order gradients are summed over micro-batches and ranks.
+/// Order in which gradients are summed over micro-batches and ranks.
 enum class GradientOrder { kRanks, kCanonical };
 constexpr EnumNames<GradientOrder, 2> enum_names(GradientOrder) {
   return {{{"ranks", GradientOrder::kRanks}, {"canonical", GradientOrder::kCanonical}}};
@@ -48,7 +48,7 @@ struct ParallelConfig {
   std::vector<int64_t> pp_layers;
 
   static constexpr int64_t kWhatIsLeft = -1;
-  /// A text for the whole group is this key: r.parallel = "auto".
+  /// Key that a text for the whole group sets: r.parallel = "auto".
   static constexpr const char* kShorthand = "mesh";
 
   template <class Visitor>
@@ -116,22 +116,22 @@ struct ParallelConfig {
 
 class ConfigProblems;
 
-/// Reports sizes and schedules that cannot be and, when the number of ranks is known, a mesh that does not
-/// have as many, with the nearest ones that do.
+/// Reports sizes and schedules that are impossible and, when the number of ranks is known, a mesh with
+/// another number of ranks, with the nearest meshes that fit.
 void check(const ParallelConfig& parallel, std::optional<int64_t> num_ranks, ConfigProblems& problems);
 
-/// The pipeline of a step of so many micro-batches.
+/// Returns the pipeline of a step of `num_micro_batches`.
 PipelineShape pipeline_shape(const ParallelConfig& parallel, int64_t num_micro_batches);
 
-/// Ranks that read different data, of a config that check() passed with `num_ranks`.
+/// Returns the number of ranks that read different data, for a config that check() passed with `num_ranks`.
 int64_t data_ranks(const ParallelConfig& parallel, int64_t num_ranks);
 
-/// The ranks that a recipe asks for; nothing when it takes as many as there are.
+/// Returns the number of ranks that a recipe asks for; nothing when it takes as many as there are.
 std::optional<int64_t> wanted_ranks(const ParallelConfig& parallel);
-/// The fewest ranks that its mesh can have.
+/// Returns the fewest ranks that the recipe's mesh can have.
 int64_t fewest_ranks(const ParallelConfig& parallel);
 
-/// Of a config that check() passed with `num_ranks`.
+/// Returns the mesh of a config that check() passed with `num_ranks`.
 MeshShape mesh_shape(const ParallelConfig& parallel, int64_t num_ranks);
 
 }  // namespace tycho

@@ -4,8 +4,8 @@
 
 namespace tycho {
 
-/// The sum of R rows [R, N], R > 0, in the order SumOrder::kTree and to the bits of sum_rows: bf16 is summed
-/// in fp32 and rounded once. fp32, fp64 or bf16, on any device. Overwrites the rows.
+/// Returns the sum of R rows [R, N], R > 0, in the order SumOrder::kTree and to the bits of sum_rows: bf16 is
+/// summed in fp32 and rounded once. fp32, fp64 or bf16, on any device. Overwrites the rows.
 Tensor sum_as_tree(const Tensor& rows_RN);
 
 }  // namespace tycho

@@ -13,22 +13,23 @@
 namespace tycho {
 namespace {
 
-/// Why a rank ended, for the others: "12 [data] shard.00003.mds is damaged": the exit code, then the message.
+/// Encodes an error for other ranks: the exit code, then the message, as in "12 [data] shard.00003.mds is
+/// damaged".
 std::string exit_reason(const Error& error) {
   return fmt::format("{} {}", static_cast<int>(error.code()), without_secrets(error.what()));
 }
 
-/// The error of rank `rank`, as other ranks report it. `reason`: what exit_reason wrote there.
+/// Returns the error of rank `rank`, as other ranks report it. `reason`: result of exit_reason on that rank.
 Error ended_by(size_t rank, const std::string& reason) {
   const size_t space = reason.find(' ');
   return Error(fmt::format("[parallel] rank {} ended the run: {}", rank, reason.substr(space + 1)),
                static_cast<ExitCode>(std::stoi(reason.substr(0, space))));
 }
 
-/// Where a rank is while others call: a reduction, or past the end of the callback.
+/// Position of a rank while others call: a reduction, or past the end of the callback.
 enum class Place : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
 
-/// What every rank announces before it sends numbers.
+/// Announcement of every rank before it sends numbers.
 struct Header {
   Place place;
   int64_t line, count;

@@ -10,18 +10,18 @@
 
 namespace tycho {
 
-/// One text of every rank, by rank. Collective; one small reduction while all of them are empty.
+/// Returns one text of every rank, by rank. Collective; costs one small reduction while all texts are empty.
 std::vector<std::string> gather_texts(Communicator& world, const std::string& mine);
 
-/// The signal of the first rank that got one, or 0; `mine`: this rank's. Collective.
+/// Returns the signal of the first rank that got one, or 0; `mine`: this rank's. Collective.
 int first_signal(Communicator& world, int mine);
 
-/// Runs `part` on every rank and goes on when it worked on all of them. Collective; `part` is not. When it
+/// Runs `part` on every rank and returns when it succeeded on all of them. Collective; `part` is not. When it
 /// fails, every rank throws, with one exit code: that of the first rank that failed, which others name. A
-/// rank that failed of something else says that, too.
+/// rank that failed for another reason reports that, too.
 void together(Communicator& world, const std::function<void()>& part);
 
-/// Reductions for callbacks over a group, which outlives them.
+/// Returns reductions for callbacks over a group, which must outlive them.
 std::unique_ptr<Dist> make_dist(Communicator& world);
 
 }  // namespace tycho

@@ -6,7 +6,7 @@
 namespace tycho {
 namespace {
 
-/// "dp_shard x cp"; `more` for a second group of the same axes.
+/// Names a group after its axes: "dp_shard x cp". `more`: suffix for a second group of the same axes.
 void name_after(Communicator& group, AxisSet axes, const char* more = "") {
   const NotedGroup noted = group.noted();
   if (noted.calls == nullptr) return;

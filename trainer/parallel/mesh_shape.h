@@ -9,14 +9,14 @@
 
 namespace tycho {
 
-/// From the slowest to the fastest: the ranks along tp are neighbours. The order and the names are
-/// TorchTitan's.
+/// Axes of the mesh from the slowest to the fastest: the ranks along tp are neighbours. The order and the
+/// names are TorchTitan's.
 enum class Axis { kPp, kDpReplicate, kDpShard, kCp, kTp };
 inline constexpr size_t kNumAxes = 5;
-/// The key below `parallel` in a recipe.
+/// Returns the key of an axis below `parallel` in a recipe.
 const char* axis_name(Axis axis);
 
-/// Axes that make a group together.
+/// Set of axes that form a group together.
 class AxisSet {
  public:
   constexpr AxisSet() = default;
@@ -33,13 +33,13 @@ class AxisSet {
 };
 constexpr AxisSet operator|(Axis a, Axis b) { return AxisSet(a) | AxisSet(b); }
 
-/// The ranks that read different data.
+/// Axes of ranks that read different data.
 inline constexpr AxisSet kDataAxes = Axis::kDpReplicate | Axis::kDpShard;
-/// The ranks that share the parameters of one copy of the model.
+/// Axes of ranks that share the parameters of one copy of the model.
 inline constexpr AxisSet kShardAxes = Axis::kDpShard | Axis::kCp;
-/// The ranks that hold one copy of the model between them, and its gradients.
+/// Axes of ranks that hold one copy of the model between them, and its gradients.
 inline constexpr AxisSet kCopyAxes = Axis::kPp | kShardAxes | Axis::kTp;
-/// The ranks whose losses are summed: all stages among them, though only the last one has a loss.
+/// Axes of ranks whose losses are summed; all stages are among them, though only the last one has a loss.
 inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp | Axis::kPp;
 
 /// One number for each axis, in the order of Axis.
@@ -49,26 +49,26 @@ struct MeshShape {
   std::array<int, kNumAxes> sizes = {1, 1, 1, 1, 1};
 
   int size(Axis axis) const { return sizes[static_cast<size_t>(axis)]; }
-  /// The product of the sizes of `axes`.
+  /// Returns the product of the sizes of `axes`.
   int size(AxisSet axes) const;
   int num_ranks() const;
   friend bool operator==(const MeshShape&, const MeshShape&) = default;
 };
 
-/// Of a rank from 0 to num_ranks() - 1.
+/// Returns the coordinates of a rank from 0 to num_ranks() - 1.
 MeshCoordinates coordinates_of(const MeshShape& shape, int rank);
-/// The rank at coordinates, each from 0 to the size of its axis less one.
+/// Returns the rank at coordinates, each from 0 to the size of its axis less one.
 int rank_at(const MeshShape& shape, const MeshCoordinates& coordinates);
 
-/// The ranks that stand where `rank` stands on every axis but `axes`, ascending, `rank` among them.
+/// Returns the ranks with the coordinates of `rank` on every axis except `axes`, ascending, `rank` among
+/// them.
 std::vector<int> ranks_of_group(const MeshShape& shape, AxisSet axes, int rank);
-/// The same for the axes of `axes` alone that have more than one rank: sets with the same answer have the
-/// same groups.
+/// Returns the axes in `axes` that have more than one rank. Sets with the same result have the same groups.
 AxisSet used_axes(const MeshShape& shape, AxisSet axes);
 
-/// For people: "dp_replicate 4 x tp 2", or "1 rank".
+/// Describes the mesh for users: "dp_replicate 4 x tp 2", or "1 rank".
 std::string describe(const MeshShape& shape);
-/// For checkpoints: {"ranks": 8, "mesh": {"pp": 1, ...}}.
+/// Describes the mesh for checkpoints: {"ranks": 8, "mesh": {"pp": 1, ...}}.
 Json mesh_json(const MeshShape& shape);
 
 }  // namespace tycho

@@ -33,18 +33,18 @@ NcclTable::Number number_of(const Tensor& x) {
 
 int64_t num_bytes(const Tensor& x) { return static_cast<int64_t>(x.nbytes()); }
 
-/// The current stream goes on when what the event marks is done; the host does not wait.
+/// Makes the current stream wait for the event; the host does not wait.
 class OnStream final : public Pending {
  public:
   OnStream(std::shared_ptr<c10::Event> event, c10::Stream waits) : event_(std::move(event)), waits_(waits) {}
   void wait() override { event_->block(waits_); }
 
  private:
-  std::shared_ptr<c10::Event> event_;  // of all that start together
+  std::shared_ptr<c10::Event> event_;  // shared by all calls that start together
   c10::Stream waits_;
 };
 
-/// The groups of NCCL that were made of one world.
+/// NCCL groups that were made of one world.
 using NcclGroups = std::vector<std::weak_ptr<NcclGroup>>;
 
 class NcclCommunicator final : public Communicator {
@@ -199,7 +199,7 @@ class NcclCommunicator final : public Communicator {
   }
   c10::Stream current() const { return streams_.getStream(device_); }
 
-  /// Whether x lies in host memory; else it must be on this rank's device.
+  /// Returns true if x is in host memory; otherwise it must be on this rank's device.
   bool is_host(const char* verb, const Tensor& x) const {
     check_whole(verb, x);
     TYCHO_CHECK(x.is_cpu() || x.device() == device_,
@@ -208,7 +208,7 @@ class NcclCommunicator final : public Communicator {
     return x.is_cpu();
   }
 
-  /// The same of a call among others, which is checked.
+  /// Checks a grouped call. Returns true if its tensor is in host memory.
   bool is_host_call(const GroupedCall& call) const {
     switch (call.verb) {
       case GroupedCall::Verb::kAllReduce: return is_host("all_reduce", call.out);
@@ -227,18 +227,18 @@ class NcclCommunicator final : public Communicator {
     return is_host("recv", call.out);
   }
 
-  /// The way of messages to another rank of this group.
+  /// Group for messages with one other rank.
   struct Pair {
     std::unique_ptr<NcclCommunicator> ranks;
-    int with = -1;   // its rank in this group
-    int other = -1;  // and in the pair
+    int with = -1;   // rank of the other in this group
+    int other = -1;  // rank of the other in the pair
   };
   Pair* pair_with(int rank) {
     for (auto& [ranks, pair] : pairs_)
       if (pair.with == rank) return &pair;
     return nullptr;
   }
-  /// Those of the calls that are messages of the pair, and what waits for them.
+  /// Starts those of the calls that are messages of the pair, and stores their results in `all`.
   void start_messages(Pair& pair, const std::vector<GroupedCall>& calls,
                       std::vector<std::unique_ptr<Pending>>& all) {
     std::vector<size_t> mine;
@@ -266,7 +266,7 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  /// Runs `enqueue` on a stream of its own, after what the current stream has done so far; what marks its
+  /// Runs `enqueue` on own_stream_, after the current stream's work so far. Returns an event that marks its
   /// end.
   template <class Enqueue>
   std::shared_ptr<c10::Event> enqueued(Enqueue&& enqueue) {
@@ -283,9 +283,9 @@ class NcclCommunicator final : public Communicator {
     return std::make_unique<OnStream>(enqueued(std::forward<Enqueue>(enqueue)), current());
   }
 
-  /// Whether numbers like those of x are added by sums_. No order changes what whole numbers add up to.
+  /// True if numbers like those of x are added by sums_. For whole numbers the order does not matter.
   bool is_own_sum(const Tensor& x) const { return order_ == SumOrder::kTree && x.is_floating_point(); }
-  /// It consists of several calls, which start after those that are one.
+  /// True for a call that consists of several NCCL calls, which start after calls that are one.
   bool is_own_sum(const GroupedCall& call) const {
     return (call.verb == GroupedCall::Verb::kAllReduce || call.verb == GroupedCall::Verb::kReduceScatter) &&
            is_own_sum(call.out);

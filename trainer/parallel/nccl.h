@@ -7,9 +7,9 @@
 
 namespace tycho {
 
-/// Tensors on `device`, this rank's own, go by NCCL in the order of its current stream; those in host memory
-/// by `host`. `order`: of sums of what is on the device; kRanks leaves it to NCCL. Collective over `host`.
-/// Throws Error (kTopology).
+/// Makes a world that transfers tensors on `device`, this rank's own, by NCCL in the order of its current
+/// stream, and tensors in host memory by `host`. `order`: of sums on the device; kRanks leaves it to NCCL.
+/// Collective over `host`. Throws Error (kTopology).
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
                                               SumOrder order = SumOrder::kRanks);
 

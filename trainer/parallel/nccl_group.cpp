@@ -53,7 +53,8 @@ void NcclGroup::join() {
   group_ = nccl().join(id.data(), host_.rank(), host_.size());
   const auto deadline = Clock::now() + kJoin;
   for (std::string text;; std::this_thread::sleep_for(kLookWhileJoining)) {
-    const bool broken = host_.is_broken();  // which starts to watch, on the thread that owns the host's group
+    const bool broken = host_.is_broken();  // starts the host group's watch, on the thread that owns that
+                                            // group
     const NcclTable::State state = nccl().state(group_, text);
     if (state == NcclTable::State::kReady) return;
     if (broken) throw host_.why_broken("it left while the GPUs were connecting");
@@ -104,7 +105,7 @@ void NcclGroup::watch() {
   }
 }
 
-/// Whether the group is to end.
+/// Returns true if the group must be aborted.
 bool NcclGroup::look() {
   if (host_.is_broken()) {
     how_ = "it left";

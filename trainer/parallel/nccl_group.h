@@ -14,22 +14,22 @@
 
 namespace tycho {
 
-/// Used by one thread; its own thread watches. `host` outlives it.
+/// Used by one thread; its own thread monitors the group. `host` must outlive it.
 class NcclGroup {
  public:
   /// Joins the ranks of `host` on `device`. Collective. Throws Error when a rank has gone, with its words, or
-  /// when NCCL cannot (kTopology).
+  /// when NCCL cannot join (kTopology).
   NcclGroup(Communicator& host, const at::Device& device);
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
-  /// The group, on the thread's current device; throws when it has broken.
+  /// Returns the group and makes its device current. Throws when it has broken.
   NcclTable::Group get();
-  /// Throws when it has broken: why, as Communicator says it.
+  /// Throws when the group has broken, with the reason that Communicator gives.
   void check();
 
-  /// NcclTable's. A group that breaks has no registrations any more.
+  /// See NcclTable. The registrations of a broken group are gone.
   void* register_buffer(void* data, int64_t num_bytes);
   void deregister_buffer(void* registration) noexcept;
 
@@ -41,10 +41,10 @@ class NcclGroup {
   Communicator& host_;
   at::Device device_;
   NcclTable::Group group_ = nullptr;
-  std::atomic<bool> broken_ = false;  // and the two below are written
-  std::string how_;                   // this rank noticed
-  bool is_own_ = false;               // the failure is this rank's, and the others wait to be told
-  std::optional<Error> told_;         // by the first check() after it
+  std::atomic<bool> broken_ = false;  // set after the two below are written
+  std::string how_;                   // how this rank noticed
+  bool is_own_ = false;               // the failure is this rank's, and it must tell the others
+  std::optional<Error> told_;         // thrown by the first check() after the failure, and by later ones
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false;

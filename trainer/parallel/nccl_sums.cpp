@@ -11,12 +11,12 @@
 #include "trainer/parallel/nccl/nccl_together.h"
 
 namespace tycho {
-/// Of each piece.
+/// Returns the number of elements of each piece that are summed at once.
 int64_t NcclSums::numbers_at_once(const Tensor& x) const {
   return std::max<int64_t>(1, kSumRoomBytes / (size_ * x.element_size()));
 }
 
-/// Piece r of pieces_RN goes to rank r; row r of what comes back is rank r's piece for this one.
+/// Sends piece r of pieces_RN to rank r. Row r of the result is rank r's piece for this rank.
 Tensor NcclSums::exchanged(const Tensor& pieces_RN, Stream stream) const {
   Tensor rows_RN = at::empty(pieces_RN.sizes(), pieces_RN.options());
   rows_RN[rank_].copy_(pieces_RN[rank_]);

@@ -6,18 +6,18 @@
 
 namespace tycho {
 
-/// NCCL's own sums have an order that depends on the number of ranks, the network and the size; these are
-/// those of a tree (SumOrder::kTree), for numbers that rounding can tell: fp32, fp64 and bf16. They take up
-/// to three times kSumRoomBytes of the device's memory while they last, twice unless they are of bf16.
+/// Sums in the order of a tree (SumOrder::kTree), for dtypes with rounding: fp32, fp64 and bf16. The order of
+/// NCCL's own sums depends on the number of ranks, the network and the size. A sum temporarily takes up to
+/// three times kSumRoomBytes of the device's memory, twice unless it is of bf16.
 class NcclSums {
  public:
   static constexpr int64_t kSumRoomBytes = int64_t{64} << 20;
 
-  /// `group`, which has these ranks, outlives it.
+  /// `group`, which has these ranks, must outlive this object.
   NcclSums(NcclGroup& group, int rank, int size) : group_(group), rank_(rank), size_(size) {}
 
-  /// Collective, in the order of `stream`, the thread's current one, as Communicator's verbs of these names.
-  /// `out` may be this rank's piece of `in`.
+  /// See Communicator's verbs of these names. Collective, in the order of `stream`, which is the thread's
+  /// current one. `out` may be this rank's piece of `in`.
   void all_reduce(const Tensor& x, Stream stream) const;
   void reduce_scatter(const Tensor& out, const Tensor& in, Stream stream) const;
 

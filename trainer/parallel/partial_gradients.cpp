@@ -17,7 +17,7 @@ bool shares_heads(const std::vector<UnitSpec>& specs) {
   return false;
 }
 
-/// The number of this rank's key head: the same on the ranks that have it.
+/// Returns the number of this rank's key head, equal on all ranks that have that head.
 int copies_colour(const std::vector<UnitSpec>& specs) {
   for (const UnitSpec& unit : specs)
     for (const ParamSpec& param : unit.params) {

@@ -11,20 +11,21 @@
 
 namespace tycho {
 
-/// What of a unit's gradients is summed, and over whom. One thread; verbs of one group in one order.
+/// Sums over ranks along tp for each unit's gradients. Used by one thread; verbs of one group in one order.
 class PartialGradients {
  public:
-  /// Nothing is summed.
+  /// Makes an object that sums nothing.
   PartialGradients() = default;
-  /// `specs`: the units of this rank (tp_units); `tp`: the ranks along tp, which outlive this. Collective on
-  /// them.
+  /// `specs`: the units of this rank (tp_units); `tp`: the ranks along tp, which must outlive this object.
+  /// Collective on tp.
   PartialGradients(const std::vector<UnitSpec>& specs, Communicator& tp);
 
-  /// Collective on tp. `grads`: of all parameters of the unit (GatheredUnit::grads).
+  /// Sums the gradients of a unit. Collective on tp. `grads`: of all parameters of the unit
+  /// (GatheredUnit::grads).
   void sum(int unit, Views& grads);
 
  private:
-  /// Neighbours along the dim of a parameter.
+  /// Consecutive elements along a dim of a parameter.
   struct Stretch {
     size_t param = 0;
     int dim = 0;
@@ -38,7 +39,7 @@ class PartialGradients {
 
   std::vector<Sums> units_;
   Communicator* tp_ = nullptr;
-  std::unique_ptr<Communicator> copies_;  // the ranks that have the same key heads
+  std::unique_ptr<Communicator> copies_;  // ranks that have the same key heads
 };
 
 }  // namespace tycho

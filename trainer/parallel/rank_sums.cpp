@@ -8,7 +8,7 @@
 namespace tycho {
 namespace {
 
-/// The upper half of an fp32's bits.
+/// Upper half of the bits of an fp32.
 struct Bf16 {
   uint16_t bits;
 };
@@ -38,7 +38,7 @@ void narrow(T x, T& out) {
 
 constexpr int64_t kBlock = 512;
 
-/// n numbers of each row, from `begin` on.
+/// Sums n numbers of each row, starting at `begin`.
 template <class T, class Sum>
 void sum_block(Sum* sum, const void* const* rows, int num_rows, int64_t begin, int64_t n, SumOrder order) {
   if (order == SumOrder::kTree && num_rows % 2 == 0) {

@@ -4,15 +4,15 @@
 
 namespace tycho {
 
-/// What can be summed.
+/// Types of numbers that can be summed.
 enum class SumType : uint8_t { kFp32, kFp64, kBf16, kInt32, kInt64, kByte };
 
-/// In which order rows are added: one after the other, or as the leaves of a tree (layout/sum_tree.h): the
+/// Order in which rows are added: one after the other, or as the leaves of a tree (layout/sum_tree.h): the
 /// first half, the second half, and both together, down to an odd number of rows.
 enum class SumOrder : uint8_t { kRanks, kTree };
 
-/// out[i] = rows[0][i] + rows[1][i] + …; bf16 is summed in fp32 and rounded once. `out` may be one of the
-/// rows, and overlaps none otherwise. Integers wrap around.
+/// Computes out[i] = rows[0][i] + rows[1][i] + …; bf16 is summed in fp32 and rounded once. `out` may be one
+/// of the rows, and otherwise must not overlap them. Integers wrap around.
 void sum_rows(SumType type, void* out, const void* const* rows, int num_rows, int64_t count,
               SumOrder order = SumOrder::kRanks);
 

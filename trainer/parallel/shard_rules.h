@@ -8,7 +8,7 @@
 
 namespace tycho {
 
-/// For a run of num_ranks that check() passed, each with so many micro-batches in a step.
+/// Returns the rules for a run of num_ranks that check() passed, each rank with `micro_batches` in a step.
 ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model, int64_t num_ranks,
                        int64_t micro_batches);
 

@@ -18,12 +18,12 @@ namespace tycho {
 
 /// The ranks of a copy of the model, `owners`, hold equal ranges of each unit: weights, gradients and the
 /// optimizer's state. acquire gathers a unit into one of a few buffers, while the next one in the order of
-/// use is on its way. Gradients of a unit are summed over the owners, each of which keeps its range, while
-/// the backward pass goes on below; `replicas`, the ranks that own the same ranges of other copies, add
-/// theirs after the last micro-batch.
+/// use is being gathered. Gradients of a unit are summed over the owners, each of which keeps its range,
+/// while the backward pass continues below; `replicas`, the ranks that own the same ranges of other copies,
+/// add theirs after the last micro-batch.
 class ShardedUnits final : public UnitStore {
  public:
-  /// `rules.num_ranks` is that of groups.owners, and `rules.cp` that of groups.cp.
+  /// Requires that `rules.num_ranks` is the size of groups.owners, and `rules.cp` that of groups.cp.
   ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
                UnitUse use, const ShardRules& rules, const UnitGroups& groups, PartialGradients partial = {});
 
@@ -44,24 +44,24 @@ class ShardedUnits final : public UnitStore {
  private:
   struct Unit {
     UnitLayout layout;
-    Tensor params, grads;   // what this rank owns, padded; grads undefined when it is frozen
+    Tensor params, grads;   // elements that this rank owns, padded; grads undefined when the unit is frozen
     GatheredUnit gathered;  // views of the buffers below
     int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
-    TreeSum tree;          // of gradients, or of this rank's part of them (add_leaf)
-    bool has_sum = false;  // `grads` holds those of earlier micro-batches of this step
+    TreeSum tree;          // sums of gradients, or of this rank's part of them (add_leaf)
+    bool has_sum = false;  // `grads` holds the sum of earlier micro-batches of this step
   };
   struct ParamBuffer {
     Tensor flat;
-    int unit = UnitBuffers::kNone;  // whose parameters are there, or on their way
+    int unit = UnitBuffers::kNone;  // unit whose parameters are in the buffer, or being gathered
     int64_t version = 0;            // of those parameters
     int num_holders = 0;
     std::unique_ptr<Pending> arrival;
   };
   struct GradBuffer {
     Tensor flat;
-    Tensor sent;                    // the same as bf16, where gradients travel so; else undefined
-    int unit = UnitBuffers::kNone;  // which writes there
-    bool last = false;              // the reduction is of the step's last micro-batch
+    Tensor sent;                    // the gradients as bf16, if they are exchanged so; else undefined
+    int unit = UnitBuffers::kNone;  // unit that writes into the buffer
+    bool last = false;              // the reduction belongs to the step's last micro-batch
     std::unique_ptr<Pending> reduction;
   };
 
@@ -69,20 +69,20 @@ class ShardedUnits final : public UnitStore {
   Unit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
   ParamBuffer& params_of(int unit) { return param_buffers_[static_cast<size_t>(at(unit).param_buffer)]; }
   GradBuffer& grads_of(int unit) { return grad_buffers_[static_cast<size_t>(at(unit).grad_buffer)]; }
-  /// The memory of gradients that travel.
+  /// Returns the memory of the exchanged gradients.
   static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
-  /// The stretch of a buffer that a unit fills, padding included.
+  /// Returns the part of a buffer that a unit fills, padding included.
   Tensor stretch(const Tensor& flat, const Unit& unit) const;
-  /// Parameters on their way together, unless they are there.
+  /// Starts to gather parameters together, unless they are gathered already.
   void start_gather(const std::vector<int>& units);
   void wait_for(ParamBuffer& buffer);
-  /// What is used after this unit, and may come meanwhile.
+  /// Returns the units that are used after this one, and may be gathered meanwhile.
   std::vector<int> next_after(int unit, Pass pass);
-  /// In a tree: adds the gradients of a micro-batch, which ranks along tp and cp have parts of.
+  /// Adds the gradients of a micro-batch to the tree; ranks along tp and cp have parts of them.
   void add_leaf(int unit, bool last);
-  /// Waits until what the buffer holds is in the owned range of its unit.
+  /// Waits until the buffer's gradients are in the owned range of its unit.
   void settle(GradBuffer& buffer);
-  /// Gathered parameters are old from now on.
+  /// Marks gathered parameters as outdated.
   void forget_gathered();
 
   ShardRules rules_;

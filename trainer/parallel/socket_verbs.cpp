@@ -20,13 +20,13 @@ constexpr uint32_t kMagic = 0x6f686379;
 constexpr int64_t kHeader = sizeof(Announcement);
 static_assert(sizeof(Announcement) == 24);
 
-/// What others send of a sum is kept whole up to here: then every rank sums everything, and nothing comes
-/// back.
+/// Largest sum whose inputs from other ranks are received whole: then every rank sums everything, and no
+/// result is sent back.
 constexpr int64_t kWholeBytes = 512 << 10;
-/// Of a rank's numbers that wait to be summed.
+/// Bytes of one rank's numbers that wait to be summed.
 constexpr int64_t kWindowBytes = 256 << 10;
-constexpr int64_t kGrainBytes = 32 << 10;  // are summed at once
-constexpr int64_t kLineBytes = 64;         // pieces begin at multiples of it
+constexpr int64_t kGrainBytes = 32 << 10;  // summed at once
+constexpr int64_t kLineBytes = 64;         // pieces begin at multiples of this
 
 int64_t size_of(SumType type) {
   switch (type) {
@@ -52,7 +52,7 @@ const char* name_of(SumType type) {
   return "?";
 }
 
-/// "all_reduce of 16 bytes (fp32)".
+/// Describes a call: "all_reduce of 16 bytes (fp32)".
 std::string text_of(const Announcement& call) {
   std::string text = name_of(call.verb);
   if (call.verb != SocketVerb::kBarrier) text += fmt::format(" of {} bytes", call.num_bytes);
@@ -82,15 +82,15 @@ const char* name_of(SocketVerb verb) {
   return "?";
 }
 
-/// This rank's piece of a sum, while it grows.
+/// This rank's piece of a sum, while it is computed.
 struct SocketVerbs::Reduction {
   SumType type;
   uint8_t* out;
   const uint8_t* own;
   int64_t num_bytes;
-  int64_t window;        // of the ring that each rank's numbers arrive in
+  int64_t window;        // size of the ring that each rank's numbers arrive in
   const uint8_t* rings;  // one for each transfer
-  bool comes_back;       // the sum goes to all ranks
+  bool comes_back;       // the sum is sent to all ranks
   int64_t summed = 0;
 };
 
@@ -268,7 +268,7 @@ std::optional<Trouble> SocketVerbs::reduce_scatter(SumType type, void* out, cons
   return finish([&] { sum_arrived(sum); });
 }
 
-/// Sums what has come from all ranks, and lets the next bytes move.
+/// Sums the numbers that have come from all ranks, and allows the next bytes to move.
 void SocketVerbs::sum_arrived(Reduction& sum) {
   int64_t ready = sum.num_bytes;
   for (const Transfer& transfer : transfers_)

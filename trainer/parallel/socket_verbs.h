@@ -23,37 +23,37 @@ enum class SocketVerb : uint8_t {
 };
 const char* name_of(SocketVerb verb);
 
-/// What a rank says before anything else: that of all ranks must be equal.
+/// Header that a rank sends before anything else; the headers of all ranks must be equal.
 struct Announcement {
   uint32_t magic = 0;
   SocketVerb verb = SocketVerb::kBarrier;
-  uint8_t type = 0;  // of a sum, SumType
+  uint8_t type = 0;  // SumType of a sum
   uint16_t unused = 0;
-  uint32_t number = 0;  // of verbs before it in the group
+  uint32_t number = 0;  // of earlier verbs in the group
   int32_t root = 0;
   int64_t num_bytes = 0;
   bool operator==(const Announcement&) const = default;
 };
 
-/// Each verb returns when this rank's part is done; what it returns otherwise is why the group has broken,
-/// and later calls return the same. One call at a time, except stop().
+/// Each verb returns when this rank's part is done. A result other than nothing is the reason why the group
+/// has broken, and later calls return the same. One call at a time, except stop().
 class SocketVerbs {
  public:
-  /// sockets[r]: the connection with rank r of the group; that of this rank is not open.
+  /// sockets[r] is the connection with rank r of the group; this rank's own is closed.
   SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits,
               SumOrder order = SumOrder::kRanks);
   SocketVerbs(const SocketVerbs&) = delete;
   SocketVerbs& operator=(const SocketVerbs&) = delete;
 
   std::optional<Trouble> all_reduce(SumType type, void* x, int64_t count);
-  /// num_bytes, count: of a rank's piece.
+  /// num_bytes and count are those of a rank's piece.
   std::optional<Trouble> all_gather(void* out, const void* in, int64_t num_bytes);
   std::optional<Trouble> reduce_scatter(SumType type, void* out, const void* in, int64_t count);
   std::optional<Trouble> broadcast(void* x, int64_t num_bytes, int root);
   std::optional<Trouble> barrier();
-  /// From any thread: ends the call that runs and all later ones.
+  /// Ends the running call and all later ones. From any thread.
   void stop();
-  /// Readable from then on.
+  /// Descriptor that is readable after stop().
   int stop_fd() const { return stop_.fd(); }
 
  private:
@@ -76,7 +76,7 @@ class SocketVerbs {
   SumOrder order_;
   std::optional<Trouble> trouble_;
   uint32_t num_calls_ = 0;
-  // Of the call that runs; kept so that small calls allocate nothing.
+  // State of the running call, kept so that small calls allocate nothing.
   Announcement mine_;
   std::vector<Announcement> theirs_;  // by rank
   std::vector<bool> is_checked_;
@@ -86,8 +86,8 @@ class SocketVerbs {
   int64_t scratch_bytes_ = 0;
 };
 
-/// Messages between this rank and one other, each way in the order in which they were sent. One call at a
-/// time in each direction; the two directions may have a thread each.
+/// Messages between this rank and one other, in each direction in the order in which they were sent. One call
+/// at a time in each direction; the two directions may have a thread each.
 class MessageWire {
  public:
   /// `own` and `other` are ranks of the group.

@@ -46,18 +46,18 @@ std::optional<Trouble> timed(Body& body) {
   return trouble;
 }
 
-/// What a world and the groups that were split from it share: when one of them breaks, all have.
+/// State shared by a world and the groups that were split from it: when one of them breaks, all have broken.
 struct TcpRun {
   std::shared_ptr<Peers> peers;
   double timeout_s;
   SumOrder order;
-  std::optional<Error> failure;  // what the first group of this rank that noticed said
+  std::optional<Error> failure;  // failure reported by the first group of this rank that noticed
 };
 
 class TcpCommunicator final : public Communicator {
  public:
-  /// Those ranks of the world, of which this one is `ranks[rank]`. `name` is that of the group, and no other
-  /// has it. Collective over them.
+  /// Makes a group of these ranks of the world; this rank is `ranks[rank]`. `name` is unique to the group.
+  /// Collective over them.
   TcpCommunicator(std::shared_ptr<TcpRun> run, std::string name, std::vector<int> ranks, int rank)
       : run_(std::move(run)),
         name_(std::move(name)),
@@ -151,7 +151,7 @@ class TcpCommunicator final : public Communicator {
   };
   class InBackground;
   using State = RecentCollectives::State;
-  /// With one other rank. Each direction has a thread of its own for what runs in the background.
+  /// Messages with one other rank. Each direction has its own thread for calls in the background.
   struct Messages {
     MessageWire wire;
     Background sends = {}, receives = {};
@@ -159,7 +159,7 @@ class TcpCommunicator final : public Communicator {
         : wire(own, other, std::move(socket), limits) {}
   };
 
-  /// For a connection's purpose, which people see when a rank waits for it.
+  /// Returns a short name for a connection's purpose, which users see when a rank waits for it.
   static std::string short_name(const std::string& name) {
     return name.size() <= 32 ? name : "group " + hash_hex(name).substr(0, 16);
   }
@@ -200,7 +200,7 @@ class TcpCommunicator final : public Communicator {
       return call.run();
     });
   }
-  /// Notes the call, and runs it on this thread.
+  /// Records the call, and runs it on this thread.
   template <class Body>
   void at_once(const CollectiveCall& call, Body&& body) {
     const InCollective collective(call.verb);

@@ -17,15 +17,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A rank that has finished may go while bytes that others sent before are still on their way.
+/// Time for which bytes may still arrive after a rank has gone: a rank that has finished may end while bytes
+/// that others sent before are in flight.
 constexpr int kGraceMs = 300;
-/// Of one system call: the other direction waits no longer than this.
+/// Most bytes of one system call, so that the other direction does not wait longer.
 constexpr size_t kMaxBytesAtOnce = size_t{1} << 20;
 constexpr int64_t kMaxPollMs = 60'000;
 
 enum class Move { kNone, kSome, kLost };
 
-/// Cuts what one system call moves. Returns the bytes.
+/// Limits the bytes that one system call moves. Returns their number.
 size_t shorten(iovec* vectors, int& count) {
   size_t sum = 0;
   for (int i = 0; i < count; ++i) {
@@ -36,7 +37,7 @@ size_t shorten(iovec* vectors, int& count) {
   return sum;
 }
 
-/// One system call in one direction. `may`: whether the next one could move more.
+/// Makes one system call in one direction. Sets `may` to false if another could not move more.
 template <class Call>
 Move move_bytes(Flow& flow, bool& may, const Call& call) {
   iovec vectors[Flow::kMaxVectors];
@@ -64,7 +65,7 @@ Trouble lost(const Transfer& transfer, bool reads, int error) {
   return {Trouble::Kind::kLost, closed ? "its connection has closed" : std::strerror(error), {transfer.rank}};
 }
 
-/// One pass over all transfers.
+/// Moves bytes of all transfers once.
 std::optional<Trouble> move_all(std::vector<Transfer>& transfers, bool& some) {
   for (Transfer& transfer : transfers) {
     if (transfer.out.can_move() && transfer.may_write) {
@@ -93,7 +94,7 @@ bool all_done(const std::vector<Transfer>& transfers) {
   });
 }
 
-/// Ranks whose bytes did not come; where all came, those that did not take ours.
+/// Returns the ranks that sent nothing; if all sent everything, the ranks that did not receive ours.
 Trouble silent(const std::vector<Transfer>& transfers, double timeout_s) {
   Trouble trouble{Trouble::Kind::kSilent, fmt::format("nothing came for {:g} s", timeout_s), {}};
   for (const Transfer& transfer : transfers)
@@ -112,7 +113,7 @@ class Waiter {
 
   void note_bytes() { is_fresh_ = true; }
 
-  /// Until a socket may move again.
+  /// Waits until a socket may move bytes again.
   std::optional<Trouble> wait() {
     if (std::exchange(is_fresh_, false)) last_byte_ = Clock::now();
     list_descriptors();

@@ -20,48 +20,49 @@ namespace tycho {
 
 enum class Pass { kForward, kBackward };
 
-/// Gives a block its full parameters for the time it computes. Collective on the dp_shard axis when sharded.
+/// Gives a block its full parameters while it computes. Collective on the dp_shard axis when sharded.
 class UnitStore {
  public:
   virtual ~UnitStore() = default;
   virtual int num_units() const = 0;
   virtual const UnitLayout& layout(int unit) const = 0;
-  /// The unit's parameters, complete until release. Waits for them when they are on their way. In stores that
-  /// keep whole units, such as the two below, they stay valid after release as well.
+  /// Returns the unit's parameters, complete until release. Waits while they are being gathered. In stores
+  /// that keep whole units, such as the two below, they stay valid after release.
   virtual const Views& acquire(int unit, Pass pass) = 0;
   virtual void release(int unit, Pass pass) = 0;
-  /// Before the first micro-batch of a step: forgets what a step that failed has left.
+  /// Call before the first micro-batch of a step: forgets gradients that a failed step has left.
   virtual void begin_step() {}
-  /// Where backward puts gradients (fp32, the shapes of the parameters); undefined for what is frozen
-  /// (GatheredUnit::grads).
+  /// Memory into which backward writes gradients (fp32, the shapes of the parameters); undefined for frozen
+  /// parameters (GatheredUnit::grads).
   virtual Views& grads(int unit) = 0;
-  /// After the backward of each micro-batch, for units that are not frozen: what grads(unit) holds may be
-  /// reduced over ranks, in the background. `last`: of the last micro-batch of a step; gradients of all are
-  /// in then. A store may wait for that call and reduce the sum, as the two below do; or reduce at every
-  /// call, add to what it owns, and leave zeros in grads(unit), to which backward adds the next micro-batch.
-  /// With a tree of several leaves (ShardRules) backward overwrites grads(unit) for every micro-batch, and
-  /// the last call has the sum. What ranks along tp and cp have of a micro-batch is then summed at once, so
-  /// that leaves do not depend on the number of ranks.
+  /// Call after the backward of each micro-batch, for units that are not frozen: grads(unit) may now be
+  /// reduced over ranks, in the background. `last`: this was the last micro-batch of a step, and grads(unit)
+  /// has the gradients of all. A store may wait for that call and reduce the sum, as the two below do; or
+  /// reduce at every call, add to the range that it owns, and leave zeros in grads(unit), to which backward
+  /// adds the next micro-batch. With a tree of several leaves (ShardRules) backward overwrites grads(unit)
+  /// for every micro-batch, and the store adds them up. The parts of ranks along tp and cp are then summed
+  /// for each micro-batch, so that leaves do not depend on the number of ranks.
   virtual void reduce(int unit, bool last) = 0;
-  /// When it returns, all gradients are final.
+  /// Waits until all gradients are final.
   virtual void finish() = 0;
-  /// What this rank owns: one range per unit, in forward order. Optimizer, clipping and checkpoint walk
+  /// Ranges that this rank owns: one per unit, in forward order. Optimizer, clipping and checkpoint walk
   /// these. Their weights may change after this call and after finish(), and are read again at the next
-  /// acquire; whoever changes them at another time calls it first.
+  /// acquire; call owned() first to change them at another time.
   virtual std::vector<OwnedRange>& owned() = 0;
-  /// The ranks that share a copy of the model out between them: their ranges together are all units, once.
-  /// Whatever is summed over owned ranges is summed over these. This rank alone where it owns whole units.
+  /// Ranks that share a copy of the model: their ranges together are all units, once. Sums over owned ranges
+  /// are summed over these ranks. Only this rank where it owns whole units.
   virtual Communicator& owners() = 0;
-  /// For a look at one tensor between two passes, collective over owners(): parameter i of a unit, and its
-  /// gradient after finish(), undefined when it is frozen. A view where units are whole, else a copy.
+  /// Return parameter i of a unit, and its gradient after finish(), to inspect them between two passes.
+  /// Collective over owners(). The gradient is undefined when the parameter is frozen. Views where units are
+  /// whole, else copies.
   virtual Tensor param(int unit, size_t i);
   virtual Tensor grad(int unit, size_t i) { return grads(unit)[i]; }
-  /// For the same: of all elements of a unit what `owned`, fp32, has of those that this rank owns. Itself
-  /// where units are whole, else a copy.
+  /// Returns all elements of a unit, given the fp32 values `owned` of the elements that this rank owns.
+  /// Collective over owners(). Returns `owned` itself where units are whole, else a copy.
   virtual Tensor whole(int /*unit*/, const Tensor& owned) { return owned; }
 };
 
-/// One rank: the bytes are here.
+/// Store of one rank, which holds all bytes.
 class LocalUnits : public UnitStore {
  public:
   LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use,
@@ -77,7 +78,7 @@ class LocalUnits : public UnitStore {
   std::vector<OwnedRange>& owned() override { return owned_; }
   Communicator& owners() override { return *alone_; }
 
-  /// The same bytes as units.
+  /// Units whose memory the store uses.
   std::vector<GatheredUnit>& gathered() { return units_; }
 
  protected:
@@ -88,34 +89,35 @@ class LocalUnits : public UnitStore {
   std::vector<OwnedRange> owned_;
   PartialGradients partial_;
   std::vector<TreeSum> trees_;  // of each unit
-  bool has_leaves_ = false;     // several of them
+  bool has_leaves_ = false;     // the trees have several leaves
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
-/// One sum of gradients over the ranks that have the same, in the background, as fp32 or as bf16 on the way:
-/// every rank gets the same bits. Used by one thread. finish() comes before the group and the gradients go.
+/// One sum of gradients over ranks that have the same gradients, in the background, exchanged as fp32 or as
+/// bf16: every rank gets the same bits. Used by one thread. Call finish() before the group and the gradients
+/// are destroyed.
 class GradientSum {
  public:
-  /// grads: fp32, which become the sum; undefined: there is nothing to sum. bf16: the memory of what travels
-  /// is taken here.
+  /// `grads`: fp32, overwritten by the sum; undefined: there is nothing to sum. With bf16, memory for the
+  /// exchanged numbers is allocated here.
   GradientSum(const Tensor& grads, bool bf16);
-  /// Collective on `ranks`. Nobody reads or writes the gradients until finish().
+  /// Starts the sum. Collective on `ranks`. Do not read or write the gradients until finish().
   void start(Communicator& ranks);
-  /// Waits for the sum; nothing where none is on its way.
+  /// Waits for the sum. Does nothing if none was started.
   void finish();
-  /// The memory of what travels; undefined where nothing does.
+  /// Memory of the exchanged numbers; undefined if there are none.
   const Tensor& sent() const { return sent_.defined() ? sent_ : grads_; }
 
  private:
-  Tensor grads_, sent_;  // sent: bf16, or undefined
+  Tensor grads_, sent_;  // sent_: bf16, or undefined
   std::unique_ptr<Pending> pending_;
 };
 
 /// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
-/// the ranks unit by unit, while the backward pass of the last micro-batch goes on below.
+/// the ranks unit by unit, while the backward pass of the last micro-batch continues below.
 class ReplicatedUnits final : public LocalUnits {
  public:
-  /// `world` outlives the store.
+  /// `world` must outlive the store.
   ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
                   UnitUse use, const ShardRules& rules, Communicator& world, PartialGradients partial = {});
   void reduce(int unit, bool last) override;
@@ -123,23 +125,24 @@ class ReplicatedUnits final : public LocalUnits {
 
  private:
   Communicator& world_;
-  std::vector<GradientSum> sums_;  // of each unit; empty ones for what is frozen
+  std::vector<GradientSum> sums_;  // of each unit; empty ones for frozen units
   std::vector<std::shared_ptr<void>> registrations_;
 };
 
-/// Who a rank shares the work with; all of it outlives the store.
+/// Groups that a rank shares the work with. They must outlive the store.
 struct UnitGroups {
   Communicator& owners;    // share the parameters of a copy of the model
-  Communicator& replicas;  // own the same ones in other copies
-  /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shares those out as
-  /// if they were a model. Null: this one alone.
+  Communicator& replicas;  // own the same ranges in other copies
+  /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shards these as if
+  /// they were a model. nullptr: this rank alone.
   Communicator* tp = nullptr;
-  /// Ranks along cp, neighbours in `owners`: each has the gradients of its part of every sequence. Null: this
-  /// one alone.
+  /// Ranks along cp, neighbours in `owners`: each has the gradients of its part of every sequence. nullptr:
+  /// this rank alone.
   Communicator* cp = nullptr;
 };
 
-/// One rank, replicas, or ranks that share their units by `rules`. Collective on the group along tp.
+/// Makes the store for one rank, for replicas, or for ranks that share their units by `rules`. Collective on
+/// the group along tp.
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                            const at::Device& device, UnitUse use, const ShardRules& rules,
                                            UnitGroups groups);

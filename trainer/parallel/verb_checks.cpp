@@ -25,8 +25,8 @@ bool can_be_summed(at::ScalarType dtype) {
 
 uintptr_t address_of(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.data_ptr()); }
 
-/// `large` is size() times `small`, in the same dtype and place, and `small` is this rank's piece of it or
-/// lies elsewhere.
+/// Checks that `large` is size() times `small`, in the same dtype and memory, and that `small` is this rank's
+/// piece of it or does not overlap it.
 void check_pieces(const char* verb, const char* large_name, const Tensor& large, const char* small_name,
                   const Tensor& small, const Communicator& group) {
   check_whole(verb, large);

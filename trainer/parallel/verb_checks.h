@@ -5,16 +5,16 @@
 
 namespace tycho {
 
-// Each throws Error with the verb, what it wanted and what it was given.
+// All functions throw Error with the verb, what it expected and what it got.
 
-/// x is there and contiguous.
+/// Checks that x is defined and contiguous.
 void check_whole(const char* verb, const Tensor& x);
-/// x is whole and can be summed.
+/// Checks that x is defined and contiguous, and has a dtype that can be summed.
 void check_sum(const char* verb, const Tensor& x);
 void check_all_gather(const Tensor& out, const Tensor& in, const Communicator& group);
 void check_reduce_scatter(const Tensor& out, const Tensor& in, const Communicator& group);
 void check_broadcast(const Tensor& x, int root, const Communicator& group);
-/// For send and recv: `peer` is another rank of the group.
+/// Checks send and recv: `peer` must be another rank of the group.
 void check_message(const char* verb, const Tensor& x, int peer, const Communicator& group);
 
 }  // namespace tycho

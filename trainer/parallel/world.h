@@ -12,22 +12,22 @@
 
 namespace tycho {
 
-/// All ranks of the run, for what is in host memory: a world of one, or ranks that have met. Collective;
-/// throws as meet_peers. `order`: of sums of what is in host memory.
+/// Opens the world of all ranks of the run, for tensors in host memory: a world of one, or ranks that have
+/// met. Collective; throws as meet_peers. `order`: of sums in host memory.
 std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options = {},
                                          SumOrder order = SumOrder::kRanks);
 
-/// open_world, or a test's own that listens to what the ranks call.
+/// Type of open_world, for tests that record the ranks' calls.
 using WorldMaker =
     std::function<std::unique_ptr<Communicator>(const RankPlace&, const MeetOptions&, SumOrder)>;
 
-/// The same meeting for texts, beside any run of theirs. `patience_s`: how long a rank waits in gather for
-/// the others, who may wait for a person. `stop`: as of MeetOptions.
+/// Opens a group of the same ranks for texts, independent of their run. Collective. `patience_s`: seconds
+/// that a rank waits in gather for the others, who may wait for a user. `stop`: see MeetOptions::stop.
 std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
                                       const std::atomic<int>& stop);
 
-/// The same ranks for tensors on `device`, too: NCCL on GPUs. `order`: of sums of what is on GPUs.
-/// Collective. Throws Error (kTopology) when some have a GPU and others none.
+/// Extends a world to tensors on `device`, with NCCL on GPUs. `order`: of sums on GPUs. Collective. Throws
+/// Error (kTopology) when some ranks have a GPU and others none.
 std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device,
                                           SumOrder order = SumOrder::kRanks);
 

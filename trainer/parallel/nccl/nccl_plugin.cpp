@@ -14,7 +14,7 @@ namespace {
 
 static_assert(sizeof(ncclUniqueId) == NcclTable::kIdBytes);
 
-/// `advice`: what to do besides.
+/// Throws Error for a failed call. `advice` says what else to do.
 void check(ncclResult_t status, const char* what, const char* advice = "") {
   if (status != ncclSuccess)
     fail(ExitCode::kTopology, "[nccl] {}: {} ({}); {}NCCL_DEBUG=INFO prints more", what,
@@ -65,8 +65,8 @@ NcclTable::State state(NcclTable::Group group, std::string& text) {
 
 thread_local bool is_together = false;
 
-/// A group that does not block may still be busy when a collective returns: it is enqueued when that has
-/// passed. One of several that start together is enqueued with them.
+/// Waits until a collective is enqueued: a non-blocking group may still be busy when the call returns. A call
+/// that starts together with others is enqueued with them.
 void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what, const char* advice = "") {
   if (is_together && status == ncclInProgress) return;
   while (status == ncclInProgress) {

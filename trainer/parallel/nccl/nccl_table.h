@@ -13,38 +13,43 @@ struct NcclTable {
   enum class Number { kFp32, kFp64, kBf16, kInt32, kInt64, kByte };
   using Group = void*;
 
-  /// The bytes that one rank makes and all join by.
+  /// Writes an id of kIdBytes that one rank makes and all ranks join with.
   void (*make_id)(char* id) = nullptr;
-  /// Collective, on the thread's current device. Returns at once: the group is ready when its state says so.
+  /// Joins a group on the thread's current device. Collective. Returns at once: the group is ready when its
+  /// state says so.
   Group (*join)(const char* id, int rank, int num_ranks) = nullptr;
-  /// What has become of the group, from any thread. `text` says more of a failure.
+  /// Returns the state of the group, from any thread. `text` describes a failure.
   enum class State { kReady, kJoining, kPeerLost, kFailed };
   State (*state)(Group group, std::string& text) = nullptr;
-  /// Collective, in place, in the order of `stream`.
+  /// Sum or copy data in place, in the order of `stream`. Collective.
   void (*all_reduce)(Group group, void* data, int64_t count, Number number, Stream stream) = nullptr;
   void (*broadcast)(Group group, void* data, int64_t num_bytes, int root, Stream stream) = nullptr;
-  /// Collective, in the order of `stream`. `out` has a piece for every rank. num_bytes: of a piece.
+  /// Gathers data in the order of `stream`. Collective. `out` has a piece for every rank; num_bytes: of a
+  /// piece.
   void (*all_gather)(Group group, const void* in, void* out, int64_t num_bytes, Stream stream) = nullptr;
-  /// The same; `in` has a piece for every rank. count: numbers of a piece.
+  /// Sums and scatters data in the order of `stream`. Collective. `in` has a piece for every rank; count:
+  /// numbers of a piece.
   void (*reduce_scatter)(Group group, const void* in, void* out, int64_t count, Number number,
                          Stream stream) = nullptr;
   /// Called by two ranks, one each, in the order of `stream`.
   void (*send)(Group group, const void* data, int64_t num_bytes, int to, Stream stream) = nullptr;
   void (*recv)(Group group, void* data, int64_t num_bytes, int from, Stream stream) = nullptr;
-  /// The calls between these two start together, when the second one is called. Of one thread.
+  /// Starts the calls between these two together, when the second one is called. Used by one thread.
   void (*begin_together)() = nullptr;
   void (*end_together)(Group group) = nullptr;
-  /// Verbs are going to be called with this memory of the thread's current device. Not collective. What is
-  /// returned is given back before the memory and the group go; null: this version of NCCL has no such call.
+  /// Registers memory of the thread's current device that verbs will be called with. Not collective. Pass the
+  /// result to deregister_buffer before the memory and the group are destroyed. nullptr: this version of NCCL
+  /// has no such call.
   void* (*register_buffer)(Group group, void* data, int64_t num_bytes) = nullptr;
   void (*deregister_buffer)(Group group, void* registration) noexcept = nullptr;
-  /// Ends what is in flight, without the others, and the group. From any thread; what it computed is garbage.
+  /// Ends calls in flight, without the others, and the group. From any thread; results of these calls are
+  /// garbage.
   void (*abort)(Group group) = nullptr;
 };
 
 /// Called by the plug-in when it is loaded.
 void set_nccl(const NcclTable* table);
-/// Throws Error (kTopology) when no plug-in is loaded.
+/// Returns the table of the plug-in. Throws Error (kTopology) when no plug-in is loaded.
 const NcclTable& nccl();
 
 }  // namespace tycho

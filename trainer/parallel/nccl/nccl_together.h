@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// What is enqueued while it lives starts when end() is called.
+/// Calls that are enqueued while this object lives start together when end() is called.
 class NcclTogether {
  public:
   explicit NcclTogether(NcclTable::Group group) : group_(group) { nccl().begin_together(); }
@@ -15,7 +15,7 @@ class NcclTogether {
     if (group_ == nullptr) return;
     try {
       nccl().end_together(group_);
-    } catch (const std::exception&) {  // of a call that failed before, which is on its way up
+    } catch (const std::exception&) {  // a call failed before, and its Error is being thrown
     }
   }
   NcclTogether(const NcclTogether&) = delete;

@@ -7,8 +7,8 @@ namespace tycho {
 
 using RankPairs = std::vector<std::pair<int, int>>;
 
-/// All pairs, each once and with its lower rank first, in rounds in which no rank is in two of them. The same
-/// on all ranks, whichever order they list the pairs in.
+/// Returns all pairs, each once and with its lower rank first, in rounds in which no rank is in two pairs.
+/// The result is equal on all ranks, whichever order they list the pairs in.
 std::vector<RankPairs> rounds_of_pairs(RankPairs pairs);
 
 }  // namespace tycho
