@@ -12,38 +12,40 @@
 
 namespace tycho {
 
-/// What dropout's bits are drawn from: a key of this step, micro-batch and block. A share is 0 when nothing
-/// is dropped.
+/// Source of dropout's random bits: probabilities, and a key of this step, micro-batch and block. A
+/// probability is 0 when nothing is dropped.
 struct DropoutSource {
-  double p = 0;       // of what is added to the residual stream, or of the embeddings
-  double attn_p = 0;  // of attention's weights
+  double p = 0;       // for tensors that are added to the residual stream, or for the embeddings
+  double attn_p = 0;  // for attention's weights
   uint64_t key = 0;
-  double adapter_p = 0;  // of the inputs of adapters
+  double adapter_p = 0;  // for the inputs of adapters
 };
 
-/// What one block may use while it computes.
+/// Memory that one block may use while it computes.
 struct BlockActivations {
-  Views& saved;                          // its own, from forward to backward
-  Views& kv_saved;                       // of the block whose keys and values it attends to
-  Views& x_saved;                        // of the block whose input they are projected from
+  Views& saved;                          // slots of this block, from forward to backward
+  Views& kv_saved;                       // slots of the block whose keys and values it attends to
+  Views& x_saved;                        // slots of the block whose input keys and values are projected from
   Tensor x_of_kv_SD;                     // that input
-  std::vector<Tensor>& attention_state;  // its own; the bytes are ATen's, and none on a CPU
-  Views& scratch;                        // shared with the other blocks: dead when it returns
+  std::vector<Tensor>& attention_state;  // of this block; allocated by ATen, and empty on a CPU
+  Views& scratch;                        // shared with the other blocks: dead when the block returns
   DropoutSource dropout;
   const PackedDocuments& documents;  // of the pass
 };
 
 class Activations {
  public:
-  /// Bytes of the arena that they take.
+  /// Returns the bytes of the arena that these activations take.
   static int64_t bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype);
-  /// At the beginning of `arena`, which may be larger and hold others of which no pass is under way.
+  /// Places the activations at the beginning of `arena`, which may be larger, and shared with others as long
+  /// as only one of them has a pass in progress.
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
               Tensor arena);
 
   const Tensor& arena() const { return arena_; }
 
-  /// block: the i-th, in one of its sets. x_of_kv_SD: what its keys and values are projected from.
+  /// Returns the activations of block i, in one of its sets. x_of_kv_SD: input from which its keys and values
+  /// are projected.
   BlockActivations block(int64_t i, int64_t set, const BlockSpec& block, Tensor x_of_kv_SD,
                          DropoutSource dropout, const PackedDocuments& documents) {
     const auto at = [&](int64_t other) -> Views& {
@@ -58,14 +60,14 @@ class Activations {
             dropout,
             documents};
   }
-  /// Slots that blocks share, dead between two of them.
+  /// Slots that blocks share, dead between two blocks.
   Tensor& scratch(int slot) { return scratch_[static_cast<size_t>(slot)]; }
-  /// Slots around the blocks, in the order of ActivationSpecs::model.
+  /// Slots outside of the blocks, in the order of ActivationSpecs::model.
   Tensor& model(int slot) { return model_[static_cast<size_t>(slot)]; }
 
  private:
   Tensor arena_;
-  std::vector<std::vector<Views>> saved_;  // of each block, its sets
+  std::vector<std::vector<Views>> saved_;  // of each block, by set
   std::vector<std::vector<std::vector<Tensor>>> attention_state_;
   Views scratch_, model_;
 };

@@ -13,9 +13,10 @@
 namespace tycho {
 namespace {
 
-constexpr uint64_t kFirstSite = 16;  // of dropout's places: those before it are a block's own (DropoutSite)
+constexpr uint64_t kFirstSite = 16;  // first dropout site of adapters: those before it are a block's own
+                                     // (DropoutSite)
 
-/// [N, width] in a slot, or in memory of its own.
+/// Returns a tensor [N, width] in a slot, or in new memory.
 Tensor room(const LayerAdapters& adapters, int slot, const Tensor& like_NX, int64_t width) {
   const int64_t rows = like_NX.size(0);
   if (adapters.scratch == nullptr) return at::empty({rows, width}, like_NX.options());
@@ -23,10 +24,10 @@ Tensor room(const LayerAdapters& adapters, int slot, const Tensor& like_NX, int6
   return memory.view(-1).narrow(0, 0, rows * width).view({rows, width});
 }
 
-/// Dropout of columns `first` and those after it of a wider matrix, of which x has no others.
+/// Applies dropout to a part of a wider matrix: x holds its columns from `first` on.
 void drop_columns(DropoutMask mask, int64_t first, const Tensor& x_NK, const Tensor& residual_NK,
                   Tensor& y_NK) {
-  constexpr int64_t kElements = int64_t{1} << 22;  // that lie in wide rows at once
+  constexpr int64_t kElements = int64_t{1} << 22;  // elements that are in wide rows at once
   const int64_t rows = x_NK.size(0), columns = x_NK.size(1), width = first + columns;
   const int64_t most = std::clamp<int64_t>(kElements / width, 1, std::max<int64_t>(rows, 1));
   Tensor wide = at::zeros({most, width}, x_NK.options()), wide_residual;
@@ -44,8 +45,8 @@ void drop_columns(DropoutMask mask, int64_t first, const Tensor& x_NK, const Ten
   }
 }
 
-/// Dropout (kernels/dropout.h) of the inputs of an adapter, or of their gradient: each is dropped as it would
-/// be on one rank.
+/// Applies dropout (kernels/dropout.h) to the inputs of an adapter, or to their gradient: each element is
+/// dropped as it would be on one rank.
 void drop(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK,
           const Tensor& residual_NK, Tensor& y_NK) {
   const auto words = philox(adapters.key, kFirstSite + static_cast<uint64_t>(place.a));
@@ -64,7 +65,7 @@ const Tensor& param(const LayerAdapters& adapters, int view) {
   return (*adapters.params)[static_cast<size_t>(view)];
 }
 
-/// What an adapter multiplies.
+/// Returns the tensor that an adapter multiplies.
 Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK) {
   if (adapters.dropout == 0) return x_NK;
   Tensor kept_NK = room(adapters, block_scratch::kAdapterInput, x_NK, place.columns);
@@ -72,7 +73,7 @@ Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const 
   return kept_NK;
 }
 
-/// scale A x.
+/// Returns scale A x.
 Tensor low_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& kept_NK) {
   const Tensor& a_RK = param(adapters, place.a);
   Tensor low_NR = room(adapters, block_scratch::kLow, kept_NK, a_RK.size(0));
@@ -80,14 +81,14 @@ Tensor low_of(const LayerAdapters& adapters, const AdapterPlace& place, const Te
   return low_NR.mul_(adapters.at->adapter_scale);
 }
 
-/// The layer's columns of dy, touching, as products want them.
+/// Returns the layer's columns of dy, contiguous, as matrix products need them.
 Tensor own_columns(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& dy_NM) {
   if (place.rows == dy_NM.size(1)) return dy_NM;
   Tensor own = room(adapters, block_scratch::kAdapterOutput, dy_NM, place.rows);
   return own.copy_(dy_NM.narrow(1, place.first, place.rows));
 }
 
-/// The gradient of A x.
+/// Returns the gradient of A x.
 Tensor low_gradient(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& own_dy) {
   const Tensor& b = param(adapters, place.b);
   Tensor d_low_NR = room(adapters, block_scratch::kDLow, own_dy, b.size(1));

@@ -9,18 +9,19 @@
 
 namespace tycho {
 
-/// A block sees one list of views, in which those of its adapters follow its own. One block at a time.
+/// Gives a block one list of views, in which those of its adapters follow its own. Used for one block at a
+/// time.
 class BlockUnits {
  public:
-  /// `units` outlives it.
+  /// `units` must outlive this object.
   BlockUnits(const ModelLayout& layout, UnitStore& units);
 
   const Views& acquire(int64_t block, Pass pass);
   void release(int64_t block, Pass pass);
   Views& grads(int64_t block);
-  /// Whether the block or its adapters are trained.
+  /// True if the block or its adapters are trained.
   bool has_gradients(int64_t block);
-  /// UnitStore::reduce of those that are trained.
+  /// Calls UnitStore::reduce for those of the two units that are trained.
   void reduce(int64_t block, bool last);
 
  private:
@@ -28,11 +29,11 @@ class BlockUnits {
   int adapters(int64_t block) const { return adapters_[static_cast<size_t>(block)]; }
 
   UnitStore& units_;
-  std::vector<int> adapters_;  // the unit of each block's; -1: none
+  std::vector<int> adapters_;  // unit of each block's adapters; -1: none
   Views params_, grads_;       // of the block that computes
 };
 
-/// Whether any view has a gradient.
+/// True if any view has a gradient.
 bool has_gradients(const Views& grads);
 
 }  // namespace tycho

@@ -82,7 +82,7 @@ Tensor Decoder::run(std::vector<CachedRows> rows, const Tensor& tokens_N, const 
       length_B_.at(static_cast<size_t>(row)) = one.length + seq;
   }
   cache_.pass = std::move(rows);
-  std::vector<Tensor> inputs(blocks_.size());  // of the blocks, while later ones may project from them
+  std::vector<Tensor> inputs(blocks_.size());  // inputs of blocks, while later ones may project from them
   Tensor x_ND;
   for (size_t c = 0; c < part_.chunks.size(); ++c) {
     x_ND = part_.has_embedding(c) ? embed(tokens_N, seq) : at::empty({num_tokens, layout_.width}, options_);

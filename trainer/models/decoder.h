@@ -18,54 +18,55 @@
 
 namespace tycho {
 
-/// What a pass of a Decoder gives beside the logits after the last token.
+/// Results of a Decoder's pass in addition to the logits after the last token.
 struct DecoderLook {
-  bool every_position = false;             // logits of all tokens: [B * T, V]
-  std::vector<Tensor>* streams = nullptr;  // gets the stream before each block and after the last, [B * T, D]
-  int64_t attention_block = -1;            // whose attention weights `attention` gets
-  Tensor* attention = nullptr;             // [B, H, T, S] in fp32; of the ranks' own heads and blocks
-  // Instead of the logits after the last token: int64 on the device, rows of [B * T]. `chosen` gets the fp32
-  // logits of consecutive parts of them, [P, V], and nothing is returned.
+  bool every_position = false;             // return logits of all tokens: [B * T, V]
+  std::vector<Tensor>* streams = nullptr;  // receives the stream before each block and after the last, [B *
+                                           // T, D]
+  int64_t attention_block = -1;            // block whose attention weights `attention` receives
+  Tensor* attention = nullptr;             // [B, H, T, S] in fp32; of the rank's own heads and blocks
+  // Computes chosen rows instead of the logits after the last token: int64 on the device, rows of [B * T].
+  // `chosen` receives the fp32 logits of consecutive parts of them, [P, V], and nothing is returned.
   Tensor rows_R = {};
   std::function<void(const Tensor& logits_PV)> chosen = {};
 };
 
-/// Sequences go on together, or each row of the batch has a sequence of its own. Every call is collective on
-/// the ranks along tp and pp, and returns fp32 logits after the last token of each sequence that it was given
+/// Sequences advance together, or each row of the batch has its own sequence. Every call is collective on the
+/// ranks along tp and pp, and returns fp32 logits after the last token of each sequence that it was given
 /// tokens of.
 class Decoder {
  public:
-  /// `region` and `stage` as in Model.
+  /// `region` and `stage`: see Model.
   Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
           at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
           const PipelineStage& stage = {});
-  /// tokens_N: int32 [B * T], the tokens that follow those seen so far, of all sequences, which are as long
-  /// as each other. [B, V].
+  /// Returns [B, V]. tokens_N: int32 [B * T], the next tokens of all sequences, which must be equally long.
   Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
-  /// tokens_T: int32, the first ones of a new sequence in this row; what it held is forgotten. [1, V].
+  /// Starts a new sequence in a row, whose old contents are forgotten. Returns [1, V]. tokens_T: int32, the
+  /// sequence's first tokens.
   Tensor begin_row(int64_t row, const Tensor& tokens_T);
-  /// tokens_R: int32, the next one of each of these rows, whose sequences are of any lengths. [R, V]. On a
-  /// CPU up to kRowsOfSameBits rows have, to the bit, the logits that each has alone.
+  /// Returns [R, V]. tokens_R: int32, the next token of each of these rows, whose sequences may have any
+  /// lengths. On a CPU up to kRowsOfSameBits rows have, to the bit, the logits that each has alone.
   Tensor next_of_rows(const std::vector<int64_t>& rows, const Tensor& tokens_R);
-  static constexpr int64_t kRowsOfSameBits = 8;  // products of a few rows sum each of them in the same order
+  static constexpr int64_t kRowsOfSameBits = 8;  // products of so few rows sum each of them in the same order
 
-  /// Of a row.
+  /// Returns the number of tokens in a row.
   int64_t length(int64_t row = 0) const { return length_B_[static_cast<size_t>(row)]; }
   int64_t num_positions() const { return num_positions_; }
   at::Device device() const { return options_.device(); }
 
  private:
-  /// Of these rows, which have as many tokens each.
+  /// Runs a pass over these rows, which have equally many tokens.
   Tensor run(std::vector<CachedRows> rows, const Tensor& tokens_N, const DecoderLook& look);
   Tensor embed(const Tensor& tokens_N, int64_t seq);
   Tensor run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vector<Tensor>& inputs,
                    const DecoderLook& look);
-  /// fp32 [num_sequences, V], on all stages.
+  /// Returns fp32 logits [num_sequences, V], on all stages.
   Tensor head_logits(const Tensor& x_ND, int64_t num_sequences);
-  /// The streams of all stages, on all of them.
+  /// Copies the streams of all stages to all of them.
   void share_streams(std::vector<Tensor>& streams, const Tensor& like) const;
 
-  DecoderSpec spec_;  // of this rank
+  DecoderSpec spec_;  // spec of this rank
   ModelLayout layout_;
   HeadRules head_;
   PipelineStage stage_;
@@ -73,10 +74,10 @@ class Decoder {
   UnitStore& units_;
   BlockUnits block_units_;
   int64_t num_positions_;
-  at::TensorOptions options_;  // of the stream
+  at::TensorOptions options_;  // options of the stream
   std::vector<DecoderBlock> blocks_;
   KvCache cache_;
-  std::vector<int64_t> length_B_;  // positions filled
+  std::vector<int64_t> length_B_;  // filled positions of each row
 };
 
 }  // namespace tycho

@@ -21,19 +21,19 @@ namespace tycho {
 /// No state.
 class DecoderBlock {
  public:
-  /// shape.seq is the longest sequence that it will see, of whole sequences.
+  /// shape.seq is the longest sequence that the block will see, of whole sequences.
   DecoderBlock(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
                const at::Device& device, const ParallelRegion& region);
-  /// y_SD from x_SD; keeps in `act` what backward needs besides x.
+  /// Computes y_SD from x_SD. Keeps in `act` everything that backward needs except x.
   void forward(const Views& params, const Tensor& x_SD, BlockActivations act, Tensor& y_SD) const;
-  /// Fills the slots that a block of this mode did not keep, so that backward finds them.
+  /// Fills the slots that a block of this mode did not keep, so that backward can use them.
   void recompute(Recompute mode, const Views& params, const Tensor& x_SD, BlockActivations act) const;
   /// d_SD is the gradient of y on entry and of x on return. Parameter gradients are written to `grads`, or
   /// added when `add`.
   void backward(const Views& params, const Tensor& x_SD, BlockActivations act, Views& grads, bool add,
                 Tensor& d_SD) const;
-  /// For generation: x_ND are the tokens of the cache's pass; their keys and values are added to it.
-  /// x_of_kv_ND: what these are projected from, where that is another block's input. Returns y_ND.
+  /// For generation: x_ND are the tokens of the cache's pass; their keys and values are added to the cache.
+  /// x_of_kv_ND: input from which these are projected, if it is another block's. Returns y_ND.
   Tensor forward_cached(const Views& params, const Tensor& x_ND, const Tensor& x_of_kv_ND,
                         KvCache& cache) const;
 
@@ -41,19 +41,20 @@ class DecoderBlock {
   NormParams norm1(const Views& p) const { return {p[at_.norm1_weight], view(p, at_.norm1_bias)}; }
   NormParams norm2(const Views& p) const { return {p[at_.norm2_weight], view(p, at_.norm2_bias)}; }
 
-  /// Norms for attention: this block's input, and the one of its keys and values where that is another's.
+  /// Computes the norms for attention: of this block's input, and of the input of keys and values where that
+  /// is another block's.
   void norm_inputs(const Views& params, const Tensor& x_SD, BlockActivations act) const;
 
   BlockParams at_;
-  bool reuses_x_;         // of an earlier block
-  bool last_to_reuse_x_;  // that: it is the first of them in backward
-  bool x_reused_;         // by later blocks
+  bool reuses_x_;         // uses the input of an earlier block
+  bool last_to_reuse_x_;  // last block that uses that input: the first one in backward
+  bool x_reused_;         // its input is used by later blocks
   Norm norm_;
   SelfAttention attention_;
   FeedForward feed_forward_;
 };
 
-/// All blocks of a model, which share their tables (attention_tables).
+/// Returns all blocks of a model, which share their tables (attention_tables).
 std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape shape, int64_t longest,
                                          const at::Device& device, const ParallelRegion& region = {});
 

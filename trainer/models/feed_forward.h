@@ -12,24 +12,24 @@
 namespace tycho {
 
 // N tokens, S those of this rank, D width, F hidden.
-/// y = down( f(gate(x)) * up(x) ) + residual, or down( f(up(x)) ) + residual    (Shazeer 2020,
-/// arXiv:2002.05202) forward keeps what the first matrix gives, before the bias where there is no gate; what
-/// follows is computed again in backward: cheaper than keeping it.
+/// y = down( f(gate(x)) * up(x) ) + residual, or down( f(up(x)) ) + residual (Shazeer 2020,
+/// arXiv:2002.05202). forward keeps the output of the first matrix, before the bias where there is no gate;
+/// backward computes the rest again, which is cheaper than keeping it.
 class FeedForward {
  public:
   FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region);
   void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD) const;
-  /// Fills slot kUp as forward does, and no more.
+  /// Fills slot kUp as forward does, and does nothing else.
   void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
-  /// dx_SD from dy_SD; slot kUp becomes its gradient. Gradients are written to g, or added.
+  /// Computes dx_SD from dy_SD; overwrites slot kUp with its gradient. Gradients are written to g, or added.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
-  /// For generation.
+  /// Computes y for generation, which keeps nothing.
   Tensor apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const;
 
  private:
-  /// The bias goes with the activation, in one pass, where there is no gate.
+  /// True if the bias is added together with the activation, in one pass, because there is no gate.
   bool fuses_bias() const { return !gated_ && at_.up_bias >= 0; }
   /// `act` is the activations of a pass; none for generation.
   template <class... Act>

@@ -17,7 +17,7 @@ int64_t longest_of(const std::vector<TextToGrow>& texts) {
   return longest;
 }
 
-/// Whether the rotations of a text depend on how many positions its decoder has room for.
+/// True if the rotations of a text depend on the number of positions of its decoder.
 bool rotates_by_room(const DecoderSpec& spec) {
   return spec.rope_scaling.type == RopeStretch::kDynamic || spec.xpos_scale_base > 0;
 }

@@ -12,28 +12,29 @@
 
 namespace tycho {
 
-/// How a text begins, and how much is written after that at most.
+/// Begin of a text, and the most tokens that are added to it.
 struct TextToGrow {
-  std::vector<int32_t> prompt;  // a token or more
+  std::vector<int32_t> prompt;  // at least one token
   int64_t max_tokens = 1;
 };
 
 class GrowingTexts {
  public:
-  /// The token after text number `text`, from logits_V, fp32 on the device; nothing: the text has ended.
+  /// Returns the token after text number `text`, from logits_V, fp32 on the device; nothing: the text has
+  /// ended.
   using NextToken = std::function<std::optional<int32_t>(size_t text, const Tensor& logits_V)>;
   using MakeDecoder = std::function<std::unique_ptr<Decoder>(int64_t batch, int64_t num_positions)>;
 
-  /// Up to Decoder::kRowsOfSameBits texts grow at once, so that on a CPU each is, to the bit, what it would
-  /// be alone; fewer where they need more than `most_positions`. `texts` outlive it; no text is longer than
-  /// its max_tokens allow.
+  /// Generates up to Decoder::kRowsOfSameBits texts at once, so that on a CPU each is, to the bit, what it
+  /// would be alone; fewer where they need more than `most_positions`. `texts` must outlive this object; no
+  /// text becomes longer than its max_tokens allow.
   GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder, const std::vector<TextToGrow>& texts,
                NextToken next, int64_t most_positions = 8192);
 
   bool done() const { return begun_ == texts_.size() && growing_.empty(); }
-  /// One pass through the model: the prompt of the next text where a row is free, else a token more of each
-  /// text that grows; after the last one a token that nobody reads, since other ranks may wait for this one's
-  /// share of the weights. Collective on the ranks along tp and pp.
+  /// Runs one pass through the model: the prompt of the next text where a row is free, else one more token of
+  /// each growing text. After the last text, runs a token whose result is unused, because other ranks may
+  /// wait for this one's share of the weights. Collective on the ranks along tp and pp.
   void pass();
 
  private:
@@ -48,9 +49,9 @@ class GrowingTexts {
   MakeDecoder make_decoder_;
   const std::vector<TextToGrow>& texts_;
   NextToken next_;
-  bool alone_;  // each text has a decoder of its own
+  bool alone_;  // each text has its own decoder
   std::unique_ptr<Decoder> decoder_;
-  size_t begun_ = 0;  // texts
+  size_t begun_ = 0;  // number of texts that were begun
   std::vector<int64_t> free_rows_;
   std::vector<Growing> growing_;
 };

@@ -18,14 +18,15 @@ NormStats final_stats(Activations& act) {
   return {act.model(model_slot::kMeanFinal), act.model(model_slot::kInvFinal)};
 }
 
-/// Runs body(first token, tokens) over chunks of the size that slot kLogits holds.
+/// Calls body(first token, tokens) for chunks of `chunk` tokens, as many as slot kLogits holds.
 template <class Body>
 void for_chunks(int64_t num_tokens, int64_t chunk, const Body& body) {
   for (int64_t begin = 0; begin < num_tokens; begin += chunk)
     body(begin, std::min(chunk, num_tokens - begin));
 }
 
-/// Losses, and in place of the logits their gradient, over the whole vocabulary.
+/// Computes losses over the whole vocabulary, and overwrites the logits with their gradient if
+/// `write_gradient`.
 void classify(const HeadRules& rules, Tensor& logits, const Tensor& targets, const Tensor& weight_1,
               bool write_gradient, Tensor& losses) {
   if (!rules.region.is_shared())
@@ -34,7 +35,7 @@ void classify(const HeadRules& rules, Tensor& logits, const Tensor& targets, con
                        write_gradient, losses);
 }
 
-/// The final norm of all tokens.
+/// Returns the final norm of all tokens.
 const Tensor& normed_input(const HeadRules& rules, HeadParams p, const Tensor& x_SD, Activations& act) {
   Tensor& normed_SD = act.model(model_slot::kNormedFinal);
   rules.norm.forward(p.norm, x_SD, final_stats(act), normed_SD);

@@ -15,11 +15,11 @@ struct HeadParams {
   NormParams norm;
   const Tensor& output_VD;  // the embedding table when tied
 };
-/// What a family does at its end, and with whom.
+/// Rules of a family's head, and the ranks that share it.
 struct HeadRules {
   Norm norm;
   LogitRules logits;
-  int64_t first_vocab;  // the token of the output's first row
+  int64_t first_vocab;  // token of the output's first row
   ParallelRegion region;
   HeadRules(const DecoderSpec& spec, const ParallelRegion& with);
 };
@@ -28,16 +28,16 @@ struct HeadGrads {
   Tensor& output_VD;  // undefined: not computed
 };
 
-/// Losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect to x_SD (in
-/// d_SD), and the parameters' gradients, written or added.
+/// Computes the losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect
+/// to x_SD (in d_SD), and the parameters' gradients, written or added.
 void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
                            const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_SD);
-/// Losses alone, in slot kLosses.
+/// Computes only the losses, in slot kLosses.
 void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
                  Activations& act);
 
-/// fp32 logits of the last position of each of `batch` sequences, [B, all of the vocabulary]; every rank has
-/// all tokens.
+/// Returns fp32 logits of the last position of each of `batch` sequences, [B, all of the vocabulary].
+/// Requires that every rank has all tokens.
 Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND, int64_t batch,
                         int64_t vocab_size);
 

@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-/// The view, or an undefined tensor for index -1: what the family does not have.
+/// Returns the view, or an undefined tensor for index -1, which stands for a view that the family does not
+/// have.
 const Tensor& view(const Views& views, int index);
 Tensor& view(Views& views, int index);
 
@@ -20,16 +21,16 @@ struct LinearParams {
 struct LinearGrads {
   Tensor& weight;
   Tensor& bias_M;
-  Views& unit;  // all of the block's: those of adapters are among them
+  Views& unit;  // all of the block's, including those of adapters
 };
 
-// Every one of these includes the layer's adapters.
+// All functions include the layer's adapters.
 /// y = weight x + bias (+ residual).
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);
-/// dx from dy.
+/// Computes dx from dy.
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK);
-/// The parameters' gradients, written or added; those that are undefined are not computed.
+/// Computes the parameters' gradients, which are written or added; undefined ones are not computed.
 void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g, bool add);
 
 }  // namespace tycho

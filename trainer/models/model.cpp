@@ -18,10 +18,11 @@
 namespace tycho {
 namespace {
 
-/// LibTorch sums longer lists on several threads, and then the bits depend on their number.
+/// Longest list that LibTorch sums on one thread. It sums longer lists on several threads, and then the bits
+/// depend on their number.
 constexpr int64_t kOnOneThread = 32767;
 
-/// fp64, one number.
+/// Returns the sum, fp64, one number.
 Tensor sum_of(const Tensor& losses_N) {
   Tensor sum = losses_N.narrow(0, 0, std::min(losses_N.numel(), kOnOneThread)).sum(at::kDouble);
   for (int64_t at = kOnOneThread; at < losses_N.numel(); at += kOnOneThread)
@@ -29,8 +30,8 @@ Tensor sum_of(const Tensor& losses_N) {
   return sum;
 }
 
-/// Where learned positions come from, for sequences of `seq` tokens of which ranks along cp leave this one
-/// some; none for other families.
+/// Returns the learned positions for sequences of `seq` tokens, of which ranks along cp have some each; none
+/// for families without them.
 LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
                               const ContextRegion& context) {
   if (spec.learned_positions == 0) return {};

@@ -23,80 +23,80 @@
 
 namespace tycho {
 
-/// Losses of the tokens of a micro-batch that this rank has, where the head is. Valid while they are looked
-/// at.
+/// Losses of this rank's tokens of a micro-batch, on the stage with the head. Valid during the call that
+/// receives them.
 struct TokenLosses {
   Tensor losses_N;              // fp32, of tokens that have a target
   Tensor targets_N;             // int32
   Tensor positions_N;           // int32, in their sequences
-  Tensor document_positions_N;  // int32, in their documents; undefined: there are none
+  Tensor document_positions_N;  // int32, in their documents; undefined: there are no documents
 };
 
-/// What passes through forward and backward at once. Tokens and targets are int32 [B * T] on the model's
+/// Tokens that pass through forward and backward at once. Tokens and targets are int32 [B * T] on the model's
 /// device.
 struct MicroBatch {
   Tensor tokens_N, targets_N;
-  bool first = true;         // its gradients overwrite those of the step before
+  bool first = true;         // its gradients overwrite those of the previous step
   bool last = true;          // gradients are complete after it
   uint64_t dropout_key = 0;  // of this step and micro-batch
-  // int32 [B * T] on the host: attention stays within equal ones; undefined: the whole row.
+  // int32 [B * T] on the host: attention stays within equal numbers; undefined: the whole row.
   Tensor documents_N = {};
   std::function<void()> after_forward = {};                   // called between forward and backward
-  std::function<void(const TokenLosses&)> after_losses = {};  // called where the head is
+  std::function<void(const TokenLosses&)> after_losses = {};  // called on the stage with the head
 };
 
-/// Where the activations of a micro-batch lie on a stage, from its forward to its backward.
+/// Memory of a micro-batch's activations on a stage, from its forward to its backward.
 struct PassPlace {
   size_t chunk = 0;
-  int64_t set = 0;       // of the chunk's
+  int64_t set = 0;       // of the chunk's sets
   int64_t gradient = 0;  // of the stage's gradients of the stream
 };
 
-/// Trains. One thread; asynchronous on CUDA.
+/// A model for training. Used by one thread; asynchronous on CUDA.
 class Model {
  public:
-  /// `units` outlives the model. All memory is taken here. `region`: the ranks along tp and cp; `units` has
-  /// what this one has of the model (tp_units), and all of them call the functions below together, with the
-  /// same tokens, of whole sequences of `shape`. `stage`: the part of the model that this rank computes;
-  /// `units` has those units alone (stage_units). Collective on the ranks along pp.
+  /// Allocates all memory. `units` must outlive the model. `region`: the ranks along tp and cp; `units` has
+  /// this rank's part of the model (tp_units), and all these ranks call the functions below together, with
+  /// the same tokens, of whole sequences of `shape`. `stage`: the part of the model that this rank computes;
+  /// `units` has only its units (stage_units). Collective on the ranks along pp.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
         const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {},
         const PipelineStage& stage = {});
 
-  /// The same units for sequences of `seq` tokens, which are at most this model's; itself for its own length.
-  /// It computes in this one's memory, so one of all widths has a pass under way. Made when first asked for,
-  /// and kept. Not collective.
+  /// Returns a model with the same units for sequences of `seq` tokens, at most this model's; *this for its
+  /// own length. It computes in this model's memory, so only one of all widths may have a pass in progress.
+  /// Made at the first request, and kept. Not collective.
   Model& at_width(int64_t seq);
 
-  /// Of a rank that has the whole model. Adds weight_1 (fp32, one element) x the gradient of the summed token
-  /// losses into the units' gradients. Goes back no further than the lowest unit that is trained. Returns the
-  /// summed loss of the tokens that ranks along cp leave this one, fp64, one element, on the
-  /// device; so are the gradients.
+  /// For ranks without pipeline stages. Adds weight_1 (fp32, one element) x the gradient of the summed token
+  /// losses to the units' gradients. Goes back no further than the lowest unit that is trained. Returns the
+  /// summed loss of this rank's tokens along cp, fp64, one element, on the device; gradients are also of
+  /// these tokens.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
-  /// Both halves of that for one chunk of a stage: from its input to its output, and from the gradient of its
-  /// output to that of its input. The first chunk of the model begins with the tokens, and the last one ends
-  /// with the loss, which backward returns; others return a tensor that is not defined.
+  /// Compute one chunk of a stage: from its input to its output, and from the gradient of its output to that
+  /// of its input. The first chunk of the model begins with the tokens, and the last one ends with the loss,
+  /// which backward returns; others return an undefined tensor.
   void forward(const MicroBatch& micro, const PassPlace& place);
   Tensor backward(const MicroBatch& micro, const Tensor& weight_1, const PassPlace& place);
-  /// What goes from stage to stage, [S, D].
+  /// Tensors that are passed from stage to stage, [S, D].
   Tensor input(const PassPlace& place) { return row(place, 0); }
   Tensor output(const PassPlace& place) { return row(place, part_.chunks[place.chunk].size()); }
   Tensor& gradient(const PassPlace& place) { return d_streams_[static_cast<size_t>(place.gradient)]; }
-  /// Whether something is trained before this chunk, so that the gradient of its input is wanted; and the
-  /// same for what comes before its end, its own blocks included.
+  /// True if something before this chunk is trained, so that the gradient of its input is needed;
+  /// trains_until includes the chunk's own blocks.
   bool trains_before(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].begin) - 1); }
   bool trains_until(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].end) - 1); }
 
-  /// Losses of those tokens, fp32 [B T / cp] on the device, valid until the next call; zeros on stages
-  /// without the head. Nothing is dropped. Collective on the ranks along pp.
+  /// Returns the losses of this rank's tokens, fp32 [B T / cp] on the device, valid until the next call;
+  /// zeros on stages without the head. Dropout is off. Collective on the ranks along pp.
   const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
 
   const ModelLayout& layout() const { return layout_; }
   const ContextRegion& context() const { return head_.region.context(); }
   const StagePart& part() const { return part_; }
-  /// The residual stream before block i, [S, D]: of all tokens, or with sequence parallel of those from
-  /// first_token() on; after the last block for i = num_blocks. Of the newest forward pass. Only for blocks
-  /// of this rank's stage, and after the last one where the head is.
+  /// Returns the residual stream before block i, [S, D]: of all tokens, or with sequence parallel of those
+  /// from first_token() on; after the last block for i = num_blocks. It belongs to the newest forward pass.
+  /// Only for blocks of this rank's stage, and after the last one on the stage with the head.
   Tensor stream(int64_t i);
   bool has_stream(int64_t i) const {
     return part_.has_block(i) || (i == layout_.num_blocks && part_.is_last());
@@ -106,25 +106,26 @@ class Model {
  private:
   Model(const Model& wide, int64_t seq);
   ActivationSpecs stage_specs() const;
-  /// From activations_, for the length of shape_.
+  /// Lays out everything that depends on activations_ and on the length of shape_.
   void lay_out();
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
   int head_unit() const { return static_cast<int>(layout_.num_blocks) + 1; }
   bool trains(int unit) const { return unit >= lowest_trained_; }
   const DecoderBlock& block(int64_t i) const { return blocks_[static_cast<size_t>(i)]; }
-  /// What a pass forward leaves for the one back.
+  /// State that a forward pass leaves for the backward pass.
   struct Passing {
     PackedDocuments documents;
     uint64_t dropout_key = 0;
     bool dropping = false;
   };
   Passing& passing(const PassPlace& place) { return passing_[place.chunk][static_cast<size_t>(place.set)]; }
-  /// Row i of the stream of a chunk: before its i-th block.
+  /// Returns row i of the stream of a chunk: before its i-th block.
   Tensor row(const PassPlace& place, int64_t i);
   Tensor stream_at(const PassPlace& place, int64_t block) {
     return row(place, block - part_.chunks[place.chunk].begin);
   }
-  /// documents_BT of whole sequences; with the positions of this rank's tokens.
+  /// Returns the documents of documents_BT, which are whole sequences, with the positions of this rank's
+  /// tokens.
   PackedDocuments documents_of(const Tensor& documents_BT) const;
   TokenLosses token_losses(const Tensor& targets_N, const PassPlace& place);
   BlockActivations block_activations(int64_t i, const PassPlace& place);
@@ -140,7 +141,7 @@ class Model {
   void embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place);
 
   ModelConfig config_;
-  DecoderSpec spec_;  // of this rank
+  DecoderSpec spec_;  // spec of this rank
   ModelLayout layout_;
   BatchShape shape_;  // of whole sequences
   at::ScalarType dtype_;
@@ -151,13 +152,13 @@ class Model {
   StagePart part_;
   UnitStore& units_;
   BlockUnits block_units_;
-  int lowest_trained_ = 0;  // units before it are frozen, on all stages
+  int lowest_trained_ = 0;  // lower units are frozen, on all stages
   Activations activations_;
   std::vector<Tensor> d_streams_;
   std::vector<DecoderBlock> blocks_;
-  Tensor position_N_;                          // int32: this rank's tokens; undefined when it has all
-  std::vector<std::vector<Passing>> passing_;  // of each set of each chunk
-  std::vector<int64_t> newest_sets_;           // of each chunk: of its newest pass forward
+  Tensor position_N_;  // int32: positions of this rank's tokens; undefined when it has all
+  std::vector<std::vector<Passing>> passing_;           // by chunk and set
+  std::vector<int64_t> newest_sets_;                    // of each chunk: set of its newest forward pass
   std::map<int64_t, std::unique_ptr<Model>> narrower_;  // by length
 };
 

@@ -9,12 +9,12 @@ struct NormParams {
   const Tensor& weight_D;
   const Tensor& bias_D;  // undefined: none
 };
-/// Undefined ones are not computed.
+/// Gradients of a norm's parameters. Undefined ones are not computed.
 struct NormGrads {
   Tensor& weight_D;
   Tensor& bias_D;
 };
-/// Kept from forward to backward, fp32; RMSNorm leaves the mean alone.
+/// Statistics kept from forward to backward, fp32; RMSNorm does not use the mean.
 struct NormStats {
   Tensor& mean;
   Tensor& inv;
@@ -24,11 +24,11 @@ class Norm {
  public:
   Norm(NormKind kind, double eps) : kind_(kind), eps_(eps) {}
   explicit Norm(const DecoderSpec& spec) : Norm(spec.norm, spec.norm_eps) {}
-  /// Rows as kernels/layer_norm.h and rms_norm.h want them; y may be x.
+  /// Requires rows as kernels/layer_norm.h and rms_norm.h do; y may be x.
   void forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const;
   void backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx, bool add_to_dx,
                 NormGrads g, bool add) const;
-  /// For generation, which keeps nothing.
+  /// Returns y for generation, which keeps nothing.
   Tensor apply(NormParams p, const Tensor& x_ND) const;
 
  private:

@@ -14,43 +14,43 @@ namespace tycho {
 // N tokens of a micro-batch, of those that ranks along cp leave each other; S those of this rank (N without
 // sequence parallel), D width.
 /// The functions f and g of Megatron-LM (Shoeybi et al. 2019, arXiv:1909.08053; sequence parallel:
-/// Korthikanti et al. 2022, arXiv:2205.05198). Their backwards are one another: the gradient of what enters
-/// leaves, and the gradient of what leaves enters. Copies share the group.
+/// Korthikanti et al. 2022, arXiv:2205.05198). Each is the backward of the other: the gradient of a tensor
+/// that enters leaves, and the gradient of a tensor that leaves enters. Copies share the group.
 class ParallelRegion {
  public:
-  /// One rank.
+  /// Region of one rank.
   ParallelRegion() = default;
-  /// `ranks`, those along tp, outlive the region. `context`: those that share its sequences.
+  /// `ranks`, those along tp, must outlive the region. `context`: the ranks that share its sequences.
   ParallelRegion(Communicator& ranks, bool sequence, const ContextRegion& context = {})
       : ranks_(&ranks), sequence_(sequence), context_(context) {}
 
   bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
   TpShape shape() const;
   const ContextRegion& context() const { return context_; }
-  /// For generation, where few tokens pass at once: every rank has all of them.
+  /// Returns the region for generation, where few tokens pass at once: every rank has all of them.
   ParallelRegion of_whole_sequences() const;
-  /// For sequences of another length.
+  /// Returns the region for sequences of another length.
   ParallelRegion of_length(int64_t seq) const {
     ParallelRegion region = *this;
     region.context_ = context_.of_length(seq);
     return region;
   }
-  /// Of the N tokens, the first that this rank's stream has.
+  /// Returns the first of the N tokens that this rank's stream has.
   int64_t first_token(int64_t own_tokens) const;
-  /// Calls run(i, j, n): the n tokens from the i-th on of this rank's stream are those from the j-th on of
-  /// the micro-batch, whole sequences.
+  /// Calls run(i, j, n): the n tokens of this rank's stream starting at i are the n tokens of the
+  /// micro-batch, whole sequences, starting at j.
   void for_token_runs(int64_t own_tokens,
                       const std::function<void(int64_t i, int64_t j, int64_t n)>& run) const;
 
-  /// All tokens of what enters: x itself, or, with sequence parallel, gathered into `room_ND`. Collective.
+  /// Returns all tokens of x: x itself, or, with sequence parallel, gathered into `room_ND`. Collective.
   const Tensor& enter(const Tensor& x_SD, Tensor& room_ND) const;
-  /// Where this rank's share of what leaves is to be written, [N, D]: the result itself, or `room_ND`.
+  /// Returns the tensor [N, D] to write this rank's share of a result to: the result itself, or `room_ND`.
   Tensor& share(Tensor& result_SD, Tensor& room_ND) const;
-  /// Sums the shares of all ranks: result_SD gets this rank's tokens of the sum. `share_ND` is what share()
-  /// gave. Collective.
+  /// Sums the shares of all ranks: result_SD receives this rank's tokens of the sum. `share_ND`: result of
+  /// share(). Collective.
   void leave(Tensor& share_ND, Tensor& result_SD) const;
 
-  /// [tp, ...] of what each rank has, in the order of ranks. Only where is_shared(). Collective.
+  /// Returns [tp, ...]: x of each rank, in the order of ranks. Requires is_shared(). Collective.
   Tensor gathered(const Tensor& x) const;
 
  private:

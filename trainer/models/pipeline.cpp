@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// The stages that send each other something.
+/// Returns the pairs of stages that send each other messages.
 std::vector<std::pair<int, int>> neighbours(const std::vector<StageProgram>& programs) {
   std::vector<std::pair<int, int>> pairs;
   for (size_t stage = 0; stage < programs.size(); ++stage)
@@ -34,7 +34,7 @@ Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& m
                                   const Tensor& weight_1) {
   Tensor losses_M =
       at::zeros({static_cast<int64_t>(micro_batches.size())}, weight_1.options().dtype(at::kDouble));
-  on_their_way_.clear();  // of a step that failed
+  on_their_way_.clear();  // messages of a failed step
   for (size_t i = 0; i < program_.size();) {
     const PipelineOp& op = program_[i];
     TYCHO_CHECK(static_cast<size_t>(op.micro_batch) < micro_batches.size(),
@@ -57,7 +57,7 @@ PassPlace Pipeline::place_of(size_t i) const {
   return {static_cast<size_t>(program_[i].chunk), slots_.of_ops[i].set, slots_.of_ops[i].gradient};
 }
 
-/// What a backward pass of the head returns.
+/// Runs op i, a pass. Returns the result of Model::backward; an undefined tensor for a forward pass.
 Tensor Pipeline::run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1) {
   const PassPlace place = place_of(i);
   if (program_[i].kind == PipelineOp::Kind::kBackward) {

@@ -18,22 +18,23 @@
 
 namespace tycho {
 
-/// Messages travel in the background: a pass waits for those that it needs, or whose memory it writes to.
-/// They start in the order of the stage's program, so on GPUs, too, none waits for ever
-/// (pipeline/program.h); one to a stage and the next one from it start together. Owned by the
-/// thread of the model.
+/// Exchanges messages in the background: a pass waits only for those that it needs, or whose memory it writes
+/// to. They start in the order of the stage's program, so that there is no deadlock on GPUs either
+/// (pipeline/program.h); a message to a stage and the next one from it start together. Owned by the thread of
+/// the model.
 class Pipeline {
  public:
   /// `model` computes the part of `stage`. Collective on the ranks along pp.
   Pipeline(const Model& model, const PipelineStage& stage, const PipelineShape& shape);
 
-  /// As Model::forward_backward, for all micro-batches of a step, which are the same on all ranks along pp.
-  /// `model`: that of the constructor, at the width of these micro-batches. Returns the loss of each, fp64,
-  /// on the stage with the head; zeros on the others. Collective on the ranks along pp.
+  /// Does the work of Model::forward_backward for all micro-batches of a step, which are equal on all ranks
+  /// along pp. `model`: that of the constructor, at the width of these micro-batches. Returns the loss of
+  /// each, fp64, on the stage with the head; zeros on the others. Collective on the ranks along pp.
   Tensor forward_backward(Model& model, const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
 
  private:
-  /// What messages are read from or written to: rows of the stream of a chunk's set, gradients of the stage.
+  /// Memory that messages are read from or written to: rows of the stream of a chunk's set, gradients of the
+  /// stage.
   enum class Memory { kInput, kOutput, kGradient };
   struct Buffer {
     Memory memory;
@@ -52,12 +53,12 @@ class Pipeline {
 
   Tensor run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1);
   PassPlace place_of(size_t i) const;
-  /// Nothing for a pass, or when nobody wants the gradient.
+  /// Returns the message of op i; nothing for a pass, or when the gradient is not needed.
   std::optional<Message> message_of(size_t i, Model& model);
-  /// Starts the message of op i, and that of the next one where both start together. Returns the number of
+  /// Starts the message of op i, and that of the next op where both start together. Returns the number of
   /// ops.
   size_t start_messages(size_t i, Model& model);
-  /// Until no message uses the buffer.
+  /// Waits until no message uses the buffer.
   void settle(Buffer buffer);
 
   PipelineStage stage_;
@@ -66,17 +67,17 @@ class Pipeline {
   std::map<Buffer, std::unique_ptr<Pending>> on_their_way_;
 };
 
-/// The ranks that have a copy of a tied embedding each: those of the first stage and of the last one. Their
-/// gradients are summed, so that the copies stay equal.
+/// Sums the gradients of the two copies of a tied embedding, on ranks of the first stage and of the last one,
+/// so that the copies stay equal.
 class TiedCopies {
  public:
-  /// Collective on the ranks along pp. `tied`: whether there are copies.
+  /// Collective on the ranks along pp. `tied`: true if there are copies.
   TiedCopies(const PipelineStage& stage, bool tied);
-  /// After UnitStore::finish, before anything looks at gradients. Collective on the ranks along pp.
+  /// Call after UnitStore::finish, before gradients are read. Collective on the ranks along pp.
   void sum(UnitStore& units);
 
  private:
-  std::unique_ptr<Communicator> both_;  // null on stages without a copy
+  std::unique_ptr<Communicator> both_;  // nullptr on stages without a copy
 };
 
 }  // namespace tycho

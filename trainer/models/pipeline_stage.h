@@ -10,28 +10,30 @@
 
 namespace tycho {
 
-/// Copies share the group. Functions that send or receive are called by all ranks along pp, chunk after
-/// chunk, for passes forward alone; what of a training step is sent when, models/pipeline.h knows.
+/// Part of a model on one rank along pp. Copies share the group. Functions that send or receive are called by
+/// all ranks along pp, chunk after chunk, for forward passes only; models/pipeline.h exchanges the messages
+/// of training steps.
 class PipelineStage {
  public:
-  /// One rank has the whole model.
+  /// Stage of a rank that has the whole model.
   PipelineStage() = default;
-  /// `ranks`, those along pp, outlive it.
+  /// `ranks`, those along pp, must outlive this object.
   PipelineStage(StagePart part, Communicator& ranks) : part_(std::move(part)), ranks_(&ranks) {}
 
   bool is_shared() const { return ranks_ != nullptr && ranks_->size() > 1; }
-  /// Of a model of so many blocks.
+  /// Returns this rank's part of a model of `num_blocks` blocks.
   StagePart part(int64_t num_blocks) const { return is_shared() ? part_ : whole_model(num_blocks); }
 
-  /// Fills the stream before a chunk with what the part before it made; nothing where the embedding does.
+  /// Receives the stream before a chunk from the previous part. Does nothing for the chunk with the
+  /// embedding.
   void receive_input(size_t chunk, Tensor& x) const;
-  /// Hands the stream after a chunk on; nothing before the head.
+  /// Sends the stream after a chunk to the next part. Does nothing for the chunk with the head.
   void send_output(size_t chunk, const Tensor& x) const;
-  /// Copies x of a stage to all. Collective.
+  /// Copies x of a stage to all stages. Collective.
   void share(Tensor& x, int64_t stage) const;
-  /// The least that any stage says. Collective.
+  /// Returns the least `mine` of all stages. Collective.
   int64_t least(int64_t mine) const;
-  /// The ranks along pp; only where is_shared().
+  /// Group of the ranks along pp. Requires is_shared().
   Communicator& ranks() const { return *ranks_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kNumbersAtOnce = int64_t{1} << 20;
 
-/// Calls body(i, n): n rows from the i-th on.
+/// Calls body(i, n) for groups of n rows, starting at row i.
 template <class Body>
 void for_rows(const Tensor& x_NC, const Body& body) {
   const int64_t rows = std::max<int64_t>(1, kNumbersAtOnce / x_NC.size(1));
@@ -24,14 +24,14 @@ void for_rows(const Tensor& x_NC, const Body& body) {
 
 Tensor fp32_rows(const Tensor& x_NC, int64_t i, int64_t n) { return x_NC.narrow(0, i, n).to(at::kFloat); }
 
-/// One number for each of those rows.
+/// Returns one number for each of n rows, starting at row i.
 Tensor of_rows(const Tensor& x_N, int64_t i, int64_t n) { return x_N.narrow(0, i, n).unsqueeze(1); }
 
 Tensor normal_rows(const Tensor& x_NC, const NormStats& stats, int64_t i, int64_t n) {
   return (fp32_rows(x_NC, i, n) - of_rows(stats.mean, i, n)) * of_rows(stats.inv, i, n);
 }
 
-/// y = xhat weight + bias, in place.
+/// Computes y = xhat weight + bias, in place.
 void store_normal(NormParams p, const NormStats& stats, Tensor& x_NC) {
   for_rows(x_NC, [&](int64_t i, int64_t n) {
     Tensor y_NC = normal_rows(x_NC, stats, i, n) * p.weight_D.to(at::kFloat);
@@ -44,8 +44,8 @@ void add_to(Tensor& grad_D, const Tensor& sum_D) {
   if (grad_D.defined()) grad_D.add_(sum_D);
 }
 
-/// dx = (g - mean(g) - xhat mean(g xhat)) / standard deviation, over dy; dweight += dy xhat, dbias += dy.
-/// means_2N: of g and of g xhat.
+/// Overwrites dy with dx = (g - mean(g) - xhat mean(g xhat)) / standard deviation; dweight += dy xhat, dbias
+/// += dy. means_2N: of g and of g xhat.
 void store_gradients(NormParams p, const Tensor& x_NC, const NormStats& stats, const Tensor& means_2N,
                      Tensor& dy_NC, NormGrads grads) {
   for_rows(x_NC, [&](int64_t i, int64_t n) {

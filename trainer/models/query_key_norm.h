@@ -14,22 +14,22 @@ namespace tycho {
 // N tokens; P columns: queries, then keys unless they are another block's, then values; C of a rank's queries
 // or keys.
 /// LayerNorm of queries and keys (Dehghani et al. 2023, arXiv:2302.05442). Ranks along tp have some heads
-/// each. When all heads are normed together, each rank makes the means of its own columns, in fp32; one
-/// gather brings those of all ranks together, for queries and keys at once. So functions are then collective
-/// on the ranks along tp. All ranks have as many columns. Heads of keys that several ranks have are counted
-/// by each of them: no mean changes, and the gradients of such ranks are shares that add up.
+/// each. When all heads are normed together, each rank computes the means of its own columns, in fp32, and
+/// one gather combines those of all ranks, for queries and keys at once. Functions are then collective on the
+/// ranks along tp. All ranks have equally many columns. Key heads that several ranks have are counted by each
+/// of them: no mean changes, and the gradients of such ranks are shares that add up.
 class QueryKeyNorm {
  public:
-  /// `spec`: of this rank.
+  /// `spec`: that of this rank.
   QueryKeyNorm(const DecoderSpec& spec, const BlockParams& at, bool has_keys, const ParallelRegion& region);
 
   bool is_used() const { return !sides_.empty(); }
-  /// Norms in place; the block's saved slots keep what backward needs.
+  /// Norms qkv_NP in place; the block's saved slots keep what backward needs.
   void forward(const Views& p, Tensor& qkv_NP, Views& saved) const;
-  /// x_NP: what forward was given. The gradient of what it made becomes that of x_NP, in place; those of the
-  /// parameters are written to g, or added.
+  /// x_NP: input of forward. d_qkv_NP is the gradient of forward's output on entry and of x_NP on return;
+  /// gradients of the parameters are written to g, or added.
   void backward(const Views& p, const Tensor& x_NP, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
-  /// For generation, which keeps nothing.
+  /// Norms qkv_NP for generation, which keeps nothing.
   void apply(const Views& p, Tensor& qkv_NP) const;
 
  private:
@@ -41,13 +41,13 @@ class QueryKeyNorm {
     NormParams params(const Views& p) const;
     NormStats stats(Views& saved) const;
   };
-  /// Mean and 1 / standard deviation of each row over the columns of all ranks, [sides, 2, N].
+  /// Returns mean and 1 / standard deviation of each row over the columns of all ranks, [sides, 2, N].
   Tensor shared_statistics(const Tensor& qkv_NP) const;
-  /// Means of g = dy weight and of g xhat over them, [sides, 2, N].
+  /// Returns the means of g = dy weight and of g xhat over the columns of all ranks, [sides, 2, N].
   Tensor shared_means(const Views& p, const Tensor& x_NP, Views& saved, const Tensor& d_qkv_NP) const;
 
   ParallelRegion region_;
-  bool shared_;  // ranks have parts of what is normed together
+  bool shared_;  // ranks have parts of the columns that are normed together
   double eps_;
   Norm norm_;
   std::vector<Side> sides_;

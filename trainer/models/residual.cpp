@@ -12,7 +12,7 @@ namespace tycho {
 
 namespace {
 
-/// The matrix without its bias, which is added to the sum of all ranks' shares.
+/// Returns the matrix without its bias, which is added to the sum of all ranks' shares.
 LinearParams without_bias(LinearParams p) { return {p.weight, view(Views(), -1), p.in_out, p.adapters}; }
 
 Tensor& sum_of_shares(const ParallelRegion& region, LinearParams p, const Tensor& x_NK, Tensor& room_ND,

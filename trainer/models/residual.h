@@ -9,24 +9,24 @@
 namespace tycho {
 
 // N tokens, S those of this rank, D width.
-/// Where dropout happens; its bits differ from place to place.
+/// Site of dropout in the model; random bits differ between sites.
 enum class DropoutSite : uint64_t { kEmbedding, kAttention, kFeedForward, kScores };
 
 /// y = residual + dropout(linear(x)); the product leaves the region.
 void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
                    const Tensor& residual_SD, BlockActivations act, DropoutSite site, Tensor& y_SD);
-/// The same without dropout and without slots, for generation; every rank has all tokens.
+/// Adds without dropout and without slots, for generation. Requires that every rank has all tokens.
 void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
                    const Tensor& residual_ND, Tensor& y_ND);
-/// The gradient of what linear gave, from that of y: dy itself without dropout, else in slot kAdded; it
-/// enters the region.
+/// Returns the gradient of linear's output, given that of y: dy itself without dropout, else in slot kAdded.
+/// It enters the region.
 const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, BlockActivations act,
                              DropoutSite site);
 
-/// The mask of a place, whose rows begin with token `first_row`. Keys of places, blocks, micro-batches and
-/// steps differ.
+/// Returns the mask of a site, whose rows begin with token `first_row`. Keys of sites, blocks, micro-batches
+/// and steps differ.
 DropoutMask dropout_mask(const DropoutSource& source, DropoutSite site, int64_t first_row = 0);
-/// Dropout (kernels/dropout.h) of this rank's tokens: each is dropped as it would be on one rank.
+/// Applies dropout (kernels/dropout.h) to this rank's tokens: each is dropped as it would be on one rank.
 void drop_tokens(const ParallelRegion& region, const DropoutSource& source, DropoutSite site,
                  const Tensor& x_SD, const Tensor& residual_SD, Tensor& y_SD);
 

@@ -28,7 +28,7 @@ RingRoom ring_room(BlockActivations act) {
           act.scratch[block_scratch::kRingSum]};
 }
 
-/// Queries of this rank over all keys.
+/// Returns the shape of this rank's queries over all keys.
 AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const CpShape& cp) {
   AttentionShape s = {shape.batch, shape.seq / cp.size, spec.heads, spec.kv_heads, spec.head_dim};
   if (cp.size == 1) return s;

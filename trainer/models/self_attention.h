@@ -19,14 +19,15 @@
 
 namespace tycho {
 
-/// Of positions and heads, the same for all blocks of a model, on its device; undefined where it has none.
+/// Tables of positions and heads, equal for all blocks of a model, on its device; undefined where the model
+/// has none.
 struct AttentionTables {
   RopeTables cos_sin;  // of this rank's positions
   Tensor slopes_H;
   AlibiColumns alibi;  // of slopes_H, for flash attention
 };
-/// shape: of whole sequences. longest: the most tokens that a sequence of this model can have, which dynamic
-/// frequencies depend on.
+/// shape: of whole sequences. longest: most tokens that a sequence of this model can have; dynamic
+/// frequencies depend on it.
 AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, int64_t longest,
                                  const at::Device& device, const ContextRegion& context);
 
@@ -42,12 +43,12 @@ class SelfAttention {
 
   void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD) const;
-  /// dx_SD from dy_SD; gradients written to g, or added. Blocks that reuse keys and values go before the
-  /// block that has them: they leave their gradient with it.
+  /// Computes dx_SD from dy_SD; gradients are written to g, or added. Call it for blocks that reuse keys and
+  /// values before the block that has them: they leave their gradient with that block.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
-  /// For generation: x_ND are the tokens of the cache's pass, whose keys and values are added to it.
-  /// normed_kv_ND: what keys and values are projected from where it is not x_ND.
+  /// For generation: x_ND are the tokens of the cache's pass, whose keys and values are added to the cache.
+  /// normed_kv_ND: input from which keys and values are projected, if it is not x_ND.
   Tensor forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                         const Tensor& residual_ND, KvCache& cache) const;
 
@@ -70,40 +71,40 @@ class SelfAttention {
     return {p[static_cast<size_t>(weight)], view(p, bias), spec_.in_out,
             layer_adapters(at_, weight, region_.context(), p, act...)};
   }
-  /// Scratch for products of queries apart and of keys and values: [N, E] and [N, 2 K d].
+  /// Scratch for separate products of queries and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {
     Tensor q_NE, kv;
   };
   Apart apart(BlockActivations act) const;
-  /// Attention of rows of the cache, [N, E], whose tokens' keys and values are added to it.
+  /// Returns the attention of rows of the cache, [N, E]. Adds their tokens' keys and values to the cache.
   Tensor attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const;
   bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, int64_t length) const;
   Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
   void project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const;
-  /// dx_SD, and slot kDNormedKv where keys and values come from another input.
+  /// Computes dx_SD, and slot kDNormedKv where keys and values come from another input.
   void project_backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& d_raw_NP,
                         Views& g, bool add, Tensor& dx_SD) const;
-  /// Of one product of the region with what enters it.
+  /// Computes the gradients of one product of the region with a tensor that enters it.
   void product_backward(LinearParams p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_NM,
                         LinearGrads g, bool add, Tensor& dx_SD) const;
   /// Clamps, and norms queries and keys, from raw into qkv.
   void clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const;
   void clamp_and_norm_backward(const Views& p, Views& saved, Tensor& d_qkv_NP, Views& g, bool add) const;
-  /// Rows that attention takes: of this block, or its queries and the keys and values of another. Of this
-  /// rank, or these of all ranks that share the sequences.
+  /// Return the rows that attention takes: of this block, or its queries and the keys and values of another.
+  /// own_rows are this rank's; rows are those of all ranks that share the sequences.
   AttentionRows own_rows(BlockActivations act) const;
   AttentionRows rows(BlockActivations act) const;
-  /// Attention of this rank's queries, in slot kAttention.
+  /// Computes the attention of this rank's queries, in slot kAttention.
   void attend(BlockActivations act) const;
-  /// Attention's gradient, in d_qkv_NC.
+  /// Computes attention's gradient, in d_qkv_NC.
   void attention_gradient(BlockActivations act, const Tensor& d_attention_NE, Tensor& d_qkv_NC) const;
-  /// Of attention's gradient what belongs to this block's projection; the rest goes to the block that is
-  /// reused.
+  /// Returns the part of attention's gradient that belongs to this block's projection; the rest is left with
+  /// the block that is reused.
   Tensor own_gradient(BlockActivations act, Tensor& d_qkv_NC) const;
-  /// The model's rules, and this pass's documents and dropout.
+  /// Returns the model's rules with this pass's documents and dropout.
   ScoreRules rules_for(const BlockActivations& act) const;
   FlashRules flash_rules(const BlockActivations& act) const { return {alibi_, act.documents}; }
-  /// Temperature and rotations; position_N as kernels/temperature.h has it.
+  /// Applies temperature and rotations. position_N: see kernels/temperature.h.
   void apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
   void apply_positions_backward(Tensor& d_qkv_NP, const Tensor& position_N) const;
   void rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const;
@@ -114,9 +115,9 @@ class SelfAttention {
   DecoderSpec spec_;
   ParallelRegion region_;
   BlockSpec block_;
-  bool reuses_;         // the keys and values of an earlier block
-  bool last_to_reuse_;  // those: it is the first of them in backward
-  bool reused_;         // by later blocks
+  bool reuses_;         // uses the keys and values of an earlier block
+  bool last_to_reuse_;  // last block that uses these: the first one in backward
+  bool reused_;         // its keys and values are used by later blocks
   bool reuses_x_;       // projects keys and values from an earlier block's input
   BlockParams at_;
   QueryKeyNorm norm_;

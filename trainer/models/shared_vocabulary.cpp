@@ -18,7 +18,7 @@
 namespace tycho {
 namespace {
 
-/// Which tokens this rank has, and its rows for them: the first one for all others.
+/// True for tokens that this rank has, and its row for each token; row 0 for other tokens.
 struct OwnRows {
   Tensor is_own_N, row_N;
 };
@@ -27,13 +27,13 @@ OwnRows own_rows(const Tensor& tokens_N, int64_t first_vocab, int64_t rows) {
   return {is_own, at::where(is_own, shifted, at::zeros_like(shifted))};
 }
 
-/// Logits as the softmax takes them, of fp32 ones.
+/// Returns fp32 logits after scale and softcap, as the softmax takes them.
 Tensor ruled(const LogitRules& rules, const Tensor& logits_N) {
   const Tensor scaled = logits_N * rules.scale;
   return rules.softcap == 0 ? scaled : (scaled / rules.softcap).tanh_() * rules.softcap;
 }
 
-/// The slope of that at its results.
+/// Returns the derivative of ruled(), given its results.
 Tensor slope(const LogitRules& rules, const Tensor& ruled_N) {
   const Tensor ones = at::zeros_like(ruled_N).add_(1);
   if (rules.softcap == 0) return ones.mul_(rules.scale);

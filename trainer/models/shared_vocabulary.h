@@ -10,21 +10,21 @@ namespace tycho {
 
 // N tokens, D width, V rows of the vocabulary on this rank, of which the first is token `first_vocab`.
 
-/// y = the embedding of tokens that this rank has, with their positions; zeros for those of other ranks: the
-/// sum over ranks is exact. tokens_N: int32.
+/// Computes y: the embedding of tokens that this rank has, with their positions, and zeros for tokens of
+/// other ranks, so that the sum over ranks is exact. tokens_N: int32.
 void embed_own(const Tensor& tokens_N, int64_t first_vocab, const Tensor& table_VD,
                const LearnedPositions& positions, Tensor& y_ND);
-/// Adds the gradient of the tokens that this rank has to dtable (fp32). Rows of d_ND of other tokens become
+/// Adds the gradient of the tokens that this rank has to dtable (fp32). Sets rows of d_ND of other tokens to
 /// 0.
 void embed_own_backward(const Tensor& tokens_N, int64_t first_vocab, Tensor& d_ND, Tensor& dtable_VD);
 
-/// kernels/cross_entropy.h over the rows of all ranks: losses_N is the same on each, and logits_NV, this
-/// rank's, become their gradient. One gather of two numbers for each token. Collective on the region's ranks.
+/// kernels/cross_entropy.h over the rows of all ranks: losses_N is equal on each, and logits_NV, this rank's,
+/// become their gradient. One gather of two numbers for each token. Collective on the region's ranks.
 void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules, Tensor& logits_NV,
                           int64_t first_vocab, const Tensor& targets_N, const Tensor& weight_1,
                           bool write_gradient, Tensor& losses_N);
 
-/// Logits of the whole vocabulary from those of each rank. Collective.
+/// Returns the logits of the whole vocabulary, given those of each rank. Collective.
 Tensor all_logits(const ParallelRegion& region, const Tensor& logits_NV, int64_t vocab_size);
 
 }  // namespace tycho

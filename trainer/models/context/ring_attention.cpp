@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-/// Who this rank's neighbours are, and whose keys it has.
+/// Exchanges keys with the neighbours of this rank, and knows whose keys it has.
 class Ring {
  public:
   Ring(const ContextRegion& context, const AttentionShape& shape)
@@ -17,7 +17,7 @@ class Ring {
 
   int64_t steps() const { return ranks_.size(); }
   bool is_last(int64_t step) const { return step + 1 == steps(); }
-  /// This rank's queries over the keys that it has in a step.
+  /// Returns the shape of this rank's queries over the keys that it has in a step.
   AttentionShape part(int64_t step) const {
     const int64_t owner = (ranks_.rank() - step + steps()) % steps();
     const auto [early, late] = cp_stretches(seq_, {steps(), owner});
@@ -26,7 +26,7 @@ class Ring {
     return part;
   }
 
-  /// Starts to send `leaving` to the next rank, and to receive what the previous one sends at the same time.
+  /// Starts to send `leaving` to the next rank, and to receive from the previous one at the same time.
   void pass(const Tensor& leaving, const Tensor& arriving) {
     const int size = ranks_.size(), rank = ranks_.rank();
     calls_.push_back(GroupedCall::send(leaving, (rank + 1) % size));
@@ -46,7 +46,8 @@ class Ring {
   std::vector<std::unique_ptr<Pending>> on_their_way_;
 };
 
-/// Parts are summed in fp32: in place, or beside `x` and rounded once.
+/// Returns the tensor that parts are summed in, as fp32: x itself, or a separate one, which keep_sum rounds
+/// once.
 Tensor sum_for(const Tensor& x, const RingRoom& room) {
   return x.scalar_type() == at::kFloat ? x : room.sum_NE;
 }

@@ -10,21 +10,22 @@
 namespace tycho {
 
 // N tokens of this rank, K kv heads of d, H query heads, E = H d.
-/// Memory of a pass, dead when it returns.
+/// Memory of a pass, dead when the pass returns.
 struct RingRoom {
-  Tensor kv;      // [2, N, 2 K d]: the part at hand, and the one that arrives
+  Tensor kv;      // [2, N, 2 K d]: the current part, and the one that arrives
   Tensor d_kv;    // fp32 [3, N, 2 K d]: gradients from this rank, arriving, leaving
-  Tensor sum_NE;  // fp32: of parts; not used where rows are fp32
+  Tensor sum_NE;  // fp32: sum of parts; not used where rows are fp32
 };
 
-/// Ring attention (Liu et al. 2023, arXiv:2310.01889) over the balanced parts of a ContextRegion: a rank
-/// computes with the keys and values at hand, its own first, while it sends them on to the next rank and the
-/// previous one's arrive. `shape`: of this rank's queries over all keys. own: rows of this rank. Collective.
+/// Computes ring attention (Liu et al. 2023, arXiv:2310.01889) over the balanced parts of a ContextRegion: a
+/// rank computes with the keys and values that it has, its own first, while it sends them to the next rank
+/// and receives the previous one's. `shape`: of this rank's queries over all keys. own: rows of this rank.
+/// Collective.
 void ring_attention(const ContextRegion& context, const AttentionShape& shape, const ScoreRules& rules,
                     const AttentionRows& own, const RingRoom& room, AttentionSaved saved,
                     const FlashRules& flash);
-/// Gradients of the own rows, written. Those of keys and values travel with them, in fp32, until they are
-/// back.
+/// Writes the gradients of this rank's rows. Gradients of keys and values travel with them, in fp32, until
+/// they are back. Collective.
 void ring_attention_backward(const ContextRegion& context, const AttentionShape& shape,
                              const ScoreRules& rules, const AttentionRows& own, const RingRoom& room,
                              AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
