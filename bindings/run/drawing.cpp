@@ -19,12 +19,10 @@ namespace {
 
 constexpr int kWidest = 100;
 
-PlotOptions plot_options(const std::string& title) {
+PlotOptions plot_options() {
   winsize size{};
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return {.width = std::min((known ? size.ws_col : 80) - 2, kWidest),
-          .unicode = locale_is_utf8(),
-          .title = title};
+  return {.width = std::min((known ? size.ws_col : 80) - 2, kWidest), .unicode = locale_is_utf8()};
 }
 
 int push_drawing(lua_State* L, const std::string& text) {
@@ -41,18 +39,29 @@ std::vector<double> listed_numbers(lua_State* L, int index) {
   return list;
 }
 
+/// plot(x, list of y, their names)
 int plot_lists(lua_State* L) {
   return protect(L, [&] {
-    return push_drawing(
-        L, plot({listed_numbers(L, 1), listed_numbers(L, 2)}, plot_options(string_argument(L, 3))));
+    std::vector<NamedCurve> curves(lua_objlen(L, 2));
+    for (size_t i = 0; i < curves.size(); ++i) {
+      lua_rawgeti(L, 2, static_cast<int>(i) + 1);
+      lua_rawgeti(L, 3, static_cast<int>(i) + 1);
+      curves[i] = {string_argument(L, -1), {listed_numbers(L, 1), listed_numbers(L, lua_gettop(L) - 1)}};
+      lua_pop(L, 2);
+    }
+    return push_drawing(L, overlay(curves, plot_options()));
   });
 }
 
-int plot_metric(lua_State* L) {
+/// plot_metrics(path, name, ...)
+int plot_metrics(lua_State* L) {
   return protect(L, [&] {
-    PlotOptions options = plot_options(string_argument(L, 2));
+    std::vector<NamedCurve> curves;
+    for (int i = 2; i <= lua_gettop(L); ++i)
+      curves.push_back({string_argument(L, i), read_curve(string_argument(L, 1), string_argument(L, i))});
+    PlotOptions options = plot_options();
     options.x_label = "step";
-    return push_drawing(L, plot(read_curve(string_argument(L, 1), string_argument(L, 2)), options));
+    return push_drawing(L, overlay(curves, options));
   });
 }
 
@@ -78,7 +87,7 @@ int histogram(lua_State* L) {
 
 int load_drawing(lua_State* L) {
   constexpr luaL_Reg kFunctions[] = {
-      {"plot", plot_lists}, {"plot_metric", plot_metric}, {"histogram", histogram}};
+      {"plot", plot_lists}, {"plot_metrics", plot_metrics}, {"histogram", histogram}};
   lua_newtable(L);
   for (const luaL_Reg& function : kFunctions) {
     lua_pushcfunction(L, function.func);

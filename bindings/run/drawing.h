@@ -4,8 +4,8 @@
 
 namespace tycho {
 
-/// Registers the module "tycho.drawing" with plot(x, y, title), plot_metric(metrics_path, name) and
-/// histogram(list, bins). Each returns text, as wide as the terminal if there is one.
+/// Makes require "tycho.drawing" give plot(x, list of y, their names), plot_metrics(metrics_path, name, ...)
+/// and histogram(list, bins). Each returns text, as wide as the terminal where there is one.
 void open_drawing(lua_State* L);
 
 }  // namespace tycho

@@ -1,9 +1,12 @@
 // tycho ctl: one command to a live run, or a look at what it wrote.
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 
 #include "host/run_control.h"
+#include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
@@ -17,14 +20,16 @@
 namespace tycho {
 
 const VerbSpec kCtlSpec = {
-    "ctl RUN stop|save|eval|profile|set|pause|resume|tail|plot|collectives [arguments]",
+    "ctl RUN stop|save|eval|profile|set|pause|resume|tail|collectives [arguments]\n"
+    "       tycho ctl RUN... plot [METRIC...]",
     "Sends a command to a live run, or shows what it wrote. Commands take effect at the next step boundary.",
     "  tycho ctl runs/demo save before-lunch\n"
     "  tycho ctl runs/demo set lr=2e-4            # lr= alone returns it to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
     "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
-    "  tycho ctl runs/demo plot loss\n"
+    "  tycho ctl runs/demo plot loss eval.loss\n"
+    "  tycho ctl runs/demo runs/fork plot loss    # a metric of several runs, on one scale\n"
     "  tycho ctl runs/demo collectives            # of a run that hangs: which rank the others wait for",
     {{"lines", "tail: number of lines.", "N", "10"}}};
 
@@ -119,10 +124,27 @@ int run_tail(const Arguments& arguments) {
 }
 
 int run_plot(const Arguments& arguments) {
-  no_more_words(arguments, 3);
-  const std::string name = arguments.words.size() > 2 ? arguments.words[2] : "loss";
-  const PlotOptions options = {.unicode = locale_is_utf8(), .title = name, .x_label = "step"};
-  fmt::print("{}", plot(read_curve(run_dir(arguments) + "/metrics.jsonl", name), options));
+  const std::vector<std::string>& words = arguments.words;
+  const auto what = std::find(words.begin() + 1, words.end(), "plot");
+  const std::vector<std::string> runs(words.begin(), what);
+  std::vector<std::string> metrics(what + 1, words.end());
+  if (metrics.empty()) metrics = {"loss"};
+  const bool one_metric = metrics.size() == 1 && runs.size() > 1;
+  std::vector<NamedCurve> curves;
+  for (const std::string& run : runs)
+    for (const std::string& metric : metrics)
+      curves.push_back({runs.size() == 1 ? metric
+                        : one_metric     ? run
+                                         : run + " " + metric,
+                        read_curve(run + "/metrics.jsonl", metric)});
+  const PlotOptions options = {.unicode = locale_is_utf8(),
+                               .title = one_metric ? metrics[0] : "",
+                               .x_label = "step",
+                               .colour = prints_colours()};
+  const std::string drawing = overlay(curves, options);
+  // Colours are control sequences; names in it are free of them.
+  if (options.colour) print_exact_text(true);
+  fmt::print("{}", drawing);
   return 0;
 }
 
@@ -143,20 +165,31 @@ int run_collectives(const Arguments& arguments) {
 
 int run_ctl(const Arguments& arguments) {
   run_dir(arguments);
-  const std::string& what = word(
-      arguments, 1, "what to do: stop, save, eval, profile, set, pause, resume, tail, plot or collectives");
   const std::vector<Subverb> subverbs = {{"stop", run_stop},     {"save", run_save},
                                          {"eval", run_eval_now}, {"profile", run_profile},
                                          {"set", run_set},       {"pause", run_pause},
                                          {"resume", run_resume}, {"tail", run_tail},
                                          {"plot", run_plot},     {"collectives", run_collectives}};
   std::vector<std::string> names;
+  for (const auto& [name, run] : subverbs) names.emplace_back(name);
+  // Folders of several runs can stand before what to do.
+  size_t at = 1;
+  const auto& words = arguments.words;
+  std::error_code ignored;
+  while (at < words.size() && std::find(names.begin(), names.end(), words[at]) == names.end() &&
+         std::filesystem::is_directory(words[at], ignored))
+    ++at;
+  const std::string& what = word(
+      arguments, at, "what to do: stop, save, eval, profile, set, pause, resume, tail, plot or collectives");
   for (const auto& [name, run] : subverbs) {
-    if (what == name) return run(arguments);
-    names.emplace_back(name);
+    if (what != name) continue;
+    if (at > 1 && what != "plot")
+      fail(ExitCode::kUsage, "[tycho ctl] {0} expected one run, got {1}: `tycho ctl {2} {0}`", what, at,
+           words[0]);
+    return run(arguments);
   }
-  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; available: {}", what, did_you_mean(what, names),
-       fmt::join(names, ", "));
+  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; available: {}, and before plot further folders of runs",
+       what, did_you_mean(what, names), fmt::join(names, ", "));
 }
 
 }  // namespace tycho

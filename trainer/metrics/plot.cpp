@@ -2,14 +2,21 @@
 #include "trainer/metrics/plot.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
+#include "trainer/base/environment.h"
+#include "trainer/base/error.h"
 #include "trainer/metrics/format.h"
+#include "trainer/metrics/reporter.h"
 
 namespace tycho {
 namespace {
@@ -26,20 +33,42 @@ struct Range {
   }
 };
 
-/// A grid of dots, row 0 at the top.
+constexpr const char* kMarks[kMostCurves] = {"●", "▲", "■", "◆", "○", "△", "□", "◇"};
+constexpr char kAsciiMarks[] = "ox*#@%&$";
+constexpr int kColours[kMostCurves] = {36, 33, 35, 32, 31, 34, 96, 93};  // of ECMA-48's "select graphic"
+
+std::string mark_of(size_t curve, bool unicode) {
+  return unicode ? kMarks[curve] : std::string(1, kAsciiMarks[curve]);
+}
+
+std::string colour_on(size_t curve) { return fmt::format("\x1b[{}m", kColours[curve]); }
+constexpr const char* kColourOff = "\x1b[0m";
+
+/// A grid of dots, row 0 on top, which several curves share.
 class Canvas {
  public:
   Canvas(int columns, int rows, bool unicode)
-      : columns_(columns), rows_(rows), unicode_(unicode), cells_(static_cast<size_t>(columns * rows), 0) {}
+      : columns_(columns), rows_(rows), unicode_(unicode), cells_(static_cast<size_t>(columns * rows)) {}
 
+  int columns() const { return columns_; }
   int width() const { return columns_ * dots_x(); }
   int height() const { return rows_ * dots_y(); }
+  /// Says whose dots and marks the next ones are.
+  void begin_curve(size_t curve) { curve_ = curve; }
 
   void dot(int x, int y) {
     constexpr uint8_t kBraille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     const int in_x = x % dots_x(), in_y = y % dots_y();
-    cells_[static_cast<size_t>(y / dots_y() * columns_ + x / dots_x())] |=
-        unicode_ ? kBraille[in_y][in_x] : static_cast<uint8_t>(1 << in_y);
+    Cell& cell = cell_at(x, y);
+    cell.dots |= unicode_ ? kBraille[in_y][in_x] : static_cast<uint8_t>(1 << in_y);
+    cell.curve = curve_;
+  }
+
+  /// Puts the curve's mark in place of the dots around a dot.
+  void mark(int x, int y) {
+    Cell& cell = cell_at(x, y);
+    cell.is_mark = true;
+    cell.curve = curve_;
   }
 
   /// Joins (x - 1, y_from), which is drawn, with (x, y_to): each column gets half of the climb.
@@ -50,28 +79,44 @@ class Canvas {
     dot(x, y_to);
   }
 
-  std::string row(int index) const {
-    std::string out;
+  /// Returns a row without the blanks at its end.
+  std::string row(int index, bool colour) const {
+    std::string out, blanks;
+    std::optional<size_t> begun;  // the curve whose colour is on
     for (int column = 0; column < columns_; ++column) {
-      const uint8_t cell = cells_[static_cast<size_t>(index * columns_ + column)];
-      out += unicode_ ? braille(cell) : std::string(1, ascii(cell));
+      const Cell& cell = cells_[static_cast<size_t>(index * columns_ + column)];
+      if (cell.dots == 0) {
+        blanks += ' ';
+        continue;
+      }
+      out += std::exchange(blanks, "");
+      if (colour && begun != cell.curve) out += colour_on(cell.curve);
+      begun = cell.curve;
+      out += cell.is_mark ? mark_of(cell.curve, unicode_)
+             : unicode_   ? braille(cell.dots)
+                          : std::string(1, ascii(cell.dots));
     }
-    return out;
+    return out + (colour && begun ? kColourOff : "");
   }
 
  private:
+  struct Cell {
+    uint8_t dots = 0;
+    bool is_mark = false;
+    size_t curve = 0;  // the one that was drawn last
+  };
+
   int dots_x() const { return unicode_ ? 2 : 1; }
   int dots_y() const { return unicode_ ? 4 : 3; }
+  Cell& cell_at(int x, int y) { return cells_[static_cast<size_t>(y / dots_y() * columns_ + x / dots_x())]; }
 
-  static std::string braille(uint8_t cell) {
-    if (cell == 0) return " ";
-    const char bytes[] = {'\xe2', static_cast<char>(0xa0 + (cell >> 6)),
-                          static_cast<char>(0x80 + (cell & 0x3f))};
+  static std::string braille(uint8_t dots) {
+    const char bytes[] = {'\xe2', static_cast<char>(0xa0 + (dots >> 6)),
+                          static_cast<char>(0x80 + (dots & 0x3f))};
     return std::string(bytes, 3);
   }
-  static char ascii(uint8_t cell) {
-    switch (cell) {
-      case 0: return ' ';
+  static char ascii(uint8_t dots) {
+    switch (dots) {
       case 1: return '\'';
       case 2: return '-';
       case 4: return '.';
@@ -81,7 +126,8 @@ class Canvas {
 
   int columns_, rows_;
   bool unicode_;
-  std::vector<uint8_t> cells_;
+  std::vector<Cell> cells_;
+  size_t curve_ = 0;
 };
 
 Range range_of(const std::vector<double>& values) {
@@ -112,22 +158,44 @@ std::vector<double> column_means(const Curve& curve, Range x, int width) {
   return means;
 }
 
-/// Draws column means as a line; columns without points are interpolated.
-void draw(Canvas& canvas, const std::vector<double>& means, Range y) {
+/// Draws column means as a line; columns without points are interpolated. Returns the line's row in each
+/// column, -1 where it is not.
+std::vector<int> draw(Canvas& canvas, const std::vector<double>& means, Range y) {
   const auto dot_row = [&](double value) {
     return static_cast<int>(std::lround((1 - y.share(value, 0.5)) * (canvas.height() - 1)));
   };
+  std::vector<int> rows(means.size(), -1);
   int last = -1;
   for (int x = 0; x < canvas.width(); ++x) {
     if (std::isnan(means[static_cast<size_t>(x)])) continue;
     const double value = means[static_cast<size_t>(x)];
+    rows[static_cast<size_t>(x)] = dot_row(value);
     if (last < 0) canvas.dot(x, dot_row(value));
     for (int between = last + 1; last >= 0 && between <= x; ++between) {
       const double from = means[static_cast<size_t>(last)], slope = value / (x - last) - from / (x - last);
-      canvas.join(between, dot_row(from + slope * (between - 1 - last)),
-                  dot_row(from + slope * (between - last)));
+      const int row = dot_row(from + slope * (between - last));
+      canvas.join(between, dot_row(from + slope * (between - 1 - last)), row);
+      rows[static_cast<size_t>(between)] = row;
     }
     last = x;
+  }
+  return rows;
+}
+
+/// Puts a mark on a curve every 16 columns, at least one. Those of different curves are in different columns,
+/// so that curves that coincide show both.
+void mark(Canvas& canvas, const std::vector<int>& rows, size_t curve, size_t num_curves) {
+  const size_t dots = 16 * rows.size() / static_cast<size_t>(canvas.columns());
+  bool is_marked = false;
+  for (size_t x = dots * (2 * curve + 1) / (2 * num_curves); x < rows.size(); x += dots) {
+    if (rows[x] < 0) continue;
+    canvas.mark(static_cast<int>(x), rows[x]);
+    is_marked = true;
+  }
+  for (size_t x = rows.size(); !is_marked && x-- > 0;) {
+    if (rows[x] < 0) continue;
+    canvas.mark(static_cast<int>(x), rows[x]);
+    is_marked = true;
   }
 }
 
@@ -192,30 +260,77 @@ std::string x_axis(Range x, int columns, int margin, const PlotOptions& options)
   return fmt::format("{:{}}{}{}\n{}\n", "", margin, options.unicode ? "└" : "+", line, labels);
 }
 
-}  // namespace
+/// Returns marks and names side by side, on as many lines as they take.
+std::string legend(const std::vector<NamedCurve>& curves, const PlotOptions& options) {
+  std::string lines;
+  int used = 0;
+  for (size_t i = 0; i < curves.size(); ++i) {
+    const std::string name =
+        cut_to_width(printable(curves[i].name, options.unicode), options.width - 2, options.unicode);
+    const int columns = 2 + display_width(name);
+    if (i > 0) {
+      const bool fits = used + 2 + columns <= options.width;
+      lines += fits ? "  " : "\n";
+      used = fits ? used + 2 : 0;
+    }
+    const std::string mark = mark_of(i, options.unicode);
+    lines += (options.colour ? colour_on(i) + mark + kColourOff : mark) + " " + name;
+    used += columns;
+  }
+  return lines + "\n";
+}
 
-std::string plot(const Curve& curve, const PlotOptions& options) {
-  const Curve points = finite_points(curve);
-  const std::string title = options.title.empty() ? "" : options.title + "\n";
-  if (points.x.empty()) return title + "(no points to plot)\n";
-  const int rows = std::max(3, options.height), width = std::max(24, options.width);
-  const Range x = range_of(points.x);
-  // Averaging flattens peaks: the y axis fits what is drawn.
-  const auto drawn_range = [](const std::vector<double>& means) {
-    std::vector<double> drawn;
+/// Returns the lines above the axes.
+std::string heading(const std::vector<NamedCurve>& curves, const PlotOptions& options) {
+  const std::string& title = options.title.empty() && curves.size() == 1 ? curves[0].name : options.title;
+  return (title.empty() ? "" : printable(title, options.unicode) + "\n") +
+         (curves.size() > 1 ? legend(curves, options) : "");
+}
+
+void check_curves(const std::vector<NamedCurve>& curves) {
+  if (curves.size() > kMostCurves)
+    fail(ExitCode::kUsage, "[plot] expected at most {} curves, got {}: name fewer metrics or runs",
+         kMostCurves, curves.size());
+  std::set<std::string> names;
+  for (const NamedCurve& curve : curves)
+    if (!names.insert(curve.name).second)
+      fail(ExitCode::kUsage, "[plot] expected each curve once, got \"{}\" twice", curve.name);
+}
+
+/// Returns the range of what is drawn: averaging flattens peaks.
+Range drawn_range(const std::vector<std::vector<double>>& curves) {
+  std::vector<double> drawn;
+  for (const std::vector<double>& means : curves)
     std::copy_if(means.begin(), means.end(), std::back_inserter(drawn),
                  [](double y) { return !std::isnan(y); });
-    return range_of(drawn);
+  return range_of(drawn);
+}
+
+}  // namespace
+
+std::string overlay(const std::vector<NamedCurve>& curves, const PlotOptions& options) {
+  check_curves(curves);
+  std::vector<Curve> points;
+  std::vector<double> all_x;
+  for (const NamedCurve& curve : curves) {
+    points.push_back(finite_points(curve.curve));
+    all_x.insert(all_x.end(), points.back().x.begin(), points.back().x.end());
+  }
+  if (all_x.empty()) return heading(curves, options) + "(no points to plot)\n";
+  const int rows = std::max(3, options.height), width = std::max(24, options.width);
+  const Range x = range_of(all_x);
+  const auto means_of_all = [&](int columns) {
+    std::vector<std::vector<double>> means;
+    for (const Curve& curve : points)
+      means.push_back(column_means(curve, x, columns * (options.unicode ? 2 : 1)));
+    return means;
   };
-  const int dots_per_column = options.unicode ? 2 : 1;
   std::map<int, std::string> labels;
-  int margin = 8, columns = 0;
+  int margin = 8;
   Range y;
-  // Labels decide how many columns are left for the curve, and its range decides the labels: twice settles
-  // it.
+  // Labels decide how many columns are left for curves, and their range decides the labels: twice settles it.
   for (int pass = 0; pass < 2; ++pass) {
-    columns = width - margin - 1;
-    y = drawn_range(column_means(points, x, columns * dots_per_column));
+    y = drawn_range(means_of_all(width - margin - 1));
     labels.clear();
     size_t widest = 0;
     for (const Tick& tick : ticks_of(y, rows / 3)) {
@@ -224,20 +339,32 @@ std::string plot(const Curve& curve, const PlotOptions& options) {
     }
     margin = static_cast<int>(widest) + 2;
   }
-  columns = width - margin - 1;
+  const int columns = width - margin - 1;
   Canvas canvas(columns, rows, options.unicode);
-  draw(canvas, column_means(points, x, canvas.width()), y);
-  std::string out = title;
+  std::vector<std::vector<int>> lines;
+  for (const std::vector<double>& means : means_of_all(columns)) {
+    canvas.begin_curve(lines.size());
+    lines.push_back(draw(canvas, means, y));
+  }
+  for (size_t i = 0; i < lines.size() && lines.size() > 1; ++i) {
+    canvas.begin_curve(i);
+    mark(canvas, lines[i], i, lines.size());
+  }
+  std::string out = heading(curves, options);
   for (int row = 0; row < rows; ++row) {
     const auto label = labels.find(row);
     const bool tick = label != labels.end();
-    std::string line = fmt::format("{:>{}} {}", tick ? label->second : "", margin - 1,
-                                   options.unicode ? (tick ? "┤" : "│") : (tick ? "+" : "|"));
-    line += canvas.row(row);
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
+    out += fmt::format("{:>{}} {}{}\n", tick ? label->second : "", margin - 1,
+                       options.unicode ? (tick ? "┤" : "│") : (tick ? "+" : "|"),
+                       canvas.row(row, options.colour && lines.size() > 1));
   }
   return out + x_axis(x, columns, margin, options);
+}
+
+std::string plot(const Curve& curve, const PlotOptions& options) { return overlay({{"", curve}}, options); }
+
+bool prints_colours() {
+  return isatty(STDOUT_FILENO) != 0 && can_redraw() && environment_variable("NO_COLOR").empty();
 }
 
 std::string sparkline(const std::vector<double>& y, int width, bool unicode) {
@@ -250,7 +377,7 @@ std::string sparkline(const std::vector<double>& y, int width, bool unicode) {
   if (points.y.size() < 2 || width < 1) return "";
   Canvas canvas(width, 1, unicode);
   draw(canvas, column_means(points, range_of(points.x), canvas.width()), range_of(points.y));
-  return canvas.row(0);
+  return canvas.row(0, false);
 }
 
 }  // namespace tycho

@@ -25,25 +25,30 @@ local function counted(n)
   return out
 end
 
--- plot(y), plot(x, y), plot(x, { a = y1, b = y2 }), plot "loss": the last is from the record that metrics_path() names.
-function M.plot(metrics_path, x, y)
-  if type(x) == "string" then return drawing.plot_metric(metrics_path(), x) end
+-- plot(y), plot(x, y), plot(x, { a = y1, b = y2 }), plot("loss", ...): the last is from the record that metrics_path() names.
+function M.plot(metrics_path, x, ...)
+  local y = ...
+  if type(x) == "string" then
+    for _, name in ipairs { ... } do
+      if type(name) ~= "string" then error(("plot: expected names of metrics after %q, got a %s"):format(x, type(name)), 0) end
+    end
+    return drawing.plot_metrics(metrics_path(), x, ...)
+  end
   if is(x, "losses") then x = x.losses end
   if y == nil then
     y = numbers(x, "plot")
     x = counted(#y)
   end
   x = numbers(x, "plot")
-  if type(y) == "table" and #y == 0 and next(y) ~= nil then
-    local names, out = {}, {}
-    for name in pairs(y) do names[#names + 1] = tostring(name) end
-    table.sort(names)
-    for i, name in ipairs(names) do out[i] = drawing.plot(x, numbers(y[name], "plot"), name) end
-    return table.concat(out, "\n")
+  local named = type(y) == "table" and #y == 0 and next(y) ~= nil and y or { [""] = y }
+  local names, lists = {}, {}
+  for name in pairs(named) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  for i, name in ipairs(names) do
+    lists[i], names[i] = numbers(named[name], "plot"), tostring(name)
+    if #x ~= #lists[i] then error(("plot: x has %d values, y has %d"):format(#x, #lists[i]), 0) end
   end
-  y = numbers(y, "plot")
-  if #x ~= #y then error(("plot: x has %d values, y has %d"):format(#x, #y), 0) end
-  return drawing.plot(x, y, "")
+  return drawing.plot(x, lists, names)
 end
 
 -- hist(list), hist(tensor): one row of bars.

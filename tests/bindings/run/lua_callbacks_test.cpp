@@ -301,6 +301,11 @@ TEST_F(LuaCallbacksTest, OperatorsLookAndOnlyWithRightsCommand) {
   EXPECT_EQ(source_->evaluate("ctx.loss * 2", false, info, port), "3");
   EXPECT_EQ(source_->evaluate("cmd.set_lr(0.5)", true, info, port), "");
   EXPECT_NE(source_->evaluate("plot({ 1, 2, 4 })", false, info, port).find("\n"), std::string::npos);
+  const std::string two =
+      source_->evaluate("plot({ 1, 2 }, { early = { 4, 2 }, late = { 3, 1 } })", false, info, port);
+  EXPECT_NE(two.find(" early  "), std::string::npos) << two << "one drawing, with a legend";
+  EXPECT_NE(two.find(" late\n"), std::string::npos) << two;
+  EXPECT_THROW(source_->evaluate("plot({ 1, 2 }, { a = { 1 } })", false, info, port), Error);
   EXPECT_NE(source_->evaluate("hist { 1, 1, 2 }", false, info, port).find(" 2"), std::string::npos);
   EXPECT_THROW(source_->evaluate("plot 'loss'", false, info, port), Error) << "no record in this folder";
   EXPECT_EQ(commands_.size(), 1u);

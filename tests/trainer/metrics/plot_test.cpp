@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/trainer/metrics/fixtures.h"
+#include "trainer/base/error.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {
@@ -73,6 +74,117 @@ TEST(PlotTest, DrawsACurveInAscii) {
 )");
 }
 
+/// A straight line of 600 steps.
+NamedCurve line_from(const std::string& name, double first, double last) {
+  NamedCurve line{name, {}};
+  for (int step = 1; step <= 600; ++step) {
+    line.curve.x.push_back(step);
+    line.curve.y.push_back(first + (last - first) * (step - 1) / 599);
+  }
+  return line;
+}
+
+TEST(PlotTest, SeveralCurvesShareAScaleAndAreToldApartByMarks) {
+  PlotOptions options;
+  options.width = 60;
+  options.height = 8;
+  options.x_label = "step";
+  EXPECT_EQ("\n" + overlay({{"loss", decay()}, line_from("eval.loss", 8, 4)}, options), R"(
+● loss  ▲ eval.loss
+   │⢣
+ 8 ┤⠉⢏⠒⠒⠒⠤⠤⢄⣀⣀
+   │ ⠈⢆       ⠉⠉▲⠒⠒⠤⠤⢄⣀⣀⡀
+ 6 ┤  ⠈⢢                ⠈⠉⠉⠒⠒⠢⠤⠤▲⣀⣀
+   │    ●⢄                         ⠉⠉⠑⠒⠒⠤⠤⢄⣀⣀
+   │      ⠑⢄                                 ⠉⠉⠑▲⠒⠢⠤⠤⣀⣀⡀
+ 4 ┤        ⠉⠒⠤⣀⡀                                      ⠈⠉⠉⠒⠒
+   │            ⠈⠉⠑⠒⠒⠤⠤⠤●⠤⠤⢄⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀●⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀●⣀⣀⣀
+   └─────────┬────────┬────────┬─────────┬────────┬────────┬
+            100      200      300       400      500    step
+)");
+  options.unicode = false;
+  EXPECT_EQ("\n" + overlay({{"loss", decay()}, line_from("eval.loss", 8, 4)}, options), R"(
+o loss  x eval.loss
+   ||.
+ 8 + ||''---...
+   |  |.       'x''---....
+ 6 +   |o                 '''---x...
+   |    '|                          '''---....
+   |      '-.                                 ''x----...
+ 4 +         '-..                                       ''''
+   |             '''----o-..............o...............o...
+   +---------+--------+--------+---------+--------+--------+
+            100      200      300       400      500    step
+)");
+}
+
+TEST(PlotTest, EveryOneOfTheMostCurvesCanBeSeen) {
+  for (const bool unicode : {true, false}) {
+    PlotOptions options;
+    options.unicode = unicode;
+    std::vector<NamedCurve> same;
+    for (size_t i = 0; i < kMostCurves; ++i) same.push_back(line_from("run " + std::to_string(i), 3, 1));
+    const std::vector<std::string> lines = lines_of(overlay(same, options));
+    const size_t first_row = lines.size() - 2 - static_cast<size_t>(options.height);
+    std::string legend, rows;
+    for (size_t i = 0; i < lines.size() - 2; ++i) (i < first_row ? legend : rows) += lines[i] + "  ";
+    for (size_t i = 0; i < kMostCurves; ++i) {
+      const size_t name = legend.find(" run " + std::to_string(i));
+      ASSERT_NE(name, std::string::npos) << legend;
+      const size_t before = legend.rfind(' ', name - 1) + 1;
+      const std::string mark = legend.substr(i == 0 ? 0 : before, name - (i == 0 ? 0 : before));
+      EXPECT_NE(rows.find(mark), std::string::npos) << mark << "\n" << rows;
+    }
+  }
+}
+
+TEST(PlotTest, AShortCurveAmongOthersHasAMark) {
+  PlotOptions options;
+  options.unicode = false;
+  const std::string text = overlay({line_from("loss", 3, 1), {"eval.loss", {{300}, {2.5}}}}, options);
+  EXPECT_NE(text.find("x eval.loss"), std::string::npos) << text;
+  EXPECT_NE(text.find('x', text.find('\n')), std::string::npos) << text;
+}
+
+TEST(PlotTest, ColoursLeaveTheDrawingAsItIs) {
+  const std::vector<NamedCurve> curves = {{"a\x1b[2J", decay()}, line_from("b", 8, 4)};
+  PlotOptions options;
+  const std::string plain = overlay(curves, options);
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+  options.colour = true;
+  std::string coloured = overlay(curves, options);
+  EXPECT_NE(coloured.find("\x1b[36m"), std::string::npos);
+  EXPECT_NE(coloured.find("\x1b[33m"), std::string::npos);
+  for (size_t at; (at = coloured.find('\x1b')) != std::string::npos;)
+    coloured.erase(at, coloured.find('m', at) + 1 - at);
+  EXPECT_EQ(coloured, plain);
+  EXPECT_EQ(overlay({{"loss", decay()}}, options).find('\x1b'), std::string::npos) << "there is one only";
+}
+
+TEST(PlotTest, TheNameOfASingleCurveIsTheTitle) {
+  EXPECT_EQ(lines_of(overlay({{"loss", decay()}}, {})).front(), "loss");
+  PlotOptions options;
+  options.title = "how it went";
+  EXPECT_EQ(lines_of(overlay({{"loss", decay()}}, options)).front(), "how it went");
+}
+
+TEST(PlotTest, RefusesMoreCurvesThanMarksAndANameGivenTwice) {
+  std::vector<NamedCurve> curves;
+  for (size_t i = 0; i <= kMostCurves; ++i) curves.push_back({std::to_string(i), decay()});
+  for (const auto& [given, said] :
+       {std::pair{curves, "[plot] expected at most 8 curves, got 9: name fewer metrics or runs"},
+        std::pair{std::vector<NamedCurve>{{"loss", decay()}, {"loss", decay()}},
+                  "[plot] expected each curve once, got \"loss\" twice"}}) {
+    try {
+      overlay(given, {});
+      ADD_FAILURE() << said;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), said);
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+    }
+  }
+}
+
 TEST(PlotTest, StaysWithinItsWidth) {
   for (const int width : {1, 24, 31, 79, 200}) {
     for (const bool unicode : {true, false}) {
@@ -80,7 +192,9 @@ TEST(PlotTest, StaysWithinItsWidth) {
       options.width = width;
       options.unicode = unicode;
       options.x_label = "step";
-      for (const std::string& line : lines_of(plot(decay(), options))) {
+      const std::string one = plot(decay(), options),
+                        two = overlay({{"a long name of a run's folder", decay()}, {"b", decay()}}, options);
+      for (const std::string& line : lines_of(one + two)) {
         EXPECT_LE(display_width(line), std::max(24, width)) << line;
       }
     }
