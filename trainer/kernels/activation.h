@@ -6,18 +6,19 @@
 
 namespace tycho {
 
-// fp32 or bf16, contiguous, arithmetic in fp32. Backward writes y again: cheaper than keeping it.
+// fp32 or bf16, contiguous, arithmetic in fp32. The backward functions compute y again, which is cheaper than
+// keeping it.
 
 /// y = f(x), of any shape. y may be x.
 void activation(Activation f, const Tensor& x, Tensor& y);
 /// dx = dy f'(x), and y = f(x). dx and y may each be x or dy, but not the same.
 void activation_backward(Activation f, const Tensor& x, const Tensor& dy, Tensor& dx, Tensor& y);
 
-/// y = f(x + bias_M) of [N, M]. y may be x.
+/// y = f(x + bias_M); x and y are [N, M]. y may be x.
 void bias_activation(Activation f, const Tensor& bias_M, const Tensor& x_NM, Tensor& y_NM);
 /// dx = dy f'(x + bias), y = f(x + bias), and dbias_M (fp32) = the sums of dx's columns, or += them;
-/// undefined: not computed. dx and y may each be x or dy, but not the same. Repeatable for any number of
-/// threads.
+/// undefined: not computed. dx and y may each be x or dy, but not both the same tensor. The result does not
+/// depend on the number of threads.
 void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& x_NM, const Tensor& dy_NM,
                               Tensor& dx_NM, Tensor& y_NM, Tensor& dbias_M, bool add);
 

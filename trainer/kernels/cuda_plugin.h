@@ -13,6 +13,6 @@ inline constexpr const char* kCudaInit = "tycho_cuda_init";
 
 }  // namespace tycho
 
-/// Called once after dlopen; calls both with tables that live as long as the library.
+/// Called once after dlopen. Calls both functions with tables that live as long as the library.
 extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(tycho::RegisterKernels*,
                                                                        tycho::RegisterNccl*);

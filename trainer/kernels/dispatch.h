@@ -10,15 +10,15 @@
 
 namespace tycho {
 
-/// The table of the tensor's device.
+/// Returns the table of the tensor's device.
 const KernelTable& kernels(const Tensor& on);
-/// The stream to launch on, null on the CPU: the current one of the tensor's device, which becomes the
-/// thread's current device. CUDA launches on that one, whatever the stream.
+/// Returns the stream to launch on, null on the CPU: the current one of the tensor's device, which becomes
+/// the thread's current device. CUDA launches on that device, whatever the stream.
 Stream stream_of(const Tensor& on);
-/// fp32 or bf16; anything else is an Error that names the op.
+/// Returns fp32 or bf16. Throws Error that names the op for anything else.
 Dtype dtype_of(std::string_view op, const Tensor& tensor);
 
-/// An fp32 tensor's data; null for an undefined one.
+/// Returns an fp32 tensor's data; null for an undefined one.
 float* data_or_null(Tensor& tensor);
 
 /// Throws Error "[op] name: wanted bf16 [4096, 256] contiguous on cpu, got ..." unless the tensor is exactly
@@ -26,20 +26,20 @@ float* data_or_null(Tensor& tensor);
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                   at::ScalarType dtype, const at::Device& device);
 
-/// As check_tensor, for a matrix whose rows need not touch: the elements of each row are neighbours. Returns
-/// the elements between rows.
+/// Checks a matrix whose elements are contiguous within each row, while rows need not be. Returns the number
+/// of elements between rows. Throws as check_tensor.
 int64_t row_step(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                  at::ScalarType dtype, const at::Device& device);
 
-/// [N, D] with N and D read off the tensor; anything else is an Error.
+/// Returns the tensor's [N, D]. Throws Error for a tensor of other dims.
 RowsShape rows_of(std::string_view op, std::string_view name, const Tensor& tensor);
 
 /// All instruction sets that tables exist for, the best one last.
 inline constexpr std::array<const char*, 5> kInstructionSets = {"generic", "avx2", "avx512", "avx512_bf16",
                                                                 "amx_bf16"};
-/// One instruction set's table; null when this build or this CPU lacks it.
+/// Returns the table of one instruction set; null when this build or this CPU lacks it.
 const KernelTable* cpu_kernels_for(std::string_view instruction_set);
-/// Names of the entries that a table lacks.
+/// Returns the names of the entries that a table lacks.
 std::vector<std::string> missing_kernels(const KernelTable& table);
 
 }  // namespace tycho

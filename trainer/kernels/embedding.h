@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// Row r of a batch has position first_position + r % seq. No table: nothing is added.
+/// Row r of a batch has position first_position + r % seq. Without a table nothing is added.
 struct LearnedPositions {
   Tensor table_PD;
   int64_t seq = 1, first_position = 0;

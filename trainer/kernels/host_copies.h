@@ -8,18 +8,19 @@
 
 namespace tycho {
 
-/// `host` on `device`, in the order of its current stream; the host does not wait. `host` may go or change at
-/// once. On a CPU: `host` itself.
+/// Returns a copy of `host` on `device`, in the order of its current stream; the host does not wait, and
+/// `host` may be destroyed or changed at once. On a CPU: `host` itself.
 Tensor copied_to(const at::Device& device, const Tensor& host);
 
-/// The same for int32 [n]; undefined for no numbers. On a CPU a view of `values`, which outlive it.
+/// Returns a copy of `values` as int32 [n], under the rules of copied_to; undefined for no numbers. On a CPU
+/// a view of `values`, which must outlive it.
 Tensor numbers_on(const at::Device& device, const std::vector<int32_t>& values);
-/// The same for numbers from kIgnoredTarget to kIgnoredTarget + 65535, given as their low 16 bits: these
-/// travel, and become int32 [n] on the device. On a CPU too the result has memory of its own.
+/// Returns numbers from kIgnoredTarget to kIgnoredTarget + 65535, given as their low 16 bits: these are
+/// transferred, and become int32 [n] on the device. On a CPU too the result has its own memory.
 Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_halves);
 
-/// Copies `from`, of any device, into `to` on the host, contiguous both, and waits until it is there. Takes
-/// two pinned buffers of at most 64 MiB for that.
+/// Copies `from`, of any device, into `to` on the host, both contiguous, and waits for the result. Uses two
+/// pinned buffers of at most 64 MiB.
 void copy_to_host(const Tensor& from, Tensor& to);
 
 }  // namespace tycho

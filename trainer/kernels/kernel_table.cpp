@@ -43,8 +43,8 @@ bool has_avx512_bf16() {
   return __builtin_cpu_supports("x86-64-v4") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kAvx512Bf16);
 }
 
-/// Whether the CPU has AMX for bf16, and Linux lets this process use it: its registers are large, and so are
-/// given to those who ask.
+/// Returns true if the CPU has AMX for bf16, and Linux lets this process use it: its registers are large, so
+/// a process must request them.
 bool ask_for_amx_bf16() {
   constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24, kNeeded = kAmxBf16 | kAmxTile;
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA

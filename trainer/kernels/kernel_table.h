@@ -17,30 +17,31 @@ struct RowsShape {
   int64_t rows = 0, dim = 0;
 };
 
-/// `groups` norms of `dim` neighbours each within a row: group g of row r starts r * step + g * dim elements
-/// from the pointer. Statistics are kept at [r * groups + g]; weights and biases [dim] serve every group.
+/// `groups` norms of `dim` consecutive elements each within a row: group g of row r starts r * step + g * dim
+/// elements from the pointer. Statistics are kept at [r * groups + g]; weights and biases [dim] serve every
+/// group.
 struct NormShape {
   int64_t rows = 0, groups = 1, dim = 0;
   int64_t x_step = 0;   // elements between rows of x
-  int64_t y_step = 0;   // of y and dy
-  int64_t dx_step = 0;  // of dx
+  int64_t y_step = 0;   // for y and dy
+  int64_t dx_step = 0;  // for dx
 };
 
-/// Element (r, i) of a matrix is dropped with probability p, by bits that are a function of
-/// (key, first_row + r, i) alone: any machine, cut or number of threads drops the same ones.
+/// Element (r, i) of a matrix is dropped with probability p, by bits that are a function of (key, first_row +
+/// r, i) alone: any machine, division into parts or number of threads drops the same elements.
 struct DropoutMask {
   double p = 0.0;  // [0, 1)
   uint64_t key = 0;
   int64_t first_row = 0;
 };
 
-/// Row r of a batch gets row first_position + r % seq of the table; no table: nothing is added.
+/// Row r of a batch gets row first_position + r % seq of the table. Without a table nothing is added.
 struct PositionRows {
   const void* table = nullptr;
   int64_t seq = 1, first_position = 0;
 };
 
-/// What becomes of logits before the softmax: z = scale x, then softcap tanh(z / softcap) unless it is 0.
+/// Function of the logits before the softmax: z = scale x, then softcap tanh(z / softcap) unless it is 0.
 struct LogitRules {
   float scale = 1.0f, softcap = 0.0f;
 };
@@ -54,7 +55,7 @@ struct RopeShape {
   int64_t head_dim = 0;       // d
 };
 
-/// Row r has position position_N[r], or, where there are none, first_position + r % seq.
+/// Row r has position position_N[r], or, if it is null, first_position + r % seq.
 struct RowPositions {
   int64_t seq = 1, first_position = 0;
   const int32_t* position_N = nullptr;
@@ -65,18 +66,18 @@ struct TemperatureRule {
   float attn_scale = 0.0f, floor_scale = 8192.0f;
 };
 
-/// Neighbouring tokens of a sequence, from position `first` on.
+/// Consecutive tokens of a sequence, from position `first` on.
 struct TokenStretch {
   int64_t first = 0, count = 0;
 };
 
-/// B sequences with T queries and S keys each. Without `keys` queries are the tokens of a sequence, and so
-/// are keys. With it a sequence has `keys` tokens, and its queries are those of two stretches, which do not
-/// overlap, one after the other: T is the sum of their counts.
+/// B sequences with T queries and S keys each. Without `keys`, queries are the tokens of a sequence, and so
+/// are keys. With it, a sequence has `keys` tokens, and its queries are those of two disjoint spans, one
+/// after the other: T is the sum of their counts.
 ///
-/// A shape with early_keys is of a part of the keys: rows of kv hold those two stretches alone, one after the
-/// other. Attention to parts is summed in fp32: forward adds a part to what `out` and the log-sum-exp have of
-/// others (0 and -infinity before the first), and backward, with the log-sum-exp of all keys, adds to dq and
+/// A shape with early_keys is of a part of the keys: rows of kv hold only those two spans, one after the
+/// other. Attention to parts is summed in fp32: forward adds a part to the `out` and log-sum-exp of earlier
+/// parts (0 and -infinity before the first), and backward, with the log-sum-exp of all keys, adds to dq and
 /// writes dkv, both fp32.
 struct AttentionShape {
   int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
@@ -87,15 +88,15 @@ struct AttentionShape {
   [[gnu::always_inline]] bool is_part() const { return early_keys.count > 0; }
 };
 
-/// Where attention finds rows: those of q have H heads, those of kv the K heads of k, then of v. A step is
-/// the elements between two rows.
+/// Rows of attention's inputs: those of q have H heads, those of kv the K heads of k, then of v. A step is
+/// the number of elements between two rows.
 struct AttentionInputs {
   const void* q = nullptr;
   int64_t q_step = 0;
   const void* kv = nullptr;
   int64_t kv_step = 0;
 };
-/// Where their gradients go.
+/// Rows of the gradients of AttentionInputs.
 struct AttentionGradients {
   void* dq = nullptr;
   int64_t q_step = 0;
@@ -103,23 +104,23 @@ struct AttentionGradients {
   int64_t kv_step = 0;
 };
 
-/// What a score is made of besides q kᵀ, and which keys a query sees besides those after it.
+/// Rules for scores in addition to q kᵀ, and for the keys that a query sees; it never sees later keys.
 struct ScoreRules {
   float scale = 1.0f;
-  float softcap = 0.0f;                  // c: scores become c tanh(score / c); 0: as they are
+  float softcap = 0.0f;                  // c: scores become c tanh(score / c); 0: no cap
   int64_t window = -1;                   // a query sees this many keys before its own; -1: all
   const float* alibi_H = nullptr;        // slopes: slope x (key position - query position) is added
   const int32_t* document_BT = nullptr;  // [B, S]: tokens see their own document only
-  // Of the softmax of all tokens, [B H S, S]: row (b H + h) S + position of the query, element key. Tiles of
-  // any size, and any stretches, drop the same ones.
+  // Over the softmax of all tokens, [B H S, S]: row (b H + h) S + position of the query, element key. Tiles
+  // of any size, and any spans, drop the same elements.
   DropoutMask dropout;
-  int64_t dropout_heads = 0;  // that H, where these heads are some of a model's; 0: the shape's
+  int64_t dropout_heads = 0;  // H of the model, where the shape has some of its heads; 0: the shape's
 };
 
-/// Where the elements of a buffer lie in the parameter that they are part of, in row-major order. Without
-/// rows, one after the other from `first` on. Else the part has rows of `row` elements, of which the buffer
-/// begins at element `first`; in the parameter rows are `whole_row` apart, and a row is up to kMostRuns runs
-/// of neighbours, which begin at here[k] in the part's row and at there[k] in the parameter's.
+/// Position of a buffer's elements in the parameter that it is part of, in row-major order. Without rows,
+/// consecutive elements from `first` on. Else the part has rows of `row` elements, of which the buffer begins
+/// at element `first`; in the parameter rows are `whole_row` apart, and a row is up to kMostRuns runs of
+/// consecutive elements, which begin at here[k] in the part's row and at there[k] in the parameter's.
 struct WholePlace {
   static constexpr int kMostRuns = 4;
   int64_t first = 0;
@@ -127,9 +128,10 @@ struct WholePlace {
   int64_t here[kMostRuns] = {0, INT64_MAX, INT64_MAX, INT64_MAX}, there[kMostRuns] = {};
 };
 
-/// The weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its
-/// bf16 copy. bf16 without a master is rounded to nearest even, or, when stochastic, up with the probability
-/// of what would be cut off: the bits are a function of (key, step, element of the whole parameter).
+/// Weights that an optimizer updates: `params` alone (fp32 or bf16), or fp32 `master` with params its bf16
+/// copy. bf16 without a master is rounded to nearest even, or, when stochastic, up with the probability of
+/// the fraction that would be cut off: the bits are a function of (key, step, element of the whole
+/// parameter).
 struct OptimizedWeights {
   Dtype dtype = Dtype::kFp32;
   void* params = nullptr;
@@ -149,7 +151,7 @@ struct MatmulOperand {
   Dtype dtype = Dtype::kFp32;
   int64_t row_step = 0, depth_step = 0;
 };
-/// Contiguous. `added` has the result's shape and dtype, may be the result, and is null for none.
+/// Contiguous. `added` has the result's shape and dtype, may be the result, and is null if nothing is added.
 struct MatmulResult {
   void* data = nullptr;
   Dtype dtype = Dtype::kFp32;
@@ -169,8 +171,8 @@ struct SgdScalars {
   bool nesterov;
 };
 
-/// Every pointer is to contiguous memory of the table's device. Nothing here synchronises or allocates.
-/// The contract of each is in the op's header: kernels/<op>.h.
+/// Every pointer is to contiguous memory of the table's device. No function synchronises or allocates. The
+/// contract of each is in the op's header: kernels/<op>.h.
 struct KernelTable {
   const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"; "cuda emulated" of tests
 
@@ -180,7 +182,7 @@ struct KernelTable {
   void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* inv_rms,
                             const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
                             float* workspace, Stream) = nullptr;
-  /// floats of workspace that rms_norm_backward wants.
+  /// Number of floats of workspace that rms_norm_backward needs.
   int64_t (*rms_norm_backward_workspace)(NormShape) = nullptr;
   /// bias, dweight and dbias may be null.
   void (*layer_norm)(NormShape, Dtype, const void* x, const void* weight, const void* bias, float eps,
@@ -188,7 +190,7 @@ struct KernelTable {
   void (*layer_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* mean,
                               const float* inv_std, const void* dy, void* dx, bool add_to_dx, float* dweight,
                               float* dbias, bool add_to_dweight, float* workspace, Stream) = nullptr;
-  /// floats of workspace that layer_norm_backward wants.
+  /// Number of floats of workspace that layer_norm_backward needs.
   int64_t (*layer_norm_backward_workspace)(NormShape) = nullptr;
 
   void (*activation)(int64_t n, Dtype, Activation, const void* x, void* y, Stream) = nullptr;
@@ -203,7 +205,7 @@ struct KernelTable {
   void (*bias_activation_backward)(RowsShape, Dtype, Activation, const void* bias, const void* x,
                                    const void* dy, void* dx, void* y, float* dbias, bool add_to_dbias,
                                    float* workspace, Stream) = nullptr;
-  /// floats of workspace that bias_activation_backward wants.
+  /// Number of floats of workspace that bias_activation_backward needs.
   int64_t (*bias_activation_backward_workspace)(RowsShape) = nullptr;
   void (*clamp)(int64_t n, Dtype, float limit, const void* x, void* y, Stream) = nullptr;
   void (*clamp_backward)(int64_t n, Dtype, float limit, const void* x, const void* dy, void* dx,
@@ -212,7 +214,7 @@ struct KernelTable {
   void (*add_bias)(RowsShape, Dtype, const void* bias, const void* x, void* y, Stream) = nullptr;
   void (*bias_gradient)(RowsShape, Dtype, const void* dy, float* dbias, bool add, float* workspace,
                         Stream) = nullptr;
-  /// floats of workspace that bias_gradient wants.
+  /// Number of floats of workspace that bias_gradient needs.
   int64_t (*bias_gradient_workspace)(RowsShape) = nullptr;
 
   /// residual may be null.
@@ -229,7 +231,7 @@ struct KernelTable {
                     Stream) = nullptr;
   void (*embedding_backward)(RowsShape, Dtype, const int32_t* tokens, int64_t vocab, const void* dy,
                              float* dtable, void* workspace, Stream) = nullptr;
-  /// bytes of workspace that embedding_backward wants.
+  /// Number of bytes of workspace that embedding_backward needs.
   int64_t (*embedding_backward_workspace)(RowsShape, int64_t vocab) = nullptr;
   void (*position_gradient)(RowsShape, Dtype, int64_t seq, const void* dy, float* dtable, bool add,
                             Stream) = nullptr;
@@ -247,7 +249,7 @@ struct KernelTable {
                         const float* grads, float* buffer, Dtype, void* update, Stream) = nullptr;
   void (*add_update)(int64_t n, double step_size, double decay, OptimizedWeights, Dtype, const void* update,
                      Stream) = nullptr;
-  /// sum += sum of squares of n floats, accumulated in double; fixed order, so repeatable.
+  /// sum += sum of squares of n floats, accumulated in double in a fixed order, so that it is repeatable.
   void (*sum_of_squares)(int64_t n, const float* x, double* sum, Stream) = nullptr;
   void (*cast)(int64_t n, Dtype from, const void* x, Dtype to, void* y, Stream) = nullptr;
   /// y (fp32) += x
@@ -261,13 +263,13 @@ struct KernelTable {
                              const float* log_sum_exp_BHT, const void* dout, AttentionGradients,
                              Stream) = nullptr;
 
-  /// out [4 groups]: the numbers of counters first_counter, first_counter + 1, ... to the bit
-  /// (base/random/normal_numbers.h). By the calling thread alone.
+  /// out [4 groups] = the numbers of counters first_counter, first_counter + 1, ... to the bit
+  /// (base/random/normal_numbers.h). Runs on the calling thread only.
   void (*normal_numbers)(int64_t groups, uint64_t key, uint64_t first_counter, double std,
                          float* out) = nullptr;
 };
 
-/// Names of the entries, each once: what declares, fills and checks tables is made from these lists.
+/// Names of the entries, each once. Declarations, tables and checks are made from these lists.
 // clang-format off
 #define TYCHO_KERNELS(X) \
   X(rms_norm) X(rms_norm_backward) X(rms_norm_backward_workspace) X(layer_norm) X(layer_norm_backward) \
@@ -278,21 +280,23 @@ struct KernelTable {
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
   X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
 // clang-format on
-/// Only on the CPU: a GPU's products and attention are ATen's, and its first weights come from the CPU.
+/// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
+/// CPU.
 #define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward) X(normal_numbers)
 
-/// Declares the kernel of that entry in the namespace around it.
+/// Declares the kernel of that entry in the surrounding namespace.
 #define TYCHO_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;
 /// Initialises the entry with the kernel of its name.
 #define TYCHO_TABLE_ENTRY(entry) .entry = &entry,
 
-/// The CPU's table: TYCHO_CPU=generic|avx2|avx512|avx512_bf16|amx_bf16 overrides the choice, which is
-/// otherwise the best that the CPU has. Throws Error (kUsage) when TYCHO_CPU names one that this machine
-/// cannot run.
+/// Returns the CPU's table: the best that the CPU has, or the one that
+/// TYCHO_CPU=generic|avx2|avx512|avx512_bf16|amx_bf16 names. Throws Error (kUsage) when TYCHO_CPU names one
+/// that this machine cannot run.
 const KernelTable& cpu_kernels();
-/// Handed to the CUDA plug-in's tycho_cuda_init, which calls it. Throws Error when an entry is missing.
+/// Sets the CUDA table. Passed to the CUDA plug-in's tycho_cuda_init, which calls it. Throws Error when an
+/// entry is missing.
 void set_cuda_kernels(const KernelTable* table);
-/// The CUDA table. Throws "[kernels] no CUDA plug-in: ..." when there is none.
+/// Returns the CUDA table. Throws Error "[kernels] no CUDA plug-in: ..." when there is none.
 const KernelTable& cuda_kernels();
 
 }  // namespace tycho

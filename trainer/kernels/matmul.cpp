@@ -27,21 +27,21 @@ void check_inner(const char* op, int64_t left, int64_t right) {
               left, right);
 }
 
-/// Whether our own kernel computes this product.
+/// True if our own kernel computes this product.
 bool is_ours(const Tensor& a) {
   return a.is_cpu() && (a.scalar_type() == at::kFloat ? fp32_is_ours() : bf16_is_ours());
 }
 
-/// A few rows by a weight matrix, as in generation: ours reads the weights once, as they lie.
+/// True for a few rows by a weight matrix, as in generation: our kernel reads the weights once, in place.
 bool is_few_rows(const Tensor& x_NK) { return x_NK.is_cpu() && x_NK.size(0) <= 8; }
 
-/// Element (row, k) of the operand is that of the matrix, or of its transpose.
+/// Returns the operand whose element (row, k) is that of the matrix, or of its transpose.
 MatmulOperand operand(const char* op, const Tensor& matrix, bool transposed) {
   return {matrix.const_data_ptr(), dtype_of(op, matrix), transposed ? 1 : matrix.size(1),
           transposed ? matrix.size(1) : 1};
 }
 
-/// out = left · rightᵀ (+ added), each operand a matrix or its transpose.
+/// Computes out = left · rightᵀ (+ added); each operand is a matrix or its transpose.
 void product(const char* op, const MatmulOperand& left, const MatmulOperand& right, int64_t depth,
              const Tensor* added, Tensor& out) {
   const Range range("tycho::", op);

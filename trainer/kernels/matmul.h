@@ -16,16 +16,16 @@ void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accu
 /// dw_MK (fp32) = dy_NMᵀ · x_NK, or += when accumulate.
 void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate);
 
-/// Whether bf16 is multiplied by units made for it: a GPU's, or a CPU's where the kernels that serve it
-/// (kernel_table.h) use them.
+/// True if bf16 is multiplied by special units: a GPU's, or a CPU's where its kernels (kernel_table.h) use
+/// them.
 bool bf16_is_native(const at::Device& device);
-/// Whether our own kernel computes a CPU's products, or ATen. TYCHO_GEMM=own|aten chooses for both dtypes
-/// (Error (kUsage) for another word). By default bf16 is ours, and so is fp32 on x86-64 with AVX2 or
+/// True if our own kernel computes a CPU's products, else ATen does. TYCHO_GEMM=own|aten chooses for both
+/// dtypes (Error (kUsage) for another word). By default bf16 is ours, and so is fp32 on x86-64 with AVX2 or
 /// better. Gradients of bf16 weights are always ours on a CPU.
 bool fp32_is_ours();
 bool bf16_is_ours();
-/// How products of a dtype are computed on a device, for people and for comparing two runs:
-/// "fp32 by Tycho's avx2 kernel", "bf16 by ATen".
+/// Describes how products of a dtype are computed on a device, for users and for comparing two runs: "fp32 by
+/// Tycho's avx2 kernel", "bf16 by ATen".
 std::string matmul_route(const at::Device& device, at::ScalarType dtype);
 
 }  // namespace tycho

@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// What TYCHO_GEMM says; nothing when it is not set.
+/// Returns the choice of TYCHO_GEMM; nothing when it is not set.
 std::optional<bool> wanted_ours() {
   const std::string wanted = environment_variable("TYCHO_GEMM");
   if (wanted.empty()) return std::nullopt;
@@ -22,11 +22,11 @@ std::optional<bool> wanted_ours() {
        wanted);
 }
 
-/// The generic table's fp32 product has no tiles of its own; elsewhere ours was the faster one wherever both
-/// were measured.                                                               (bench/results/matmul.md)
+/// True if the CPU has our tiled kernels. The generic table's fp32 product has none; elsewhere ours was
+/// faster wherever both were measured (bench/results/matmul.md).
 bool cpu_has_tiles() { return cpu_kernels_for("avx2") != nullptr; }
 
-/// "avx2" of "cpu avx2".
+/// Returns "avx2" for "cpu avx2".
 std::string_view instruction_set() { return std::string_view(cpu_kernels().name).substr(4); }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// The shape of a norm of x_NC [N, G * D] by weight_D, with x's step, and the step of y (or dy), called
-/// y_name in errors. dx_step stays 0. Throws Error that names the op when a tensor does not fit.
+/// Returns the shape of a norm of x_NC [N, G * D] by weight_D, with x's step, and the step of y (or dy),
+/// called y_name in errors. dx_step stays 0. Throws Error that names the op when a tensor does not fit.
 NormShape norm_shape(std::string_view op, const Tensor& x_NC, const Tensor& weight_D, std::string_view y_name,
                      const Tensor& y_NC);
 

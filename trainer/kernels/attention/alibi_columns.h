@@ -7,19 +7,20 @@
 
 namespace tycho {
 
-/// A score's scale x (query columns · key columns) is slope x (key position), which differs from ALiBi by
-/// the same number for all keys of a query: the softmax cannot tell. Exact to fp32, in bf16 columns.
+/// Extra columns for queries and keys. scale x (query columns · key columns) is slope x (key position), which
+/// differs from ALiBi by the same number for all keys of a query, so that the softmax is the same. Exact to
+/// fp32, in bf16 columns.
 struct AlibiColumns {
   Tensor query_H8;  // bf16 [H, 8]
   Tensor key_T8;    // bf16 [T, 8]
   bool defined() const { return query_H8.defined(); }
 };
 
-/// slopes_H: fp32 on the device that the columns shall be on. Throws Error for more than 65,536 positions.
+/// Makes the columns on the device of slopes_H (fp32). Throws Error for more than 65,536 positions.
 AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq);
 
-/// Rows whose heads, of d + 8, have the columns behind them; values get zeros. bf16 or fp32, of the columns'
-/// device.
+/// Returns rows with heads of d + 8: the columns follow each head; values get zeros. Rows are bf16 or fp32,
+/// on the columns' device.
 AttentionRows with_alibi_columns(const AttentionShape& shape, const AlibiColumns& alibi,
                                  const AttentionRows& rows);
 

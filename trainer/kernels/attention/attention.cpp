@@ -28,7 +28,7 @@ void check_stretches(const char* op, const AttentionShape& s) {
               op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
 }
 
-/// What kernels are told of rows.
+/// Elements between rows, for kernels.
 struct Steps {
   int64_t q, kv;
 };

@@ -8,27 +8,28 @@
 
 namespace tycho {
 
-/// What backward needs besides qkv.
+/// Results of the forward pass that the backward pass needs in addition to the rows.
 struct AttentionSaved {
   Tensor& out_NE;              // [B*T, H*d]
-  Tensor& log_sum_exp_BHT;     // fp32; of tiles and products
-  std::vector<Tensor>& state;  // of flash attention: what its backward wants; ATen's memory
+  Tensor& log_sum_exp_BHT;     // fp32; for tiles and products
+  std::vector<Tensor>& state;  // for flash attention: state for its backward, in ATen's memory
 };
 
 enum class AttentionRoute { kTiles, kFlash, kProducts };
-/// Tiles on a CPU; on a GPU flash attention where it can (base/attention_limits.h), else plain products.
+/// Returns the implementation: tiles on a CPU; on a GPU flash attention where it can
+/// (base/attention_limits.h), else plain products.
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
                                const ScoreRules& rules);
 
-/// saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal by positions; rows are already rotated. `flash`
-/// says again what `rules` points to, and is used on a GPU only.
+/// Computes saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal by positions; rows are already rotated.
+/// `flash` holds the tensors that `rules` points to, and is used on a GPU only.
 void attention(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                AttentionSaved saved, const FlashRules& flash = {});
 
-/// `gradients` of the rows, written, from dout_NE. Keys that no query sees get zeros.
+/// Writes `gradients` of the rows from dout_NE. Keys that no query sees get zeros.
 ///
-/// Of a part of the keys (AttentionShape) saved.out_NE is the fp32 sum of forward, and what it became of all
-/// parts, rounded to the rows' dtype, in backward; `gradients` are fp32, and those of q are added.
+/// For a part of the keys (AttentionShape), saved.out_NE is the fp32 sum in forward; in backward it is the
+/// result over all parts, rounded to the rows' dtype. `gradients` are then fp32, and those of q are added.
 void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                         AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                         const FlashRules& flash = {});

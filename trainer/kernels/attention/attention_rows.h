@@ -6,20 +6,20 @@
 namespace tycho {
 
 /// B sequences with T queries each (AttentionShape), and S keys, or those of a part. The rows of both need
-/// not touch.
+/// not be contiguous.
 struct AttentionRows {
   Tensor q_NE;  // [B*T, H*d]
   Tensor kv;    // [B*S, 2 K*d]: heads of k, then of v
 };
-/// Views of rows that hold heads of q, then k, then v: qkv_NC is [B*T, (H + 2K) * d], T = S.
+/// Returns views of rows that hold heads of q, then k, then v: qkv_NC is [B*T, (H + 2K) * d], T = S.
 AttentionRows packed_rows(const AttentionShape& shape, const Tensor& qkv_NC);
 
-/// S, and how many of them are at hand: fewer where the shape is of a part.
+/// Return the number of keys S, and the number of keys present: fewer where the shape is of a part.
 int64_t num_keys(const AttentionShape& shape);
 int64_t num_keys_at_hand(const AttentionShape& shape);
-/// int64 [T], made on the device: positions of a sequence's queries among its keys.
+/// Returns the positions of a sequence's queries among its keys: int64 [T], made on the device.
 Tensor query_positions(const AttentionShape& shape, const at::Device& device = at::kCPU);
-/// The same of the keys at hand.
+/// Returns the positions of the keys that are present, likewise.
 Tensor key_positions(const AttentionShape& shape, const at::Device& device = at::kCPU);
 
 }  // namespace tycho

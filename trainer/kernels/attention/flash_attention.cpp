@@ -33,16 +33,16 @@ void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rule
               op);
 }
 
-/// What one call computes: queries of some tokens of each row, over keys of others.
+/// One call of flash attention: queries of some tokens of each row, over keys of others.
 struct Call {
   TokenStretch queries, keys;
-  int64_t row = -1;  // of one row alone
+  int64_t row = -1;  // computes this row only; -1: all rows
   Tensor first_query_S1, first_key_S1;
-  int64_t most_queries = 0, most_keys = 0;  // of a row, or a document
+  int64_t most_queries = 0, most_keys = 0;  // most of a row, or of a document
   bool causal = true;
-  std::optional<int64_t> left, right;  // the keys before and after the one of a query that it may see
+  std::optional<int64_t> left, right;  // number of keys before and after its own that a query sees
 
-  /// [B, tokens, heads, d] as the call takes it.
+  /// Returns the tokens of x as the call takes them: [B, tokens, heads, d].
   Tensor of(const Tensor& x_BThd, const TokenStretch& tokens) const {
     if (row >= 0 && !first_query_S1.defined())
       return x_BThd.narrow(0, row, 1).narrow(1, tokens.first, tokens.count);
@@ -50,7 +50,7 @@ struct Call {
     if (first_query_S1.defined()) return x_BThd.flatten(0, 1);
     return x_BThd.narrow(1, tokens.first, tokens.count);
   }
-  /// The log-sum-exp of its queries, of [B, H, T]: as the call gives and takes it.
+  /// Returns the log-sum-exp of the call's queries, a part of [B, H, T], as the call returns and takes it.
   Tensor statistics(const Tensor& x_BHT) const {
     const Tensor of_queries = x_BHT.narrow(2, queries.first, queries.count);
     if (row < 0) return of_queries;
@@ -92,22 +92,23 @@ std::vector<Call> calls_of(const AttentionShape& s, const ScoreRules& rules, con
   return calls;
 }
 
-/// Queries from the token `query` on over keys before them, from the token `key` on: all see all but for the
-/// window. False where none sees any.
+/// Sets up a call for queries from token `query` on over earlier keys, from token `key` on: except for the
+/// window, all queries see all keys. Returns false if no query sees a key.
 bool see_earlier(const ScoreRules& rules, int64_t query, int64_t key, Call& call) {
   call.causal = false;
   int64_t& queries = call.queries.count;
   if (rules.window >= 0) {
     // The key of the i-th query that is the first it sees, without i.
     const int64_t first = query - rules.window - key;
-    queries = std::min(queries, call.keys.count - first);  // those behind see none of these keys
+    queries = std::min(queries, call.keys.count - first);  // later queries see none of these keys
     if (queries > 0 && first + queries > 1) call.left = call.keys.count - queries - first;
   }
   call.most_queries = queries, call.most_keys = call.keys.count;
   return queries > 0 && call.keys.count > 0;
 }
 
-/// Of a stretch of queries, whose rows begin at `row_q`, over a stretch of keys, at `row_k`.
+/// Adds the calls for a span of queries, whose rows begin at `row_q`, over a span of keys, whose rows begin
+/// at `row_k`.
 void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents, size_t query_stretch,
                        const TokenStretch& queries, int64_t row_q, const TokenStretch& keys, int64_t row_k,
                        std::vector<Call>& calls) {
@@ -155,7 +156,8 @@ std::vector<Call> calls_of_part(const AttentionShape& s, const ScoreRules& rules
   return calls;
 }
 
-/// [B, T, heads, d] of queries, [B, S, heads, d] of keys and values; d with the columns of ALiBi.
+/// Views [B, T, heads, d] of queries and [B, S, heads, d] of keys and values; d includes the columns of
+/// ALiBi.
 struct Heads {
   Tensor q, k, v;
 };
@@ -168,7 +170,7 @@ Heads wide_heads_of(const AttentionShape& s, const FlashRules& flash, const Atte
   return heads_of(s, flash.alibi.defined() ? with_alibi_columns(s, flash.alibi, rows) : rows);
 }
 
-/// [B, T, H, d] with zeros behind every head where keys have the columns of ALiBi.
+/// Returns [B, T, H, d], with zeros after every head where keys have the columns of ALiBi.
 Tensor widened(const AttentionShape& s, const FlashRules& flash, const Tensor& x_NE) {
   const Tensor x = x_NE.view({s.batch, s.seq, s.heads, s.head_dim});
   if (!flash.alibi.defined()) return x;
@@ -177,7 +179,7 @@ Tensor widened(const AttentionShape& s, const FlashRules& flash, const Tensor& x
   return wide;
 }
 
-/// Tensors that a call leaves for its backward.
+/// Number of tensors that a call keeps for its backward.
 constexpr size_t kStates = 3;
 
 void seed(const at::Device& device, uint64_t key) {
@@ -186,8 +188,8 @@ void seed(const at::Device& device, uint64_t key) {
   generator.set_current_seed(key);
 }
 
-/// While it lives ATen's kernels add in a fixed order: the backward of flash attention otherwise adds
-/// atomically, and the same step gives other bits.
+/// Makes ATen's kernels add in a fixed order while it lives. Otherwise the backward of flash attention adds
+/// atomically, and repeating a step gives other bits.
 class InFixedOrder {
  public:
   InFixedOrder()
@@ -196,7 +198,7 @@ class InFixedOrder {
         filled_before_(at::globalContext().deterministicFillUninitializedMemory()) {
     at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
     at::globalContext().setDeterministicFillUninitializedMemory(
-        false);  // the mode would write every new tensor first
+        false);  // otherwise the mode would first write every new tensor
   }
   ~InFixedOrder() {
     at::globalContext().setDeterministicAlgorithms(before_, warned_before_);
@@ -209,7 +211,7 @@ class InFixedOrder {
   bool before_, warned_before_, filled_before_;
 };
 
-/// What a call leaves: its output, and what its backward wants.
+/// Results of a call: its output, and the state for its backward.
 struct Result {
   Tensor out, log_sum_exp, random_state, unused;
 };

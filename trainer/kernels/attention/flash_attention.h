@@ -8,27 +8,29 @@
 
 namespace tycho {
 
-/// The rules that ScoreRules points to, as flash attention takes them: made once, not for every block.
+/// Tensors for the rules that ScoreRules points to, as flash attention takes them. Made once, not for every
+/// block.
 struct FlashRules {
-  AlibiColumns alibi;         // of alibi_H, scale and the sequence
-  PackedDocuments documents;  // of document_BT, and of the shape's stretches
+  AlibiColumns alibi;         // made from alibi_H, scale and the sequence
+  PackedDocuments documents;  // made from document_BT and the shape's spans
 };
 
-// All of bf16 on a GPU; head widths a multiple of 8 up to 256, 248 with ALiBi; no soft cap; no dropout where
-// queries are those of stretches. Anything else is an Error. What is dropped is drawn from rules.dropout.key
-// by ATen: other bits than on a CPU, and the same ones whenever the pass is repeated. Rows, out_NE and
-// gradients are checked by attention().
+// Requirements: bf16 on a GPU; head widths a multiple of 8 up to 256, 248 with ALiBi; no soft cap; no dropout
+// where queries are two spans of a sequence. Anything else is an Error. ATen draws the dropout from
+// rules.dropout.key: the bits differ from a CPU's, and are the same whenever the pass is repeated.
+// attention() checks rows, out_NE and gradients.
 
-/// Why it cannot compute such rows (base/attention_limits.h); nullptr when it can.
+/// Returns the reason why flash attention cannot compute such rows (base/attention_limits.h); nullptr when it
+/// can.
 const char* flash_obstacle(at::ScalarType type, const AttentionShape& shape, const ScoreRules& rules);
 
-/// out_NE [B*T, H*d] from rows. Returns what the backward needs, in ATen's memory.
+/// Computes out_NE [B*T, H*d] from rows. Returns the state for the backward, in ATen's memory.
 std::vector<Tensor> flash_attention(const AttentionShape& shape, const ScoreRules& rules,
                                     const FlashRules& flash, const AttentionRows& rows, Tensor& out_NE);
-/// Of a part of the keys, whose stretches are those of queries or lie before them, or all behind: adds to
-/// sum_NE and log_sum_exp_BHT, both fp32. With ALiBi the log-sum-exp is that of scores which differ from
-/// ALiBi's by a number for each query. `state`: what the backward of every part needs besides; parts that no
-/// query sees leave it as it is.
+/// Adds attention to a part of the keys to sum_NE and log_sum_exp_BHT, both fp32. The spans of the keys are
+/// spans of the queries, or before these, or all after these. With ALiBi the log-sum-exp is that of scores
+/// which differ from ALiBi's by a number for each query. `state`: for the backward of every part; parts that
+/// no query sees leave it unchanged.
 void flash_attention_part(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
                           const AttentionRows& rows, Tensor& sum_NE, Tensor& log_sum_exp_BHT,
                           std::vector<Tensor>& state);

@@ -16,7 +16,8 @@
 namespace tycho {
 namespace {
 
-/// begin, end: of a row's documents among the tokens of all rows, the last one's end too.
+/// Finds the documents of a span. [begin, end): first tokens of a row's documents among the tokens of all
+/// rows, and the end of the last one.
 StretchDocuments documents_of(const at::Device& device, const int32_t* begin, const int32_t* end,
                               const TokenStretch& stretch) {
   const int64_t row = *begin, last = stretch.first + stretch.count;

@@ -22,14 +22,14 @@
 namespace tycho {
 namespace {
 
-/// The heads of one sequence whose scores exist at once: K key heads with G query heads each.
+/// Heads of one sequence whose scores exist at once: K key heads with G query heads each.
 struct Slice {
   int64_t sequence = 0, first_kv = 0, kv_heads = 0, group = 0;
   int64_t first_head() const { return first_kv * group; }
   int64_t heads() const { return kv_heads * group; }
 };
 
-/// Adds ALiBi to scores [.., K, G, T, S] of queries and keys at those positions, and hides keys that a query
+/// Adds ALiBi to scores [.., K, G, T, S] of queries and keys at those positions, and masks keys that a query
 /// must not see.
 Tensor placed(const ScoreRules& rules, int64_t first_head, const Tensor& position_T, const Tensor& position_S,
               Tensor scores) {
@@ -44,18 +44,18 @@ Tensor placed(const ScoreRules& rules, int64_t first_head, const Tensor& positio
   return scores;
 }
 
-/// c tanh(scores / c).
+/// Returns c tanh(scores / c).
 Tensor capped(const ScoreRules& rules, const Tensor& scores) {
   return rules.softcap == 0.0f ? scores : (scores / rules.softcap).tanh_().mul_(rules.softcap);
 }
 
-/// a · b in fp32, of batches of matrices.
+/// Returns a · b in fp32, for batches of matrices.
 Tensor product(const Tensor& a, const Tensor& b) {
   return a.is_cuda() && a.scalar_type() != at::kFloat ? at::bmm(a, b, at::kFloat)
                                                       : at::bmm(a.to(at::kFloat), b.to(at::kFloat));
 }
 
-/// A sequence's rows of some heads, [K, G * T, d] or [K, T, d].
+/// Rows of some heads of a sequence, [K, G * T, d] or [K, T, d].
 class PackedHeads {
  public:
   PackedHeads(const AttentionShape& s, const Tensor& rows, int64_t tokens, int64_t heads)
@@ -69,7 +69,7 @@ class PackedHeads {
   void add(const Slice& slice, int64_t first, int64_t group, const Tensor& value) const {
     view(slice, first, group).add_(value.view({slice.kv_heads, group, tokens_, dim_}));
   }
-  /// [K, G, T, d].
+  /// Returns [K, G, T, d].
   Tensor view(const Slice& slice, int64_t first, int64_t group) const {
     return rows_[slice.sequence]
         .narrow(1, first + slice.first_kv * group, slice.kv_heads * group)
@@ -106,11 +106,11 @@ class ProductAttention {
   Tensor keys(const Slice& slice) const { return kv_.get(slice, 0, 1); }
   Tensor values(const Slice& slice) const { return kv_.get(slice, s_.kv_heads, 1); }
 
-  /// q kᵀ scale, [K, G * T, S].
+  /// Returns q kᵀ scale, [K, G * T, S].
   Tensor products(const Slice& slice) const {
     return product(queries(slice), keys(slice).transpose(1, 2)).mul_(rules_.scale);
   }
-  /// Scores of products, with -infinity where a query must not look.
+  /// Returns the scores of products, with -infinity for keys that a query must not see.
   Tensor scores(const Slice& slice, const Tensor& products) const {
     Tensor scores = placed(rules_, slice.first_head(), position_T_, position_S_,
                            capped(rules_, products).view({slice.kv_heads, slice.group, s_.seq, keys_}));
@@ -124,7 +124,7 @@ class ProductAttention {
     }
     return scores.view({slice.kv_heads, slice.group * s_.seq, keys_});
   }
-  /// What weights are multiplied with: 0 where dropout drops, else 1 / (1 - p); undefined without dropout.
+  /// Returns the factors of the weights: 0 where dropout drops, else 1 / (1 - p); undefined without dropout.
   Tensor kept(const Slice& slice, const Tensor& scores) const {
     if (rules_.dropout.p == 0) return {};
     Tensor kept = at::ones({slice.heads() * s_.seq, keys_}, scores.options());
@@ -142,7 +142,7 @@ class ProductAttention {
   }
 
  private:
-  /// Rows of the mask from a head of the slice and a position on.
+  /// Applies the rows of the mask that begin at a head of the slice and a position.
   void drop(const Slice& slice, int64_t head, int64_t position, Tensor& kept) const {
     DropoutMask mask = rules_.dropout;
     const int64_t heads = rules_.dropout_heads > 0 ? rules_.dropout_heads : s_.heads, tokens = num_keys(s_);
@@ -160,7 +160,7 @@ class ProductAttention {
   PackedHeads q_, kv_;
 };
 
-/// Queries of [B, T, H, d] over the first num_keys positions of a cache; [B*T, H*d].
+/// Returns attention of queries [B, T, H, d] to the first num_keys positions of a cache; [B*T, H*d].
 Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd, const Tensor& key_cache,
               const Tensor& value_cache, int64_t num_keys) {
   const int64_t group = s.heads / s.kv_heads;
@@ -187,7 +187,7 @@ Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_
       .reshape({s.batch * s.seq, s.heads * s.head_dim});
 }
 
-/// A slice's rows of [B, H, T].
+/// Returns a slice's rows of [B, H, T].
 Tensor statistics(const Slice& slice, const Tensor& x_BHT) {
   return x_BHT[slice.sequence]
       .narrow(0, slice.first_head(), slice.heads())

@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// factor: of (position, pair).
+/// Returns a table of rotations. factor(position, pair) scales each rotation.
 template <class Factor>
 Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies, const Factor& factor) {
   TYCHO_CHECK(num_positions > 0, "[rope] wanted positions > 0, got {}", num_positions);

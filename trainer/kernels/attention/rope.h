@@ -5,18 +5,18 @@
 
 namespace tycho {
 
-/// cos and sin of position * frequencies[j] for position < num_positions: fp32 [num_positions, 2, d/2] on the
-/// CPU, computed in double. frequencies: rope_frequencies.
+/// Returns cos and sin of position * frequencies[j] for position < num_positions: fp32 [num_positions, 2,
+/// d/2] on the CPU, computed in double. frequencies: rope_frequencies.
 Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies);
 
-/// The tables of queries and of keys; `keys` is undefined where both have the queries' one.
+/// Tables of queries and of keys; `keys` is undefined where both use the queries' table.
 struct RopeTables {
   Tensor queries, keys;
 };
 
-/// Those of xPos (Sun et al. 2023, arXiv:2212.10554), as flash-attn has it: z_j^p times rope_table for
-/// queries and z_j^-p for keys, z_j = (2j/d + 0.4) / 1.4, p = (position - num_positions / 2) / scale_base. A
-/// score then has z_j^(distance / scale_base), wherever p is counted from.
+/// Returns the tables of xPos (Sun et al. 2023, arXiv:2212.10554), as in flash-attn: z_j^p times rope_table
+/// for queries and z_j^-p for keys, z_j = (2j/d + 0.4) / 1.4, p = (position - num_positions / 2) /
+/// scale_base. A score then has z_j^(distance / scale_base), whatever the origin of p.
 RopeTables xpos_tables(int64_t num_positions, const std::vector<double>& frequencies, double scale_base);
 
 /// Heads of a row, counted from its first one.
@@ -25,8 +25,8 @@ struct HeadRange {
 };
 
 /// Rotates `heads` of every row of qkv_NC in place, Hugging Face's halves: (x[j], x[j + d/2]). Row r has
-/// position first_position + r % seq. `inverse` applies the transpose: the gradient, and without xPos the way
-/// back.
+/// position first_position + r % seq. `inverse` applies the transpose: the gradient, and without xPos the
+/// inverse rotation.
 void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_position, HeadRange heads,
           int64_t head_dim, bool inverse);
 

@@ -16,7 +16,7 @@ struct Gelu {
     return {x * n.cdf, n.cdf + x * n.density};
   }
 };
-/// x sigmoid(g), whose slope is s + x s (1 - s) g'.
+/// Returns x sigmoid(g), whose slope is s + x s (1 - s) g'.
 TYCHO_SIMD Curve through_sigmoid(Vec x, Vec g, Vec g_slope) {
   const Vec s = sigmoid(g), value = x * s;
   return {value, s + value * (1.0f - s) * g_slope};

@@ -32,7 +32,7 @@ struct Capped {
 
 struct Softmax {
   float max;
-  float sum;  // of e^(x - max)
+  float sum;  // sum of e^(x - max)
 };
 
 template <class T, class Rule>
@@ -45,7 +45,8 @@ float max_of(int64_t n, const T* x, Rule rule) {
   return max_lanes(most);
 }
 
-/// With `keep`, e^(x - max) is left where x was: fp32 only, bf16 would be rounded twice.
+/// Computes maximum and sum of a row. With `keep`, x is overwritten by e^(x - max): fp32 only, because bf16
+/// would be rounded twice.
 template <bool keep, class T, class Rule>
 Softmax reduce(int64_t n, T* x, Rule rule) {
   const float most = max_of(n, x, rule);

@@ -9,7 +9,7 @@ namespace {
 
 static_assert(kDropoutCounters % kLanes == 0);
 
-/// One row; `row` is its number in the mask.
+/// Drops elements of one row; `row` is its number in the mask.
 template <class T>
 void drop_row(uint64_t key, uint64_t row, DropoutFactors factors, int64_t dim, const T* x, const T* residual,
               T* y) {

@@ -5,12 +5,12 @@
 namespace tycho::TYCHO_ISA {
 
 TYCHO_SIMD Vec magnitude(Vec x) { return (Vec)((Bits)x & 0x7fffffffu); }
-/// `size` with the sign of `sign`; size >= 0.
+/// Returns `size` with the sign of `sign`. Requires size >= 0.
 TYCHO_SIMD Vec with_sign(Vec size, Vec sign) { return (Vec)((Bits)size | ((Bits)sign & 0x80000000u)); }
 
 TYCHO_SIMD Vec sigmoid(Vec x) { return 1.0f / (1.0f + exp(-x)); }
 
-/// Within 4 ulp: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose digits.
+/// tanh within 4 ulp: a polynomial near 0, where 1 - 2 / (e^2x + 1) would lose digits.
 TYCHO_SIMD Vec exact_tanh(Vec x) {
   const Vec size = magnitude(x), square = x * x;
   const Vec far = 1.0f - 2.0f / (exp(size + size) + 1.0f);
@@ -41,7 +41,7 @@ TYCHO_SIMD Normal normal(Vec x) {
   p = p * k + 1.026075096e-01f;
   p = p * k + 1.053309463e-01f;
   p = p * k + 1.058064299e-01f;
-  const Vec tail = e * k * p;  // of the side beyond |x|
+  const Vec tail = e * k * p;  // probability of the side beyond |x|
   return {x < 0.0f ? tail : 1.0f - tail, e * 0.398942280f};
 }
 

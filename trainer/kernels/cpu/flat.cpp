@@ -24,8 +24,9 @@ void add(int64_t n, const T* x, float* y) {
   });
 }
 
-/// In double, as on the GPU: the square of a large fp32 is none. Half a vector of floats fills a register
-/// with doubles; several sums at once, since each addition waits for the last one to its sum.
+/// Sums squares in double, as on the GPU: the square of a large fp32 overflows. Half a vector of floats fills
+/// a register with doubles; several sums at once, because each addition waits for the previous one to its
+/// sum.
 double squares_of(int64_t n, const float* x) {
   constexpr int kHalf = kLanes / 2, kSums = 4;
   using Floats = float __attribute__((vector_size(kHalf * 4)));

@@ -12,7 +12,8 @@ float mean_of(int64_t dim, const T* x) {
   return sum_lanes(sum) / static_cast<float>(dim);
 }
 
-/// Around the mean, not as a difference of squares: rows far from 0 would lose their variance.
+/// Returns the variance around the mean, not a difference of squares, which would lose the variance of rows
+/// far from 0.
 template <class T>
 float variance_of(int64_t dim, const T* x, float mean) {
   Vec sum{};
@@ -74,7 +75,7 @@ void forward(NormShape shape, const void* x, const void* weight, const void* bia
   });
 }
 
-/// dweights, dbiases: a partial sum [dim] each for every run of rows; no dbiases: null.
+/// dweights and dbiases: a partial sum [dim] for each run of rows; dbiases may be null.
 template <class T, bool kAdd>
 void backward(NormShape shape, const void* x, const void* weight, const float* mean, const float* inv_std,
               const void* dy, void* dx, float* dweights, float* dbiases) {

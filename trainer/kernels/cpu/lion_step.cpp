@@ -6,7 +6,7 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// -1, 0 or 1; NaN stays NaN.
+/// Returns -1, 0 or 1; NaN stays NaN.
 TYCHO_SIMD Vec sign(Vec x) {
   const Vec unit = __builtin_convertvector((Ints)(x < Vec{}) - (Ints)(x > Vec{}), Vec);
   return x == x ? unit : x;

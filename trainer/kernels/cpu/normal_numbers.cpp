@@ -13,7 +13,7 @@ constexpr int kWide = kLanes / 2;
 using Doubles = double __attribute__((vector_size(kLanes * 4)));
 using Floats = float __attribute__((vector_size(kLanes * 2)));
 
-/// Whole numbers below 2^52, and those of 32 bits with a sign.
+/// Convert whole numbers below 2^52, and signed ones of 32 bits.
 TYCHO_SIMD Doubles to_double(Wide x) { return (Doubles)(x | 0x4330000000000000u) - 0x1p52; }
 TYCHO_SIMD Doubles signed_to_double(Wide low_32) { return to_double(low_32 ^ 0x80000000u) - 0x1p31; }
 
@@ -28,7 +28,8 @@ TYCHO_SIMD Doubles root(Doubles x) {
 }
 #endif
 
-/// ln x for x in [2^-32, 1], within 5e-16 of its size: x = 2^k m with m between the roots of 1/2 and 2.
+/// Returns ln x for x in [2^-32, 1], with a relative error of 5e-16: x = 2^k m with m between the roots of
+/// 1/2 and 2.
 TYCHO_SIMD Doubles log_of(Doubles x) {
   constexpr uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;
   const Wide k = ((Wide)x - kRootOfHalf + (uint64_t{64} << 52)) >> 52;  // 64 more, so that it is positive
@@ -47,7 +48,8 @@ struct Direction {
   Doubles cos, sin;
 };
 
-/// Of the angle 2 pi w / 2^32, within 4e-16: quarters of a turn, and at most an eighth to either side.
+/// Returns sine and cosine of the angle 2 pi w / 2^32, within 4e-16: quarters of a turn, and at most an
+/// eighth to either side.
 TYCHO_SIMD Direction direction(Wide w) {
   constexpr uint64_t kLow = 0xffffffffu;
   const Wide quarter = ((w + (uint64_t{1} << 29)) & kLow) >> 30;
@@ -72,9 +74,9 @@ TYCHO_SIMD Direction direction(Wide w) {
 
 using FloatBits = int32_t __attribute__((vector_size(kLanes * 2)));
 
-/// radius x direction in fp32. Ours and the definition's products are at most 3e-15 of the radius apart (both
-/// angles are rounded, 1e-15 and 2e-16, and every function errs in its last bits): lanes of `sure` stay set
-/// where neither that nor the sign of a zero can make another fp32 of it.
+/// Returns radius x direction in fp32. This product and the definition's differ by at most 3e-15 of the
+/// radius (both angles are rounded, 1e-15 and 2e-16, and every function errs in its last bits): lanes of
+/// `sure` stay set where neither that difference nor the sign of a zero can change the fp32 result.
 TYCHO_SIMD Floats round_surely(Doubles radius, Doubles direction, FloatBits& sure) {
   const Doubles x = radius * direction, apart = radius * 0x1p-47;
   const Floats low = __builtin_convertvector(x - apart, Floats),

@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-/// Memory that is only taken anew when it is too small.
+/// Memory that is reallocated only when it is too small.
 class Growing {
  public:
   void* at_least(int64_t num_bytes) {

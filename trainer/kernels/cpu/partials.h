@@ -11,7 +11,7 @@ inline constexpr int64_t kPartials = 32;
 TYCHO_SIMD int64_t rows_per_partial(int64_t rows) { return larger(16, ceil_div(rows, kPartials)); }
 TYCHO_SIMD int64_t num_partials(int64_t rows) { return ceil_div(rows, rows_per_partial(rows)); }
 
-/// Runs body(partial, first, end) over the runs of rows, each of `elements` elements.
+/// Runs body(partial, first, end) over the runs of rows; a row has `elements` elements.
 template <class Body>
 TYCHO_SIMD void for_partials(int64_t rows, int64_t elements, const Body& body) {
   const int64_t run = rows_per_partial(rows);

@@ -31,7 +31,7 @@ struct PhiloxWords {
   Bits at[4];
 };
 
-/// Lane j gets the words of counter (low + j, high).
+/// Returns the words of counter (low + j, high) in lane j.
 TYCHO_SIMD PhiloxWords philox_lanes(uint64_t key, uint64_t low, uint64_t high) {
   Bits c0, c1;
   for (int lane = 0; lane < kLanes; ++lane) {

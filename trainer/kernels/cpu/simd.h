@@ -20,7 +20,7 @@ inline constexpr int kLanes = 8;
 inline constexpr int kLanes = 4;
 #endif
 
-/// The upper half of an fp32's bits.
+/// Upper half of the bits of an fp32.
 struct Bf16 {
   uint16_t bits;
 };
@@ -89,7 +89,7 @@ TYCHO_SIMD Vec load(const Bf16* p, Full) {
   __builtin_memcpy(&half, p, sizeof half);
   return widen(half);
 }
-/// Lanes beyond the count are 0.
+/// Loads the first lanes; lanes beyond the count are 0.
 template <class Lanes>
 TYCHO_SIMD Vec load(const float* p, Lanes lanes) {
   Vec x{};
@@ -120,7 +120,7 @@ TYCHO_SIMD void for_lanes(int64_t n, const Body& body) {
   if (i < n) body(i, Part{static_cast<int>(n - i)});
 }
 
-/// Lanes beyond the count become `fill`.
+/// Sets lanes beyond the count to `fill`.
 TYCHO_SIMD Vec fill_rest(Vec x, Full, float) { return x; }
 TYCHO_SIMD Vec fill_rest(Vec x, Part part, float fill) {
   for (int lane = part.count; lane < kLanes; ++lane) x[lane] = fill;

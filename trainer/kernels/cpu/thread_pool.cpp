@@ -28,7 +28,7 @@ void pause_briefly() {
 #endif
 }
 
-/// Spins until `ready` or the time is up.
+/// Spins until `ready` or the time is up. Returns the last result of `ready`.
 template <class Ready>
 bool spin(std::chrono::microseconds time, const Ready& ready) {
   const auto end = std::chrono::steady_clock::now() + time;
@@ -39,8 +39,9 @@ bool spin(std::chrono::microseconds time, const Ready& ready) {
   return ready();
 }
 
-/// Keeps a helper off the core of the thread that it helps, where the two would take turns: the kernel leaves
-/// them there when a neighbour has the other core. Calls nobody while they are apart.
+/// Moves a helper off the core of the thread that it helps when both are on one core and would take turns:
+/// the kernel leaves them there when a neighbour has the other core. Makes no system call while they are
+/// apart.
 class Elsewhere {
  public:
   Elsewhere() { usable_ = sched_getaffinity(0, sizeof all_, &all_) == 0 && CPU_COUNT(&all_) > 1; }
@@ -49,7 +50,7 @@ class Elsewhere {
     if (!usable_ || callers_core < 0 || sched_getcpu() != callers_core) return;
     cpu_set_t others = all_;
     CPU_CLR(static_cast<size_t>(callers_core), &others);
-    sched_setaffinity(0, sizeof others, &others);  // of this thread alone; when refused, all stays as it is
+    sched_setaffinity(0, sizeof others, &others);  // for this thread only; if refused, nothing changes
   }
 
  private:

@@ -21,7 +21,7 @@ class ThreadPool {
 
   /// Runs body(context, block) for blocks 0..num_blocks-1, by the calling thread and at most num_threads - 1
   /// others, and returns when all are done. Blocks are handed out in order. From any thread: while one loop
-  /// runs, others (also one inside of a block) are run by their callers alone. `body` does not throw.
+  /// runs, other loops (also one inside of a block) are run by their callers alone. `body` must not throw.
   void run(int64_t num_blocks, int num_threads, Body body, const void* context);
 
  private:
@@ -38,12 +38,12 @@ class ThreadPool {
   void wait_until_done();
   void wait_for_a_loop(uint32_t after);
 
-  std::mutex busy_;  // held by who runs a loop
-  Job job_{};        // stays as it is while a block of it is not done
+  std::mutex busy_;  // held by the thread that runs a loop
+  Job job_{};        // constant while a block of it is not done
   // The number of the loop in the upper half, how many of its blocks nobody has taken in the lower one: a
   // block is taken only from the loop that was seen.
   alignas(64) std::atomic<uint64_t> open_ = 0;
-  alignas(64) std::atomic<int32_t> undone_ = 0;  // 32 bits: what a futex waits on
+  alignas(64) std::atomic<int32_t> undone_ = 0;  // 32 bits, as a futex requires
   alignas(64) std::atomic<uint32_t> loop_ = 0;
   std::atomic<int> helpers_wanted_ = 0;
   std::atomic<int> callers_core_ = -1;

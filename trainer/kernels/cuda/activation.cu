@@ -17,7 +17,7 @@ struct Gelu {
     return {x * cdf, cdf + x * 0.398942280f * __expf(x * x * -0.5f)};
   }
 };
-/// x sigmoid(g), whose slope is s + x s (1 - s) g'.
+/// Returns x sigmoid(g), whose slope is s + x s (1 - s) g'.
 __device__ inline Curve through_sigmoid(float x, float g, float g_slope) {
   const float s = 1.0f / (1.0f + __expf(-g)), value = x * s;
   return {value, s + value * (1.0f - s) * g_slope};
@@ -100,7 +100,7 @@ __global__ void bias_forward(int64_t dim, const T* bias, const T* x, T* y) {
   store<width>(y + row * dim + i, z);
 }
 
-/// A block takes a tile of columns over a run of rows, and sums what it writes to dx.
+/// Computes a tile of columns over a run of rows per block, and sums the values written to dx.
 template <class F, int width, class T>
 __global__ void bias_backward(RowsShape shape, const T* bias, const T* x, const T* dy, T* dx, T* y,
                               float* partials) {

@@ -19,7 +19,8 @@ __global__ void forward(int64_t dim, const T* bias, const T* x, T* y) {
   store<width>(y + row * dim + i, out);
 }
 
-/// A block sums a tile of columns over a run of rows: rows of threads take every 8th row, then add up.
+/// Sums a tile of columns over a run of rows per block: each row of threads takes every 8th row, then their
+/// sums are added.
 template <int width, class T>
 __global__ void column_sums(RowsShape shape, const T* dy, float* partials) {
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * kWarp + threadIdx.x) * width;

@@ -12,13 +12,13 @@ namespace tycho::cuda {
 
 inline constexpr int kWarp = 32;
 
-/// `width` neighbours, moved by one instruction up to 16 bytes.
+/// `width` consecutive elements, moved by one instruction up to 16 bytes.
 template <class T, int width>
 struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Pack {
   T at[width];
 };
 
-/// The number of elements in 16 bytes.
+/// Number of elements in 16 bytes.
 template <class T>
 inline constexpr int kFullWidth = 16 / sizeof(T);
 
@@ -48,7 +48,7 @@ __device__ inline void store(T* p, const Pack<float, width>& x) {
   *reinterpret_cast<Pack<T, width>*>(p) = raw;
 }
 
-/// Every lane gets the sum; the order of additions is fixed.
+/// Returns the sum over the warp to every lane; the order of additions is fixed.
 template <class T>
 __device__ inline T warp_sum(T x) {
 #pragma unroll
@@ -56,7 +56,8 @@ __device__ inline T warp_sum(T x) {
   return x;
 }
 
-/// Every thread of the block gets the sum. blockDim.x is a multiple of 32. May be called again at once.
+/// Returns the sum over the block to every thread. Requires that blockDim.x is a multiple of 32. May be
+/// called again at once.
 template <class T>
 __device__ inline T block_sum(T x) {
   __shared__ T sums[kWarp];
@@ -68,8 +69,8 @@ __device__ inline T block_sum(T x) {
   return warp_sum(lane < warps ? sums[lane] : T(0));
 }
 
-/// The sum over a line: of the block where it has one row of threads, of a warp where each warp has a line of
-/// its own.
+/// Returns the sum over a line: over the block if it has one row of threads, over a warp if each warp has its
+/// own line.
 template <class T>
 __device__ inline T line_sum(T x) {
   return blockDim.y > 1 ? warp_sum(x) : block_sum(x);
@@ -77,7 +78,7 @@ __device__ inline T line_sum(T x) {
 
 __host__ __device__ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// A multiple of 32 threads, enough for `wanted` up to `most`.
+/// Returns a multiple of 32 threads, enough for `wanted` up to `most`.
 inline int threads_for(int64_t wanted, int most) {
   const int64_t rounded = ceil_div(wanted, kWarp) * kWarp;
   return static_cast<int>(rounded < kWarp ? kWarp : rounded < most ? rounded : most);
@@ -85,7 +86,7 @@ inline int threads_for(int64_t wanted, int most) {
 
 inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream); }
 
-/// Whether rows of `dim` elements that start at each pointer can be moved in packs of 16 bytes.
+/// True if rows of `dim` elements that start at each pointer can be moved in packs of 16 bytes.
 template <class T, class... Pointers>
 bool packs_fit(int64_t dim, const Pointers*... pointers) {
   return dim % kFullWidth<T> == 0 && ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);

@@ -106,7 +106,7 @@ __global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const
   }
 }
 
-/// Calls body with the rule that does what the rules say.
+/// Calls body with the function object for these rules.
 template <class Body>
 void with_rule(LogitRules rules, const Body& body) {
   if (rules.softcap != 0)

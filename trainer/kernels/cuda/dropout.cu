@@ -18,7 +18,7 @@ struct Drop {
   T* y;
 };
 
-/// The pack at element i of the matrix, decided by word `word` of each counter.
+/// Applies dropout to the pack at element i of the matrix, with word `word` of each counter.
 template <int width, class T>
 __device__ void drop_pack(const Drop<T>& a, int64_t i, const uint32_t (&words)[width][4], int word) {
   auto value = load<width>(a.x + i);

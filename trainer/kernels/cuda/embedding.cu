@@ -34,7 +34,7 @@ __global__ void look_up_both(int64_t dim, const int32_t* tokens, const T* table,
   }
 }
 
-/// A thread adds up a pack of one position over the batch.
+/// Adds up a pack of one position over the batch per thread.
 template <int width, class T>
 __global__ void sum_batch(RowsShape shape, int64_t seq, const T* dy, float* dtable, bool add) {
   const int64_t position = blockIdx.x;
@@ -58,8 +58,8 @@ __global__ void count_up(int64_t n, int32_t* positions) {
 
 constexpr int kSumRows = 8;
 
-/// A block whose index starts a run of equal tokens sums that run: rows of threads take every 8th position,
-/// then add up.
+/// Sums a run of equal tokens per block, if the block's index starts one: each row of threads takes every 8th
+/// position, then their sums are added.
 template <int width, class T>
 __global__ void add_runs(RowsShape shape, const int32_t* tokens, const int32_t* positions, const T* dy,
                          float* dtable) {

@@ -4,7 +4,7 @@
 
 namespace tycho::cuda {
 
-/// Throws Error when the launch before it was refused. Does not wait for the kernel.
+/// Throws Error when the last launch was refused. Does not wait for the kernel.
 void check_launch(const char* op);
 
 TYCHO_KERNELS(TYCHO_DECLARE_KERNEL)

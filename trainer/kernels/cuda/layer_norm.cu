@@ -67,7 +67,7 @@ struct Means {
   float g, g_xhat;
 };
 
-/// The means over a line of g = dy * weight and of g * xhat; every thread of the line gets them.
+/// Returns the means over a line of g = dy * weight and of g * xhat, to every thread of the line.
 template <int width, class T>
 __device__ Means means_of(int64_t dim, const T* x, const T* dy, const T* weight, float mean, float inv_std) {
   float sum = 0, products = 0;

@@ -9,7 +9,7 @@ struct LionFactors {
   float lr, beta1, beta2, rest1, rest2, keep;
 };
 
-/// -1, 0 or 1; NaN stays NaN.
+/// Returns -1, 0 or 1; NaN stays NaN.
 __device__ inline float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 
 template <WeightForm form>

@@ -12,7 +12,8 @@ __global__ void over_elements(int64_t n, Body body) {
     body(i, Width<width>{});
 }
 
-/// In packs of 16 bytes of T when `packs`, which wants packs_fit<T>(n, every pointer).
+/// Launches over_elements in packs of 16 bytes of T when `packs`, which requires packs_fit<T>(n, every
+/// pointer).
 template <class T, class Body>
 void launch_over_elements(int64_t n, bool packs, const Body& body, cudaStream_t stream) {
   constexpr int kThreads = 256;

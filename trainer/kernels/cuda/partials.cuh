@@ -4,7 +4,8 @@
 
 namespace tycho::cuda {
 
-/// 32 columns a block; the rows of threads share out the partial rows, and their sums are added in order.
+/// Sums partial rows, 32 columns a block: the rows of threads divide the partial rows, and their sums are
+/// added in order.
 static __global__ void sum_partials(int64_t dim, int64_t runs, const float* partials, float* out, bool add) {
   __shared__ float sums[kWarp][kWarp + 1];
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kWarp + threadIdx.x;
@@ -25,17 +26,17 @@ static inline void add_partials(int64_t dim, int64_t runs, const float* partials
     sum_partials<<<ceil_div(dim, kWarp), dim3(kWarp, kWarp), 0, stream>>>(dim, runs, partials, out, add);
 }
 
-/// Partial rows of a bias, each the sums of a run of rows.
+/// Returns the number of partial rows of a bias, each the sums of a run of rows.
 static inline int64_t runs_of(RowsShape shape) {
   constexpr int64_t kMostRuns = 256, kLeastRows = 32;
   const int64_t runs = ceil_div(shape.rows, kLeastRows);
   return runs < kMostRuns ? runs : kMostRuns;
 }
 
-/// Rows of threads of a block that sums columns: 32 x kSumRows threads, each with `width` columns.
+/// Number of rows of threads of a block that sums columns: 32 x kSumRows threads, each with `width` columns.
 constexpr int kSumRows = 8;
 
-/// Partial row blockIdx.x = the sums of the threads of a column. Every thread of the block must call.
+/// Stores the sums of the threads of a column to partial row blockIdx.x. Every thread of the block must call.
 template <int width>
 __device__ inline void store_column_sums(int64_t dim, int64_t column, Pack<float, width> sum,
                                          float* partials) {
@@ -50,7 +51,8 @@ __device__ inline void store_column_sums(int64_t dim, int64_t column, Pack<float
   store<width>(partials + blockIdx.x * dim + column, sum);
 }
 
-/// Partial rows of a norm's weight: as many as blocks keep the GPU busy, fewer for wide rows.
+/// Returns the number of partial rows of a norm's weight: enough blocks to keep the GPU busy, fewer for wide
+/// rows.
 static inline int64_t runs_of(const NormShape& shape) {
   const int64_t lines = shape.rows * shape.groups;
   const int64_t wanted = (int64_t{1} << 20) / (shape.dim > 0 ? shape.dim : 1);
@@ -58,16 +60,16 @@ static inline int64_t runs_of(const NormShape& shape) {
   return lines < runs ? lines : runs;
 }
 
-/// Threads of a block that goes backwards through norms: all of them work on one line, or, where a warp is
-/// enough for a line, several warps on one each.
+/// Returns the threads of a block for the backward of norms: all of them work on one line, or, where a warp
+/// is enough for a line, several warps on one line each.
 static inline dim3 norm_threads(int64_t dim, int width) {
   constexpr int kMostThreads = 512, kWarpsPerBlock = 8;
   const int threads = threads_for(dim / width, kMostThreads);
   return dim3(threads, threads > kWarp ? 1 : kWarpsPerBlock);
 }
 
-/// Partial row blockIdx.x of `partials` = the sums [blockDim.y, dim] of the block's lines, added in order.
-/// Every thread of the block must call, after a barrier.
+/// Stores the sums [blockDim.y, dim] of the block's lines, added in order, to partial row blockIdx.x of
+/// `partials`. Every thread of the block must call, after a barrier.
 template <int width>
 __device__ inline void store_line_sums(int64_t dim, const float* sums, float* partials) {
   if (threadIdx.y > 0) return;
@@ -82,7 +84,7 @@ __device__ inline void store_line_sums(int64_t dim, const float* sums, float* pa
   }
 }
 
-/// Whether every row and group can be moved in packs of 16 bytes.
+/// True if every row and group can be moved in packs of 16 bytes.
 template <class T, class... Pointers>
 bool norm_packs_fit(const NormShape& shape, const Pointers*... pointers) {
   const int64_t steps = shape.x_step | shape.y_step | shape.dx_step;

@@ -8,13 +8,14 @@
 
 namespace tycho::cuda {
 
-/// Throws Error "[op] wanted ..., got an error of CUDA: ..." unless it succeeded.
+/// Throws Error "[op] wanted ..., got an error of CUDA: ..." unless the call succeeded.
 void check_status(const char* op, const char* wanted, cudaError_t status);
-/// The same for the attribute that allows a kernel that much dynamic shared memory.
+/// Throws such an Error for a failed call that sets the attribute for so much dynamic shared memory.
 void check_shared_memory(const char* op, size_t shared_bytes, cudaError_t status);
 
-/// Before each launch that takes dynamic shared memory. Whether a launch needs the attribute depends on the
-/// kernel's static shared memory too, so it is set always: it costs less than asking.
+/// Allows a kernel so much dynamic shared memory; call it before each launch that takes some. Whether a
+/// launch needs the attribute depends on the kernel's static shared memory too, so it is always set: that
+/// costs less than asking.
 template <class... Arguments>
 void allow_shared_memory(const char* op, void (*kernel)(Arguments...), size_t shared_bytes) {
   check_shared_memory(

@@ -6,7 +6,7 @@
 
 namespace tycho::cuda {
 
-/// The upper half of x plus 16 random bits; infinity and NaN stay.
+/// Returns the upper half of x plus 16 random bits; infinity and NaN stay unchanged.
 __device__ inline __nv_bfloat16 rounded(float x, uint32_t noise) {
   const uint32_t bits = __float_as_uint(x);
   const uint32_t sum = x == x ? bits + noise : bits | 0x400000u;
@@ -33,7 +33,7 @@ struct Weights {
     } else if constexpr (form == WeightForm::kStochasticBf16) {
       Pack<__nv_bfloat16, width> raw;
       uint32_t words[4];
-      int64_t block = -1;  // that the words are of
+      int64_t block = -1;  // block of the words
 #pragma unroll
       for (int k = 0; k < width; ++k) {
         const int64_t e = whole_element(weights.place, i + k);

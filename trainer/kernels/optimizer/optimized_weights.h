@@ -7,7 +7,8 @@
 
 namespace tycho {
 
-/// As OptimizedWeights. params: contiguous, fp32 or bf16; master: fp32 of the same shape, or undefined.
+/// OptimizedWeights as tensors. params: contiguous, fp32 or bf16; master: fp32 of the same shape, or
+/// undefined.
 struct WeightTensors {
   Tensor params, master;
   bool stochastic = false;
@@ -15,8 +16,8 @@ struct WeightTensors {
   WholePlace place = {};
 };
 
-/// The raw form. Throws Error that names the op when a tensor is not what it has to be, or when fp32 params
-/// have a master.
+/// Returns the raw form. Throws Error that names the op when a tensor has the wrong dtype, shape or layout,
+/// or when fp32 params have a master.
 OptimizedWeights optimized_weights(std::string_view op, const WeightTensors& weights);
 
 }  // namespace tycho

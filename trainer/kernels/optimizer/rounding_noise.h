@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// Elements that one call serves: 16 bits for each of 8, low halves first.
+/// Number of elements that one call serves: 16 bits for each of 8, low halves first.
 inline constexpr int kNoiseElements = 8;
 
 /// Philox of (key, block, step). static: each instruction set keeps its own copy.
@@ -16,12 +16,12 @@ TYCHO_ANYWHERE static inline void rounding_noise(uint64_t key, uint64_t block, u
   philox_words(key, block, step, words);
 }
 
-/// The 16 bits of element e of a block, 0 to 7.
+/// Returns the 16 bits of element e of a block, 0 to 7.
 TYCHO_ANYWHERE static inline uint32_t noise_of(const uint32_t words[4], int64_t e) {
   return words[e / 2] >> (e % 2 * 16) & 0xffffu;
 }
 
-/// The element of the parameter that is element i of the buffer.
+/// Returns the element of the parameter that is element i of the buffer.
 TYCHO_ANYWHERE static inline int64_t whole_element(const WholePlace& place, int64_t i) {
   const int64_t at = place.first + i;
   if (place.row == 0) return at;

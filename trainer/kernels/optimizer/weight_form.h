@@ -7,8 +7,7 @@ namespace tycho {
 
 enum class WeightForm { kFp32, kMixed, kBf16, kStochasticBf16 };
 
-/// Calls body(Weights<form>) with the form that the weights have. static: each instruction set keeps its own
-/// copy.
+/// Calls body(Weights<form>) with the form of the weights. static: each instruction set keeps its own copy.
 template <template <WeightForm> class Weights, class Body>
 static void with_weight_form(const OptimizedWeights& weights, const Body& body) {
   if (weights.dtype == Dtype::kFp32)

@@ -6,15 +6,15 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// Rows of queries that one block of work serves at least, so that laying out the keys is a small part of it.
+/// Least number of query rows of a block of work, so that laying out the keys is a small part of it.
 constexpr int64_t kBlockQueries = 256;
 
-/// The running softmax of a tile's rows.
+/// Running softmax of a tile's rows.
 struct Running {
   float most[kTileTokens], sum[kTileTokens];
 };
 
-/// Turns scores into exp(score - most so far), and scales what was summed before a row's maximum moved.
+/// Replaces scores by exp(score - maximum so far), and rescales earlier sums when a row's maximum has grown.
 void soften(int64_t queries, int64_t width, bool first, float* scores, Running& running, float* out) {
   for (int64_t row = 0; row < queries; ++row) {
     float* score = scores + row * kTileTokens;
@@ -53,7 +53,7 @@ struct Forward {
   float* log_sum_exp_BHT;
 
   int64_t group() const { return shape.heads / shape.kv_heads; }
-  /// Of a query among all: [B H T].
+  /// Returns the index of a query's row in [B H T].
   int64_t first_row(int64_t sequence, int64_t head, int64_t row) const {
     return (sequence * shape.heads + head) * shape.seq + row;
   }
@@ -61,7 +61,7 @@ struct Forward {
     return ceil_div(larger(kTileTokens, kBlockQueries / group()), kTileTokens) * kTileTokens;
   }
 
-  /// Queries of a sequence, for all query heads of one key head.
+  /// Computes queries of a sequence, for all query heads of one key head.
   void block(int64_t sequence, int64_t kv_head, Queries block) const {
     const HeadRows<T> rows(shape, in, sequence, kv_head);
     const int64_t d = shape.head_dim, width = tile_width(d);
@@ -119,7 +119,8 @@ struct Forward {
       }
   }
 
-  /// The probabilities that reach the values; the softmax's sum counts the dropped ones too.
+  /// Applies dropout to the probabilities that multiply the values; the softmax's sum includes the dropped
+  /// ones.
   void drop(int64_t row, int64_t queries, int64_t first_key, float* p, float* factors) const {
     dropout_tile(rules, row, queries, first_key, factors);
     for (int64_t i = 0; i < queries * kTileTokens; i += kLanes)
@@ -139,12 +140,12 @@ struct Forward {
     }
   }
 
-  /// Of a query's first element in `out`.
+  /// Returns the index of a query's first element in `out`.
   int64_t place_of(int64_t sequence, int64_t head, int64_t row) const {
     return ((sequence * shape.seq + row) * shape.heads + head) * shape.head_dim;
   }
 
-  /// Adds to what `out` has of other parts. Queries that see none of these keys stay as they are.
+  /// Adds the result to the sum of other parts in `out`. Queries that see none of these keys are unchanged.
   void add_part(int64_t sequence, int64_t head, int64_t first, int64_t queries, const Running& running,
                 const float* sum, int64_t width) const {
     for (int64_t row = 0; row < queries; ++row) {
@@ -161,7 +162,7 @@ struct Forward {
     }
   }
 
-  /// At most `most` queries of a stretch whose rows begin at `row`, from its `first` one on.
+  /// Returns at most `most` queries of a span whose rows begin at `row`, starting at its `first` query.
   Queries queries_of(const TokenStretch& stretch, int64_t row, int64_t first, int64_t most) const {
     return {row + first, stretch.first + first, smaller(most, stretch.count - first)};
   }

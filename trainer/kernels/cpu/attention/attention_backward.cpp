@@ -5,7 +5,7 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// A thread's memory for one key head of one sequence; offsets in floats.
+/// Memory of a thread for one key head of one sequence; offsets in floats.
 struct Workspace {
   float *keys, *keys_T, *values_T, *dkeys, *dvalues;  // per key tile
   float *q, *dout, *dq;                               // one query tile
@@ -55,8 +55,8 @@ struct Backward {
     }
   }
 
-  /// dp becomes the gradient of the tile's products, softmax (kept dp - dot), and p what reached the values:
-  /// kept softmax, with kept the factors of dropout.
+  /// Overwrites dp with the gradient of the tile's products, softmax (kept dp - dot), and p with the
+  /// probabilities that multiplied the values: kept softmax, where kept are the factors of dropout.
   void score_gradients(const Workspace& work, int64_t queries, const float* log_sum_exp,
                        const float* dot) const {
     for (int64_t row = 0; row < queries; ++row)
@@ -70,7 +70,7 @@ struct Backward {
       }
   }
 
-  /// dot[row] = out · dout of a query: the sum over keys of kept p dp.
+  /// Computes dot[row] = out · dout of a query: the sum over keys of kept p dp.
   void rows_of_queries(const HeadRows<T>& rows, const Workspace& work, int64_t sequence, int64_t head,
                        int64_t first, int64_t queries, int64_t width, float* dot) const {
     const int64_t d = shape.head_dim, step = shape.heads * d;
@@ -123,7 +123,7 @@ struct Backward {
                    gradients.q_step);
   }
 
-  /// Rows of one head, which are `step` elements apart.
+  /// Writes rows of one head, which are `step` elements apart.
   template <bool Add, class To>
   void write(const float* x, int64_t width, float factor, int64_t count, To* first, int64_t step) const {
     for (int64_t row = 0; row < count; ++row) {
@@ -138,7 +138,7 @@ struct Backward {
     }
   }
 
-  /// One key head of one sequence: no other block writes its gradients.
+  /// Computes one key head of one sequence: no other block writes its gradients.
   void block(int64_t sequence, int64_t kv_head) const {
     const HeadRows<T> rows(shape, in, sequence, kv_head);
     const int64_t d = shape.head_dim, width = tile_width(d), group = shape.heads / shape.kv_heads;

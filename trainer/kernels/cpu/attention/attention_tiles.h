@@ -12,12 +12,12 @@ namespace tycho::TYCHO_ISA {
 inline constexpr int64_t kTileTokens = 64;  // queries, and keys, of a tile
 inline constexpr float kInfinity = __builtin_inff();
 
-/// Neighbouring queries of a sequence: from its row `row` on, the tokens from `position` on.
+/// Consecutive queries of a sequence: rows from `row` on, which are the tokens from `position` on.
 struct Queries {
   int64_t row, position, count;
 };
 
-/// The same shape with its stretches written out.
+/// Returns the same shape with its spans filled in.
 TYCHO_SIMD AttentionShape with_stretches(AttentionShape shape) {
   if (shape.keys == 0) {
     shape.keys = shape.seq;
@@ -27,12 +27,12 @@ TYCHO_SIMD AttentionShape with_stretches(AttentionShape shape) {
   return shape;
 }
 
-/// Neighbouring keys of a sequence: the tokens from `token` on, in rows from `row` on.
+/// Consecutive keys of a sequence: the tokens from `token` on, in rows from `row` on.
 struct KeyTile {
   int64_t row, token, count;
 };
 
-/// The keys at hand in tiles: those of the early stretch, then those of the late one.
+/// Tiles of the keys that are present: those of the early span, then those of the late one.
 class KeyTiles {
  public:
   explicit KeyTiles(const AttentionShape& shape)
@@ -52,12 +52,12 @@ class KeyTiles {
   int64_t num_early_;
 };
 
-/// One sequence, one key head: where its rows lie.
+/// Addresses of the rows of one sequence and one key head.
 template <class T>
 struct HeadRows {
   const AttentionShape& shape;
-  const T* q;   // of the sequence's first query
-  const T* kv;  // and of its first key at hand
+  const T* q;   // first query of the sequence
+  const T* kv;  // its first key that is present
   int64_t q_step, kv_step;
   int64_t kv_head;
 
@@ -73,14 +73,14 @@ struct HeadRows {
   const T* value(int64_t row) const { return key(row) + shape.kv_heads * shape.head_dim; }
 };
 
-/// Whether some query of a tile may see some of its keys, documents aside.
+/// True if some query of a tile may see some of its keys, ignoring documents.
 TYCHO_SIMD bool is_visible(const ScoreRules& rules, int64_t first_query, int64_t queries,
                            const KeyTile& keys) {
   return keys.token < first_query + queries &&
          (rules.window < 0 || keys.token + keys.count > first_query - rules.window);
 }
 
-/// Whether some query of a tile may share a document with some of its keys.
+/// True if some query of a tile may share a document with some of its keys.
 TYCHO_SIMD bool share_documents(const int32_t* document_T, int64_t first_query, int64_t queries,
                                 int64_t first_key, int64_t keys) {
   if (!document_T) return true;
@@ -95,12 +95,12 @@ TYCHO_SIMD bool share_documents(const int32_t* document_T, int64_t first_query, 
   return shared;
 }
 
-/// tanh to an absolute error of 1e-7.
+/// tanh with an absolute error of 1e-7.
 TYCHO_SIMD Vec tanh(Vec x) { return 1.0f - 2.0f / (1.0f + exp(x + x)); }
 
-/// Makes scores of the products of scaled queries with keys: cap, positions, and -infinity where a query must
-/// not look. `cap_slope`, when not null, receives the cap's derivative. Columns beyond `keys` become
-/// -infinity.
+/// Turns products of scaled queries with keys into scores: cap, positions, and -infinity for keys that a
+/// query must not see. `cap_slope`, when not null, receives the cap's derivative. Columns beyond `keys`
+/// become -infinity.
 static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* document_T, int64_t first_query,
                        int64_t queries, int64_t first_key, int64_t keys, float* scores, float* cap_slope) {
   const bool all_seen = first_key + kTileTokens <= first_query + 1 && keys == kTileTokens && !document_T &&
@@ -132,14 +132,14 @@ static void score_tile(const ScoreRules& rules, int64_t head, const int32_t* doc
   }
 }
 
-/// The row of dropout's mask that decides about the query at a position.
+/// Returns the row of dropout's mask for the query at a position.
 TYCHO_SIMD int64_t mask_row(const AttentionShape& shape, const ScoreRules& rules, int64_t sequence,
                             int64_t head, int64_t position) {
   const int64_t heads = rules.dropout_heads > 0 ? rules.dropout_heads : shape.heads;
   return (sequence * heads + head) * shape.keys + position;
 }
 
-/// Factors of a row's keys of one block: 0 where dropout drops, else 1 / (1 - p).
+/// Writes the factors of a row's keys of one block: 0 where dropout drops, else 1 / (1 - p).
 TYCHO_SIMD void dropout_block(const ScoreRules& rules, const DropoutFactors& kept, int64_t row, int64_t block,
                               float* factors) {
   static_assert(kTileTokens == kDropoutBlock && kDropoutCounters % kLanes == 0);
@@ -153,7 +153,7 @@ TYCHO_SIMD void dropout_block(const ScoreRules& rules, const DropoutFactors& kep
   }
 }
 
-/// What a tile's probabilities are multiplied with. Tiles of stretches may begin within a block.
+/// Writes the factors of a tile's probabilities. Tiles of spans may begin within a block.
 TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t rows, int64_t first_key,
                              float* factors) {
   const DropoutFactors kept = dropout_factors(rules.dropout);
@@ -171,7 +171,8 @@ TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t
   }
 }
 
-/// Scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then the rules.
+/// Computes the scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then
+/// the rules.
 TYCHO_SIMD void scores_of(const ScoreRules& rules, int64_t head, int64_t head_dim, const int32_t* document_T,
                           const float* q, int64_t q_width, int64_t first_query, int64_t queries,
                           const float* keys_T, int64_t first_key, int64_t keys, float* scores,

@@ -9,7 +9,7 @@
 #if defined(__AMX_BF16__)
 namespace tycho::TYCHO_ISA {
 
-/// Sets up the calling thread's tile registers, each of 16 rows of 64 bytes, until it ends.
+/// Configures the calling thread's tile registers, each of 16 rows of 64 bytes, while it lives.
 class AmxTask {
  public:
   AmxTask() {
@@ -29,8 +29,8 @@ class AmxTask {
   AmxTask& operator=(const AmxTask&) = delete;
 };
 
-/// c [32, 32] = a [32, elements] · b [elements, 32], or += when add; a multiple of 16 elements, steps in
-/// elements.
+/// c [32, 32] = a [32, elements] · b [elements, 32], or += when add. Requires a multiple of 16 elements;
+/// steps are in elements.
 static void amx_product(bool add, const Pair* a, int64_t a_step, const Pair* b, int64_t elements, float* c,
                         int64_t c_step) {
   constexpr int64_t kBytes = 4, kSide = 16;
@@ -94,7 +94,7 @@ struct AmxTiles {
   }
   static constexpr bool kMayCopyRows = true;
   static bool copies_rows(int64_t) { return true; }
-  /// A row of AMX's left operand is contiguous along the depth.
+  /// Lays out the left operand, whose rows must be contiguous along the depth for AMX.
   static Left<AmxTiles> lay_out_left(const Bf16* x, int64_t depth_step, int64_t depth, int64_t rows,
                                      LeftMemory& memory) {
     constexpr int64_t kStep = copied_row_step(kStepDepth);

@@ -20,7 +20,8 @@ using Tiles = AmxTiles;
 #else
 using Tiles = PairTiles;
 #endif
-/// Up to this many rows a product takes as long as reading the weights once, with any instructions.
+/// Largest number of rows for which a product takes as long as reading the weights once, with any
+/// instructions.
 constexpr int64_t kFewRows = 8;
 
 KernelTable with_matmul(KernelTable table) {

@@ -6,8 +6,8 @@
 
 namespace tycho::TYCHO_ISA {
 
-/// Computes an fp32 product of a linear layer: tokens times weights, or its gradients. False, and nothing
-/// done, for another dtype, and for operands that lie otherwise.
+/// Computes an fp32 product of a linear layer: tokens times weights, or its gradients. Returns false, without
+/// computing, for another dtype and for operands with other steps.
 bool direct_matmul(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                    const MatmulResult& result);
 

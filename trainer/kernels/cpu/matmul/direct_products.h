@@ -21,15 +21,16 @@
 
 namespace tycho::TYCHO_ISA {
 
-inline constexpr int64_t kChunkTokens = 256;                 // at once: a step's depth fits the L2 cache
-inline constexpr int64_t kPanelTokens = 1024;                // for which a panel of weights is copied once
-inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // of the tokens summed over at once
-inline constexpr int64_t kStepDepth = 256;    // elements: a strip of them stays in the L1 cache
-inline constexpr int64_t kPanelColumns = 64;  // of a task: whole lines of memory, one after the other
+inline constexpr int64_t kChunkTokens = 256;   // tokens at once: a step's depth of them fits the L2 cache
+inline constexpr int64_t kPanelTokens = 1024;  // tokens for which a panel of weights is copied once
+inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // of the tokens that are summed over at once
+inline constexpr int64_t kStepDepth = 256;    // elements: a strip of this depth stays in the L1 cache
+inline constexpr int64_t kPanelColumns = 64;  // of a task: whole cache lines, one after the other
 inline constexpr int64_t kRowsAhead = 16;
 static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
 
-/// At least `elements` between copied rows, so that those of one tile share few sets of a cache.
+/// Returns the distance between copied rows, at least `elements`, such that the rows of one tile share few
+/// sets of a cache.
 TYCHO_SIMD constexpr int64_t copied_row_step(int64_t elements) {
   const int64_t step = ceil_div(elements, 16) * 16 + 16;
   return step % 512 == 0 ? step + 16 : step;
@@ -51,7 +52,7 @@ static void write_rows_of(const float* tile, int64_t tile_step, int64_t rows, in
   }
 }
 
-/// result = tile [rows, columns] (+ added), from (row, column) of the result on.
+/// Writes tile [rows, columns] (+ added) to the result, starting at (row, column).
 static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
                               const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
   if (result.dtype == Dtype::kFp32)
@@ -60,13 +61,13 @@ static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows
     write_rows_of<Bf16>(tile, tile_step, rows, columns, result, row, column, step);
 }
 
-/// Adds up over the depth in steps: body(first element, elements).
+/// Calls body(first element, elements) for each step of the depth.
 template <class Body>
 TYCHO_SIMD void for_steps(int64_t elements, const Body& body) {
   for (int64_t k = 0; k < elements; k += kStepDepth) body(k, smaller(kStepDepth, elements - k));
 }
 
-/// [elements, width] of a strip that is contiguous along its rows, which are its columns here.
+/// Lays out a strip [elements, width] that is contiguous along its rows, which are the columns here.
 template <class Kind>
 TYCHO_SIMD void lay_out_columns(const typename Kind::Operand* x, int64_t depth_step, int64_t depth,
                                 int64_t columns, typename Kind::Element* out, int64_t width) {
@@ -77,7 +78,7 @@ TYCHO_SIMD void lay_out_columns(const typename Kind::Operand* x, int64_t depth_s
   }
 }
 
-/// Copies rows that are contiguous along the depth; elements beyond it are 0.
+/// Copies rows that are contiguous along the depth; elements beyond the depth are 0.
 template <class Kind>
 static void copy_rows(const typename Kind::Operand* x, int64_t row_step, int64_t rows, int64_t depth,
                       typename Kind::Element* out, int64_t out_step) {
@@ -95,8 +96,8 @@ static void copy_rows(const typename Kind::Operand* x, int64_t row_step, int64_t
   }
 }
 
-/// tokens · weightsᵀ, both contiguous along the depth. Rows of weights are the left operand of tiles whose
-/// columns are tokens; a tile is transposed on its way out.
+/// Computes tokens · weightsᵀ, both contiguous along the depth. Rows of weights are the left operand of tiles
+/// whose columns are tokens; a finished tile is transposed.
 template <class Kind>
 static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
                            const MatmulResult& result) {
@@ -141,7 +142,7 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
   });
 }
 
-/// All tokens as the left operand: as they lie, or copied.
+/// Returns all tokens as the left operand: in place, or copied.
 template <class Kind>
 static Left<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens) {
   using Element = typename Kind::Element;
@@ -159,8 +160,8 @@ static Left<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens)
   return {copied, step, 1};
 }
 
-/// tokens · weights; weights are contiguous along the columns. A panel of them is copied for one step of the
-/// depth and used by all tokens.
+/// Computes tokens · weights; weights are contiguous along the columns. A panel of weights is copied for one
+/// step of the depth and used by all tokens.
 template <class Kind>
 static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
                               const MatmulResult& result) {
@@ -179,7 +180,7 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
         const int64_t at_depth = (k + row) * Kind::kPerElement;
         const auto* from = w + at_depth * w_step + first;
         for (int64_t j = 0; j < columns; j += kTileColumns) {
-          for (int64_t i = 0; i < Kind::kPerElement; ++i)  // each row is on a page of its own
+          for (int64_t i = 0; i < Kind::kPerElement; ++i)  // each row is on its own page
             __builtin_prefetch(from + j + (kRowsAhead * Kind::kPerElement + i) * w_step);
           Kind::lay_out_element(from + j, w_step, shape.depth - at_depth, smaller(kTileColumns, columns - j),
                                 panel + j * kStepDepth + row * kTileColumns, kTileColumns);
@@ -195,14 +196,14 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
   });
 }
 
-/// Asks for what the sums of a tile's rows will be added to.
+/// Prefetches the addends of a tile's rows.
 TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
 }
 
-/// The gradient of weights, in fp32: a sum over tokens, both operands contiguous along the result's dims.
-/// Whole tiles are added up where they end, which a thread keeps in its L2 cache from one chunk of tokens to
-/// the next.
+/// Computes the gradient of weights, in fp32: a sum over tokens, with both operands contiguous along the
+/// result's dims. Whole tiles are summed in the result itself, which a thread keeps in its L2 cache from one
+/// chunk of tokens to the next.
 template <class Kind>
 static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                             const MatmulResult& result) {
@@ -249,8 +250,8 @@ TYCHO_SIMD const void* advanced(const void* x, Dtype dtype, int64_t by) {
   return static_cast<const char*>(x) + by * bytes_of(dtype);
 }
 
-/// A product of a linear layer: tokens times weights, or its gradients. False, and nothing done, for operands
-/// that lie otherwise. Both have the Kind's dtype.
+/// Computes a product of a linear layer: tokens times weights, or its gradients. Returns false, without
+/// computing, for operands with other steps. Both must have the Kind's dtype.
 template <class Kind>
 static bool direct_product(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                            const MatmulResult& result) {

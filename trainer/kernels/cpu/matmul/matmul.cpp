@@ -12,12 +12,12 @@ namespace {
 // A task's operands fit the L2 cache, a strip of the right one the L1; a block's strips fit 24 MiB.
 constexpr int64_t kTaskRows = 96, kTaskColumns = 12 * kTileColumns, kTaskDepth = 256;
 constexpr int64_t kBlockRows = 16 * kTaskRows, kBlockColumns = 1536, kStripFloats = int64_t{6} << 20;
-/// Up to this many rows the right operand is read once as it lies: laying it out would cost more than the
-/// product.
+/// Largest number of rows for which the right operand is read once in place: laying it out would cost more
+/// than the product.
 constexpr int kFewRows = 8;
 static_assert(kTaskRows % kTileRows == 0 && kBlockColumns % kTaskColumns == 0);
 
-/// The first First..Width lanes of a row, in vectors whose sizes the compiler knows.
+/// Copies lanes First..Width - 1 of a row, in vectors whose sizes the compiler knows.
 template <int64_t Width, int64_t First = 0, class T>
 TYCHO_SIMD void copy_row(const T* x, float* out) {
   if constexpr (First < Width) {
@@ -27,8 +27,8 @@ TYCHO_SIMD void copy_row(const T* x, float* out) {
   }
 }
 
-/// Lays out `count` rows of an operand, `depth` of each, as a strip of Width rows, k-major; rows that are
-/// missing are 0.
+/// Lays out `count` rows of an operand, `depth` of each, as a strip of Width rows, k-major; missing rows are
+/// 0.
 template <int64_t Width, class T>
 void lay_out(const T* x, int64_t row_step, int64_t k_step, int64_t count, int64_t depth, float* strip) {
   if (k_step == 1) return transpose_tile<Width>(x, row_step, count, depth, strip);
@@ -41,7 +41,7 @@ void lay_out(const T* x, int64_t row_step, int64_t k_step, int64_t count, int64_
   }
 }
 
-/// An operand whose rows go into strips: the left one as it is, the right one transposed.
+/// Operand whose rows are laid out in strips: the left one unchanged, the right one transposed.
 template <int64_t Width>
 struct Strips {
   MatmulOperand from;
@@ -69,12 +69,12 @@ struct Strips {
 using LeftStrips = Strips<kTileRows>;
 using RightStrips = Strips<kTileColumns>;
 
-/// Where a block's products go: sums over the depth, then the result, once.
+/// Destination of a block's products: sums over the depth, then the result, once.
 struct Sums {
   MatmulResult result;
-  int64_t columns;   // of the whole result
+  int64_t columns;   // columns of the whole result
   float* partial;    // [block rows, kBlockColumns]; null when one block holds the whole depth
-  bool first, last;  // of the blocks along the depth
+  bool first, last;  // true for the first and last block along the depth
 };
 
 template <class T>
@@ -100,7 +100,7 @@ void write(const float* tile, int64_t rows, int64_t columns, const MatmulResult&
   }
 }
 
-/// One tile of a block: rows and columns from (row, column) on, counted within the block.
+/// Computes one tile of a block: rows and columns from (row, column) on, counted within the block.
 void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& sums, int64_t row,
                   int64_t column) {
   auto* tile = static_cast<float*>(thread_memory(kTaskRows * kTaskColumns * int64_t{sizeof(float)}));
@@ -146,7 +146,7 @@ void compute_block(const LeftStrips& left, const RightStrips& right, const Sums&
   });
 }
 
-/// One column of the result: dot products of Rows left rows with a contiguous right one.
+/// Computes one column of the result: dot products of Rows left rows with a contiguous right one.
 template <int Rows, class R>
 TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t depth, float* out) {
   Vec sums[Rows][2] = {};
@@ -197,7 +197,7 @@ void sums_of_steps(const float* left, int64_t depth, const R* right, int64_t rig
     add_steps<Rows, 1>(left + k, depth, right + k * right_step, right_step, columns, sums);
 }
 
-/// result [Rows, columns], the right operand read once as it lies. left: [Rows, depth].
+/// Computes a result [Rows, columns], reading the right operand once in place. left: [Rows, depth].
 template <int Rows, class R>
 void few_rows(MatmulShape shape, const float* left, const R* right, const MatmulOperand& from,
               const MatmulResult& result) {

@@ -7,8 +7,8 @@
 #if defined(__AVX512BF16__)
 namespace tycho::TYCHO_ISA {
 
-/// Lays out rows of bf16 that are contiguous along the depth: [elements, Width] pairs. Rows that are missing
-/// and pairs beyond the depth are 0.
+/// Lays out rows of bf16 that are contiguous along the depth as [elements, Width] pairs. Missing rows and
+/// pairs beyond the depth are 0.
 template <int64_t Width>
 static void transpose_pairs(const Bf16* x, int64_t row_step, int64_t rows, int64_t depth, int64_t elements,
                             Pair* out) {
@@ -30,8 +30,8 @@ static void transpose_pairs(const Bf16* x, int64_t row_step, int64_t rows, int64
   }
 }
 
-/// out [width]: each column of x's first row paired with that of its second, as many as the depth has; the
-/// rest is 0.
+/// Pairs each column of x's first row with that of its second, for the rows that the depth has. out: [width];
+/// the rest is 0.
 TYCHO_SIMD void pair_rows(const Bf16* x, int64_t depth_step, int64_t depth, int64_t columns, Pair* out,
                           int64_t width) {
   const int64_t present = depth > 0 ? columns : 0;
@@ -49,7 +49,7 @@ struct PairTiles {
   using Operand = Bf16;
   using Element = Pair;
   static constexpr int64_t kPerElement = 2, kRows = kTileRows;
-  static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // of a task: tiles fill it
+  static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // of a task: a multiple of a tile's rows
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};

@@ -5,12 +5,12 @@
 
 namespace tycho::TYCHO_ISA {
 
-/// Two bf16 that follow each other along the depth; the first one in the lower half.
+/// Two consecutive bf16 along the depth; the first one in the lower half.
 struct Pair {
   uint32_t bits;
 };
 
-/// A vector of elements, one per lane.
+/// Loads a vector of elements, one per lane.
 template <class E>
 TYCHO_SIMD Vec lanes_of(const E* x) {
   Vec lanes;
@@ -21,7 +21,7 @@ TYCHO_SIMD Vec lanes_of(const E* x) {
 TYCHO_SIMD Vec spread(float x) { return broadcast(x); }
 TYCHO_SIMD Vec spread(Pair x) { return (Vec)(Bits{} + x.bits); }
 
-/// sum + a · b in every lane; the first argument only says of which elements.
+/// Returns sum + a · b in every lane; the first argument only selects the type of element.
 TYCHO_SIMD Vec add_product(float, Vec sum, Vec a, Vec b) {
 #if defined(__AVX512F__) && !defined(TYCHO_EMULATED)
   // Left the choice of where the result goes, GCC 12 moves some of 24 sums to other registers and to memory.

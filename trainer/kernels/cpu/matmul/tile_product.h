@@ -7,15 +7,16 @@
 
 namespace tycho::TYCHO_ISA {
 
-/// Columns that a product computes at once; tiles are as wide as a multiple of it, filled up with zeros.
+/// Number of columns that a product computes at once; tiles are as wide as a multiple of it, padded with
+/// zeros.
 inline constexpr int64_t kTileColumns = 2 * kLanes;
-/// Rows at once: with two vectors each they fill the registers.
+/// Number of rows at once: with two vectors each they fill the registers.
 inline constexpr int kTileRows = kLanes == 16 ? 12 : 6;
 
 TYCHO_SIMD int64_t tile_width(int64_t columns) { return ceil_div(columns, kTileColumns) * kTileColumns; }
 
-/// The left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs
-/// nothing. One of the steps is 1.
+/// Left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs nothing.
+/// One of the steps is 1.
 template <class E>
 struct TileLeftOf {
   const E* data;
@@ -87,7 +88,7 @@ static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<
   }
 }
 
-/// out [rows, width] = factor x [rows, columns], the rest of each row 0.
+/// Writes out [rows, width] = factor x [rows, columns]; the rest of each row is 0.
 template <class T>
 TYCHO_SIMD void copy_tile(const T* x, int64_t x_step, int64_t rows, int64_t columns, float factor, float* out,
                           int64_t width) {
@@ -119,7 +120,8 @@ TYCHO_SIMD void transpose(Vec (&square)[kLanes]) {
   }
 }
 
-/// out [columns, width] = the transpose of x [rows, columns], as floats; columns of out beyond `rows` are 0.
+/// Writes out [columns, width] = the transpose of x [rows, columns], as floats; columns of out beyond `rows`
+/// are 0.
 template <int64_t Width, class T>
 static void transpose_tile(const T* x, int64_t x_step, int64_t rows, int64_t columns, float* out) {
   for (int64_t first = 0; first < Width; first += kLanes) {

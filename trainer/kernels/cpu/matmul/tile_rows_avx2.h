@@ -59,8 +59,8 @@ namespace tycho::TYCHO_ISA {
   TYCHO_STEP_OF_COLUMN("(%[a])", "(%[b])") "add %[as], %[a]\n add %[bs], %[b]\n"
 // clang-format on
 
-/// c [6, 16] = a [6, depth] · b [depth, 16], or += when Add; steps in elements. RowsTouch: element (row, k)
-/// of a is a[k * a_step + row], otherwise a[row * a_step + k].
+/// c [6, 16] = a [6, depth] · b [depth, 16], or += when Add; steps in elements. With RowsTouch, element (row,
+/// k) of a is a[k * a_step + row], otherwise a[row * a_step + k].
 template <bool Add, bool RowsTouch>
 static inline void product_of_six_rows(const float* a, int64_t a_step, const float* b, int64_t b_step,
                                        int64_t depth, float* c, int64_t c_step) {

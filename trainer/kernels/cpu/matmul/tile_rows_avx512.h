@@ -6,15 +6,15 @@
 
 namespace tycho::TYCHO_ISA {
 
-/// Hides from the compiler how a pointer came about. It would otherwise make one of each row, run out of
-/// registers for them and keep them on the stack.
+/// Hides the origin of a pointer from the compiler, which would otherwise make a pointer for each row, run
+/// out of registers and keep them on the stack.
 template <class T>
 TYCHO_SIMD T* own_register(T* pointer) {
   asm("" : "+r"(pointer));
   return pointer;
 }
 
-/// Twelve rows that are `step` apart, reached from every third one.
+/// Twelve rows that are `step` apart, with a pointer to every third one.
 template <class T>
 struct TwelveRows {
   T* thirds[4];
@@ -27,8 +27,8 @@ struct TwelveRows {
   TYCHO_SIMD_MEMBER T* row(int number) const { return thirds[number / 3] + number % 3 * step; }
 };
 
-/// Adds Steps steps of the depth, without a branch. RowsTouch: a's rows touch, and its steps are a.step
-/// apart.
+/// Adds Steps steps of the depth, without a branch. With RowsTouch, a's rows are contiguous, and its steps
+/// are a.step apart.
 template <int Steps, bool RowsTouch, class E>
 TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, const E*& b, int64_t b_step) {
 #pragma GCC unroll 4
@@ -47,8 +47,8 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
   }
 }
 
-/// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. RowsTouch: element (row, k)
-/// of a is a[k * a_step + row], otherwise a[row * a_step + k].
+/// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. With RowsTouch, element
+/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k].
 template <bool Add, bool RowsTouch, class E>
 __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
                                                              int64_t b_step, int64_t depth, float* c,
