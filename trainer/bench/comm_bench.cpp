@@ -21,17 +21,17 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kElementBytes = 4;
 constexpr const char* kAllRanks = "all";
 
-/// A verb at one size: its tensors and how it is called.
+/// An operation at one size: its tensors, and functions that run it.
 struct Trial {
   int64_t num_bytes = 0, count = 0;
   double bus_factor = 1;
   Tensor in, out, whole;  // on the device
   std::function<void(Trial&)> out_of_place, in_place;
-  std::function<void(Trial&)> fill;                         // known numbers
-  std::function<Tensor(Trial&)> expected_out, expected_in;  // what out and whole hold afterwards
+  std::function<void(Trial&)> fill;                         // sets known numbers
+  std::function<Tensor(Trial&)> expected_out, expected_in;  // contents of out and whole afterwards
 };
 
-/// Small integers, so that sums are exact: element i of rank r is i mod 17 + r.
+/// Returns small integers, so that sums are exact: element i of rank r is i mod 17 + r.
 Tensor numbers(int64_t first, int64_t count, int rank, const at::Device& device) {
   return at::arange(first, first + count, at::TensorOptions(at::kFloat).device(device))
       .remainder(17)
@@ -46,7 +46,8 @@ class Group {
  public:
   Group(Communicator& comm, const at::Device& device) : comm_(comm), device_(device) {}
 
-  /// Nothing when the verb cannot be measured at this size: fewer bytes than an element for each rank.
+  /// Returns the trial of an operation; nullopt when it cannot be measured at this size: fewer bytes than an
+  /// element for each rank.
   std::optional<Trial> trial(const std::string& verb, int64_t num_bytes) const {
     const int n = comm_.size();
     const bool in_parts = verb == "all_gather" || verb == "reduce_scatter";
@@ -119,7 +120,8 @@ class Group {
     trial.fill = [*this](Trial& t) { t.whole.copy_(numbers(0, t.whole.numel(), rank(), device_)); };
     trial.expected_in = [*this](Trial& t) { return numbers(0, t.whole.numel(), 0, device_); };
   }
-  /// Ranks 0 and 1, 2 and 3, ... exchange a message, one after the other: half of that is one message.
+  /// Sets up an exchange of ranks 0 and 1, 2 and 3, ..., of a message in each direction, one after the other:
+  /// half of the time is one message.
   void set_send_recv(Trial& trial) const {
     const int other = rank() % 2 == 0 ? rank() + 1 : rank() - 1;
     const bool has_other = other < comm_.size();
@@ -139,7 +141,7 @@ class Group {
   at::Device device_;
 };
 
-/// What the host waits for before it looks at a clock: on a GPU, verbs only queue work.
+/// Waits for the device before the host looks at a clock: on a GPU, operations only queue work.
 void synchronize(const Tensor& x) {
   if (!x.is_cpu() && x.numel() > 0) x.narrow(0, 0, 1).cpu();
 }
@@ -158,7 +160,7 @@ int64_t sum(Communicator& world, int64_t value) {
   return all.item<int64_t>();
 }
 
-/// One form of a verb: `result` is what it writes, `expected` what it should hold.
+/// Measures one form of an operation: `result` is its output, `expected` the correct one.
 CommForm measure(const CommBenchRequest& request, Communicator& world, Trial& trial,
                  const std::function<void(Trial&)>& call, const Tensor& result,
                  const std::function<Tensor(Trial&)>& expected, double calls_in_one) {
@@ -202,7 +204,7 @@ void check_sizes(const CommBenchRequest& request) {
          request.iterations);
 }
 
-/// The axes to measure, by name; kAllRanks unless one axis has them all.
+/// Returns the axes to measure, by name; kAllRanks unless one axis has them all.
 std::vector<std::pair<std::string, AxisSet>> measured_axes(const MeshShape& shape) {
   std::vector<std::pair<std::string, AxisSet>> found;
   for (size_t i = 0; i < kNumAxes; ++i) {

@@ -11,17 +11,17 @@ namespace tycho {
 
 struct DataBenchReport {
   int64_t batches = 0, samples = 0, tokens = 0;
-  double open_s = 0;     // until the first batch was there
-  double seconds = 0;    // from there to the last batch
-  double wait_s = 0;     // of those, how long batches were waited for
-  double cpu_s = 0;      // of all threads of the process, in `seconds`
-  double longest_s = 0;  // the longest wait for a batch, the first left out
+  double open_s = 0;     // until the first batch was ready
+  double seconds = 0;    // from then to the last batch
+  double wait_s = 0;     // time in `seconds` spent waiting for batches
+  double cpu_s = 0;      // all threads of the process, in `seconds`
+  double longest_s = 0;  // longest wait for a batch, except the first
   FetchCounts fetched;
 };
 
-/// Reads an epoch, or `most_batches` of it (0: all), in its order, through a loader as training has one. Ends
-/// early when `stop` is set. `shape`: of the rank that it stands for. Throws as make_loader does; kUnusable
-/// when there are not two batches.
+/// Reads an epoch, or `most_batches` of it (0: all), in its order, through a loader like training's. Ends
+/// early when `stop` is set. `shape` is that of the rank to measure. Throws like make_loader; kUnusable when
+/// there are fewer than two batches.
 DataBenchReport bench_data(const DataConfig& data, const LoaderShape& shape, int64_t most_batches,
                            const std::atomic<int>& stop);
 

@@ -60,7 +60,7 @@ void require_no_stop(const std::atomic<int>& stop) {
     fail(static_cast<ExitCode>(128 + signal), "[bench] stopped by signal {}", signal);
 }
 
-/// Runs `work(i)` for each file, all at once; throws what the first that failed threw.
+/// Runs `work(i)` for each file, all at once. Throws the exception of the first that failed.
 void at_once(int num_files, const std::function<void(int)>& work) {
   std::vector<std::exception_ptr> failures(static_cast<size_t>(num_files));
   std::vector<std::thread> threads;
@@ -133,7 +133,7 @@ void measure_small(const ScratchFolder& scratch, StorageReport& report) {
 
 void measure_large(const StorageBenchRequest& request, const ScratchFolder& scratch,
                    const std::atomic<int>& stop, StorageReport& report) {
-  const std::string block = random_bytes(kBlockBytes);  // which no file system can compress
+  const std::string block = random_bytes(kBlockBytes);  // no file system can compress it
   std::vector<int> counts = {1};
   if (request.num_files > 1) counts.push_back(request.num_files);
   for (const int count : counts) {

@@ -12,7 +12,7 @@ namespace tycho {
 struct StorageBenchRequest {
   std::string folder;
   int64_t file_bytes = int64_t{256} << 20;
-  int num_files = 4;  // written or read at once, as by the ranks of a machine
+  int num_files = 4;  // written or read at once, like by the ranks of a machine
 };
 
 struct StorageRate {
@@ -24,17 +24,17 @@ struct StorageRate {
 
 struct StorageReport {
   std::string folder, file_system, advice;
-  int64_t free_bytes = -1;  // -1: the file system does not say
+  int64_t free_bytes = -1;  // -1: unknown
   std::vector<StorageFact> facts;
   std::vector<StorageRate> rates;
-  double fsync_s = 0;      // of 4 KiB; the median of 20
+  double fsync_s = 0;      // for 4 KiB; the median of 20
   double files_per_s = 0;  // small files, created, written and closed
 };
 
-/// Works in a new folder inside request.folder and removes it. Writes are durable when their time ends, and
-/// reads begin with files that the page cache has dropped, where the file system allows that. Throws Error:
-/// kUsage for no file or no byte, kUnusable when there is no such folder, kStorage when it cannot be written
-/// or has too little room, and 128 + signal when `stop` holds one.
+/// Measures in a new folder inside request.folder and removes it. Times of writes include making them
+/// durable, and reads begin with files that the page cache has dropped, if the file system allows it. Throws
+/// Error: kUsage for no file or no byte, kUnusable when the folder does not exist, kStorage when it cannot be
+/// written or has too little space, and 128 + signal when `stop` holds one.
 StorageReport bench_storage(const StorageBenchRequest& request, const std::atomic<int>& stop);
 
 }  // namespace tycho

@@ -50,7 +50,7 @@ void write_text(const std::string& path, const std::string& text) {
     fail(ExitCode::kStorage, "[bench] cannot write {}: {}", path, why());
 }
 
-/// A reader opens the file again and again while another is renamed over it.
+/// Tests rename: a reader opens the file again and again while another is renamed over it.
 StorageFact try_rename(const std::string& folder) {
   const std::string path = folder + "/file", next = folder + "/next";
   const std::string a(5000, 'a'), b(5000, 'b');
@@ -85,7 +85,7 @@ StorageFact try_rename(const std::string& folder) {
   return {"rename", Support::kYes, "replaces a file atomically"};
 }
 
-/// Several threads want the same name; exactly one may get it.
+/// Tests claims: several threads try to create the same name, and exactly one may succeed.
 StorageFact try_claims(const std::string& folder, bool by_link) {
   const std::string path = folder + "/claim", source = folder + "/source";
   write_text(source, "x");
@@ -139,7 +139,7 @@ StorageFact try_direct(const std::string& folder) {
   return {"O_DIRECT", Support::kPartly, why(), "checkpoints go through the page cache instead"};
 }
 
-/// A mapping sees what was written to the file after it was mapped.
+/// Tests whether a mapping sees data that is written to the file after it was mapped.
 StorageFact try_mmap(const std::string& folder) {
   const std::string path = folder + "/map";
   write_text(path, std::string(4096, 'a'));
@@ -167,7 +167,7 @@ StorageFact try_sync(const std::string& folder) {
   return {"fsync", Support::kYes, "of files and folders"};
 }
 
-/// Data that changed on disk is noticed by its time stamp and size.
+/// Tests whether changed data is detectable by time stamp and size.
 StorageFact try_times(const std::string& folder) {
   const std::string path = folder + "/time";
   const auto stamp = [&] {

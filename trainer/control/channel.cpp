@@ -36,14 +36,15 @@ std::string user_name(uid_t uid) {
 
 bool may_speak(uid_t uid) { return uid == geteuid() || uid == 0; }
 
-/// The user at the other end of a connection.
+/// Returns the user at the other end of a connection.
 uid_t peer_of(int fd) {
   ucred who = {};
   socklen_t size = sizeof who;
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid : static_cast<uid_t>(-1);
 }
 
-/// Which file the socket is; nothing when there is none. A successor's has the same name.
+/// Returns the identity of the socket's file; nullopt when there is none. A successor's socket has the same
+/// name.
 std::optional<std::pair<dev_t, ino_t>> file_at(const SocketAddress& where) {
   struct stat info = {};
   if (lstat(where.path(), &info) != 0) return {};
@@ -62,7 +63,8 @@ int listen_at(const SocketAddress& where) {
   return -1;
 }
 
-/// What somebody who may speak has written into a file, and who; nothing for a link, a pipe or a long one.
+/// Returns the text of a file written by a permitted user, and the user; nullopt for a link, a pipe or a long
+/// file.
 std::optional<std::string> line_in(const fs::path& file, uid_t& writer) {
   const int fd = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return {};
@@ -81,7 +83,7 @@ std::optional<std::string> line_in(const fs::path& file, uid_t& writer) {
   return text;
 }
 
-/// Reads what a line of the protocol says; false when it is none.
+/// Parses a line of the protocol. Returns false when it is none.
 bool parse_line(const std::string& text, OperatorLine& line) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.value("code", Json()).is_string()) return false;
@@ -97,7 +99,7 @@ struct ControlChannel::State {
   std::unique_ptr<SocketAddress> where;
   int listener = -1;
   std::optional<std::pair<dev_t, ino_t>> socket_file = {};
-  std::map<int, std::string> clients;  // connection -> what it has said of a line
+  std::map<int, std::string> clients;  // connection -> incomplete line
   timespec seen_files = {};            // when the folder of files was changed last
 
   void accept_all() {
@@ -114,7 +116,7 @@ struct ControlChannel::State {
     clients.erase(fd);
   }
 
-  /// Whole lines of one connection; drops it when it ended.
+  /// Reads complete lines of one connection; drops it when it has ended.
   void read_client(int fd, std::vector<OperatorLine>& lines) {
     std::string& said = clients.at(fd);
     char buffer[4096];

@@ -32,15 +32,15 @@ std::optional<Owner> owner_of(const std::string& run_dir) {
   return parse_owner(lock, path);
 }
 
-/// True when a run that this machine's sockets do not reach may own the folder: its LOCK names another
-/// machine, or a process here that runs.
+/// Returns true when a run that this machine's sockets do not reach may own the folder: its LOCK names
+/// another machine, or a process on this one that runs.
 bool may_run_elsewhere(const std::string& run_dir) {
   const std::optional<Owner> owner = owner_of(run_dir);
   return owner && (!same_machine(*owner) || process_state(*owner) == ProcessState::kRuns);
 }
 
-/// Makes `file` with a line, whole at once; false when there is one of that name, or another client makes it.
-/// Whoever has the draft has the name.
+/// Creates `file` with a line, atomically. Returns false when it exists, or when another client, which has
+/// the draft, is creating it.
 bool write_line(const fs::path& draft, const fs::path& file, const std::string& code) {
   FileOps& files = real_files();
   std::error_code error;

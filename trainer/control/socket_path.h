@@ -6,8 +6,8 @@
 
 namespace tycho {
 
-/// The address of <run_dir>/control.sock. Addresses hold 107 bytes, paths of runs are longer: the folder is
-/// named by a descriptor, which must stay open while the address is used.
+/// The address of <run_dir>/control.sock. Addresses hold 107 bytes and paths of runs may be longer, so the
+/// folder is named by a descriptor, which is open while this object lives.
 class SocketAddress {
  public:
   /// Throws Error (kUnusable) when the folder cannot be opened.

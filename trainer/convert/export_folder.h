@@ -9,13 +9,13 @@
 
 namespace tycho {
 
-/// Writes the files of one export: the folder appears when all of them are there.
+/// Writes the files of one export. The folder appears when all of them are written.
 class ExportFolder {
  public:
   ExportFolder(FileOps& files, const std::string& path) : files_(files), draft_(files, path) {}
 
   void text(const std::string& name, const std::string& text);
-  /// A safetensors file.
+  /// Writes a safetensors file.
   void shard(const std::string& name, const std::vector<TensorBytes>& tensors);
   void finish() { draft_.publish(); }
 

@@ -17,7 +17,7 @@ HfTable<TemperatureTuningConfig> temperature_table() {
           mapped("floor_scale", &TemperatureTuningConfig::floor_scale, positive)};
 }
 
-/// A block before, where LLM Foundry counts backwards.
+/// Maps a reference to an earlier block, which LLM Foundry counts backwards.
 HfKey<BlockKindConfig> reuse(const char* name, std::optional<int64_t> BlockKindConfig::*member) {
   const auto read = [=](const JsonPlace& place, BlockKindConfig& kind) {
     int64_t relative = 0;
@@ -38,7 +38,8 @@ Json tuning_json(const TemperatureTuningConfig& tuning, bool whole) {
   return json.empty() ? Json() : json;
 }
 
-/// LLM Foundry lets an integer override an integer only, and its default is one.
+/// Returns true when all floor scales are whole. LLM Foundry lets an integer override only an integer, and
+/// its default is one.
 bool whole_floor_scales(const MptConfig& model) {
   const auto whole = [](const TemperatureTuningConfig& tuning) {
     const double floor = tuning.floor_scale.value_or(1);
@@ -49,7 +50,7 @@ bool whole_floor_scales(const MptConfig& model) {
                      [&](const auto& kind) { return whole(kind.second.temperature_tuning); });
 }
 
-/// whole: floor_scale is written as an integer.
+/// `whole` writes floor_scale as an integer.
 HfTable<BlockKindConfig> attention_table(bool whole = true) {
   const auto read_temperature = [](const JsonPlace& place, BlockKindConfig& kind) {
     if (check_object(place, "a table of keys"))
@@ -95,7 +96,8 @@ bool says_nothing(const BlockKindConfig& kind) {
          !tuning.floor_scale;
 }
 
-/// A kind's tuning without what does nothing, and with what it has of a model's that is off.
+/// Returns a kind's tuning without keys that have no effect, and with the keys of a model's tuning that is
+/// off.
 TemperatureTuningConfig tuning_beside(const TemperatureTuningConfig& all, TemperatureTuningConfig own) {
   const bool all_off = all.attn_scale.value_or(0) == 0;
   const bool off = own.attn_scale ? *own.attn_scale == 0 : all_off;
@@ -119,7 +121,7 @@ void append(const JsonPlace& place, const std::vector<std::string>& names, int64
   for (int64_t i = 0; i < repeat; ++i) order.insert(order.end(), names.begin(), names.end());
 }
 
-/// A list of {name, repeat} and {order, repeat}, written out.
+/// Reads a list of {name, repeat} and {order, repeat} and expands it.
 std::vector<std::string> read_order(const JsonPlace& place, const Json& overrides) {
   std::vector<std::string> order;
   if (!place.json.is_array()) {
@@ -149,7 +151,7 @@ std::vector<std::string> read_order(const JsonPlace& place, const Json& override
   return order;
 }
 
-/// The shortest beginning that gives the whole when it is repeated.
+/// Returns the shortest prefix whose repetition gives the whole.
 std::vector<std::string> shortest_period(const std::vector<std::string>& order) {
   for (size_t length = 1; length < order.size(); ++length)
     if (order.size() % length == 0 &&

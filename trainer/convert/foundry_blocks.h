@@ -8,17 +8,17 @@
 
 namespace tycho {
 
-/// {attn_scale, floor_scale}.
+/// Reads {attn_scale, floor_scale}.
 void read_temperature_tuning(const JsonPlace& place, TemperatureTuningConfig& tuning);
-/// The model's own; nothing where it has none and its blocks do not need one.
+/// Returns the model's tuning; nullopt when it has none and its blocks do not need one.
 std::optional<Json> temperature_tuning_json(const MptConfig& model);
 
-/// {order, overrides, repeat} for a model of so many layers and of this tuning. What a kind has of a tuning
-/// that is off becomes its own. Overrides that change nothing become "default", and an order that begins
-/// again is written once. Notes what Tycho does not have and what LLM Foundry refuses.
+/// Reads {order, overrides, repeat} for a model with `layers` layers and this tuning. A kind gets the keys of
+/// a model's tuning that is off. Overrides that change nothing become "default", and a repeating order is
+/// written once. Notes what Tycho does not have and what LLM Foundry refuses.
 void read_block_overrides(const JsonPlace& place, int64_t layers, const TemperatureTuningConfig& tuning,
                           BlocksConfig& blocks);
-/// Nothing for blocks that are all alike.
+/// Returns nullopt when all blocks are equal.
 std::optional<Json> block_overrides_json(const MptConfig& model);
 
 }  // namespace tycho

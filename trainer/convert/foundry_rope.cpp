@@ -8,7 +8,8 @@ namespace {
 
 using MptKey = HfKey<MptConfig>;
 
-/// dail turns d_model / n_heads numbers of a head and leaves the rest; Tycho and Hugging Face's turn all.
+/// Reads rope_impl. dail rotates d_model / n_heads numbers of a head and leaves the rest; Tycho and Hugging
+/// Face's rotate all.
 void read_rope_impl(const JsonPlace& place, MptConfig& model) {
   const bool dail = read_name(place, {"dail", "hf"}) == 0;
   if (dail && model.positions == PositionKind::kRope && model.heads * model.head_dim() != model.width)
@@ -17,8 +18,8 @@ void read_rope_impl(const JsonPlace& place, MptConfig& model) {
                                                       model.width / model.heads, model.head_dim())});
 }
 
-/// Rotations are the same in both implementations. Only Hugging Face's runs without flash-attn, and only the
-/// other one has xPos.
+/// Writes rope_impl. Rotations are the same in both implementations; only Hugging Face's runs without
+/// flash-attn, and only dail has xPos.
 std::optional<Json> rope_impl(const MptConfig& model) { return model.xpos_scale_base ? "dail" : "hf"; }
 
 void read_rope_dail(const JsonPlace& place, MptConfig& model) {

@@ -7,11 +7,11 @@
 
 namespace tycho {
 
-/// Their keys in attn_config.
+/// Returns the keys of rotary positions in attn_config.
 HfTable<MptConfig> foundry_rope_keys();
 
-/// An attn_config that says its rope_impl, without the one of rope_dail_config and rope_hf_config that this
-/// does not look at; what is no object comes back as it is.
+/// Returns an attn_config with its rope_impl written, and without whichever of rope_dail_config and
+/// rope_hf_config that ignores. Returns a value that is no object unchanged.
 Json with_chosen_rope(Json attn_config);
 
 }  // namespace tycho

@@ -20,7 +20,7 @@ void for_each_family(const OneOf<Families...>&, const Visit& visit) {
   (visit(hf_family(Families{})), ...);
 }
 
-/// The family's keys and those that every config.json may have.
+/// Returns the family's keys and those that every config.json may have.
 template <class Family>
 HfTable<Family> whole_table(const HfTable<Family>& own) {
   HfTable<Family> table = own;
@@ -44,7 +44,7 @@ void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) 
                                                    fmt::join(known, ", "))});
 }
 
-/// What a recipe would leave out, because it is usual or because it does nothing beside the rest.
+/// Resets the fields that a recipe would leave out, because they are defaults or have no effect.
 void leave_out_defaults(RopeScalingConfig& rope) {
   const RopeScalingConfig given = rope;
   rope = {};
@@ -70,7 +70,7 @@ void leave_out_defaults(Family& model) {
   }
 }
 
-/// Reads config.json's initialisation apart: what is wrong in it becomes a note.
+/// Reads config.json's initialisation separately, so that its problems become notes.
 Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   const auto init = json.find("init_config");
   if (init == json.end()) return json;
@@ -93,7 +93,7 @@ Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   return rest;
 }
 
-/// The rules of a family, of single fields and between them.
+/// Checks the rules of a family, for single fields and between them.
 void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems) {
   TrainConfig config;
   config.model = model;
@@ -154,8 +154,8 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
 
 namespace {
 
-/// Takes over what the imported file says and a model of Tycho does not: projections in one matrix or three,
-/// the way of rotating, and whether rows hold documents.
+/// Keeps settings of the imported file that are not part of Tycho's model: projections in one matrix or
+/// three, the kind of rotation, and whether rows hold documents.
 void keep_imported_form(const MptConfig& model, const Json& imported, Json& json) {
   const Json given = imported.is_object() ? imported.value("attn_config", Json()) : Json();
   if (!given.is_object()) return;

@@ -9,17 +9,17 @@
 
 namespace tycho {
 
-/// What a config.json says.
+/// The contents of a config.json.
 struct HfConfig {
   ModelConfig model;
-  std::vector<std::string> notes;  // what it asks for that changes training only, and that Tycho leaves out
+  std::vector<std::string> notes;  // settings that affect only training, which Tycho ignores
 };
-/// What the model starts from. First values matter for new weights only: beside others, an initialisation
-/// that Tycho does not have is noted and not an error.
+/// The weights that the model starts from. Initialisation matters only for new weights: with others, an
+/// initialisation that Tycho does not have is a note and not an error.
 enum class HfStart { kItsWeights, kNewWeights };
 /// Reads the config.json of a LlamaForCausalLM, MptForCausalLM (transformers' or LLM Foundry's) or
 /// GPT2LMHeadModel; absent keys have transformers' defaults. Throws Error (kUnusable) that lists every key
-/// that is unknown or asks for what Tycho does not compute, and the rules of the family that do not hold.
+/// that is unknown or asks for what Tycho does not compute, and the family's rules that do not hold.
 HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start = HfStart::kNewWeights);
 
 /// The config.json of a model, without token ids and dtype.
@@ -27,8 +27,8 @@ struct HfConfigText {
   Json json;
   std::vector<std::string> warnings;  // what transformers would compute differently
 };
-/// `seq_len` stands where the model names no longest sequence. `imported`: the config.json that the model
-/// came from; of two forms that compute the same it chooses the one to write.
+/// `seq_len` is written when the model has no longest sequence. `imported` is the config.json that the model
+/// came from; it decides between two forms that compute the same.
 HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported = Json());
 
 }  // namespace tycho

@@ -38,7 +38,7 @@ const DtypeNames& choose_dtype(const std::string& wanted, const Json& kept_confi
   return kDtypes[0];
 }
 
-/// Elements of a tensor, whose parameter is read whole when the first byte is asked for.
+/// Provides the elements of a tensor. Reads its whole parameter when the first byte is requested.
 class Source {
  public:
   Source(const ReadWeights& read, const ParamSpec& spec, const TensorRows& rows, std::string dtype)
@@ -75,7 +75,7 @@ struct Exported {
   TensorRows rows;
 };
 
-/// In the order of the layout.
+/// Returns the tensors in the order of the layout.
 std::vector<Exported> exported_tensors(const ModelConfig& model, const ModelLayout& layout,
                                        const Json& config) {
   const auto* mpt = std::get_if<MptConfig>(&model.value);
@@ -93,7 +93,7 @@ std::vector<Exported> exported_tensors(const ModelConfig& model, const ModelLayo
   return tensors;
 }
 
-/// Fills shards in order, and sorts each by name, as transformers does.
+/// Fills shards in order, and sorts each by name, like transformers.
 std::vector<Shard> plan_shards(const ReadWeights& read, const std::vector<Exported>& tensors,
                                const std::string& dtype, int64_t shard_bytes) {
   std::vector<Shard> shards(1);

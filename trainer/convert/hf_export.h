@@ -10,9 +10,9 @@
 namespace tycho {
 
 struct ExportOptions {
-  std::string dtype = "as-is";                            // fp32, bf16, fp16; as-is: of the import, else fp32
-  int64_t shard_bytes = int64_t{5} * 1000 * 1000 * 1000;  // most bytes of tensors in one file
-  bool merge = false;                                     // adapters, into the model that they are for
+  std::string dtype = "as-is";  // fp32, bf16, fp16; as-is: that of the import, else fp32
+  int64_t shard_bytes = int64_t{5} * 1000 * 1000 * 1000;  // maximum bytes of tensors in one file
+  bool merge = false;                                     // merges adapters into their base model
 };
 
 struct ExportReport {
@@ -24,8 +24,8 @@ struct ExportReport {
 
 /// Writes a new folder `to`: safetensors, index, tokenizer files, and config.json last. Tensors have Hugging
 /// Face's names and order, so importing and exporting again gives the same bytes. Memory stays near the
-/// largest tensor. Throws Error: kUnusable for the checkpoint, kUsage for a dtype or when `to` is there
-/// already, kStorage; a folder that was begun is then removed.
+/// largest tensor. Throws Error: kUnusable for the checkpoint, kUsage for a dtype or when `to` exists,
+/// kStorage; an incomplete folder is removed.
 ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
                        const ExportOptions& options);
 

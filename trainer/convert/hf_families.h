@@ -14,37 +14,37 @@
 
 namespace tycho {
 
-/// What a family is called in config.json, and how its keys are read and written.
+/// A family's name in config.json, and how its keys are read and written.
 template <class Family>
 struct HfFamily {
   const char* model_type;
   std::vector<const char*> architectures;  // exports write the first
-  Family defaults;                         // transformers': a config.json may leave out what equals them
+  Family defaults;  // transformers'; a config.json may leave out keys with these values
   HfTable<Family> table;
 };
 const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&);
 const HfFamily<MptConfig>& hf_family(const MptConfig&);
 const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&);
 
-/// The key init_config of an MPT alone.
+/// Returns the key init_config of an MPT.
 const HfTable<MptConfig>& mpt_init_hf_table();
 
-/// The document with the defaults of its writer where MPT's two writers differ.
+/// Returns the document with the defaults of its writer, where MPT's two writers differ.
 Json with_mpt_defaults(Json json);
-/// What transformers' own MPT would compute differently; empty when it computes the model exactly.
+/// Returns what transformers' own MPT would compute differently; empty when it computes the model exactly.
 std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
 
-/// Keys that any config.json of transformers may have and that change no weights and no logits.
+/// Returns the keys that any config.json of transformers may have and that change no weights and no logits.
 const std::vector<std::string>& universal_hf_keys();
 
-/// Activations by the names of transformers.
+/// Read and write activations by their names in transformers.
 void read_hf_activation(const JsonPlace& place, Activation& activation);
 std::string hf_activation_name(Activation activation);
 
-/// What a stretch of another type than none says, its type under `type_key`.
+/// Returns the fields of a scaling that is not none, with its type under `type_key`.
 Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope);
 
-/// The keys of rope_scaling and of transformers 5's rope_parameters.
+/// Returns the keys of rope_scaling and of transformers 5's rope_parameters.
 template <class Family>
 HfTable<Family> rope_keys() {
   const auto read_type = [](const JsonPlace& place, Family& model) {

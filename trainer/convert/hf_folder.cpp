@@ -35,7 +35,7 @@ std::string read_bounded(const std::string& path, int64_t limit) {
   return read_file(path);
 }
 
-/// tensor name -> file name.
+/// Returns a map from tensor name to file name.
 std::map<std::string, std::string> read_index(const std::string& path) {
   const Json json = parse_json(read_bounded(path, kMaxJsonBytes), path);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
@@ -100,8 +100,8 @@ void read_weights(HfFolder& folder) {
   check_against_index(folder, index);
 }
 
-/// A folder with vocab.json and merges.txt alone has the tokenizer.json that they make. Nothing for classes
-/// of other kinds.
+/// Adds the tokenizer.json made from vocab.json and merges.txt, if the folder has only these. Adds nothing
+/// for classes of other kinds.
 void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std::string& folder) {
   if (files.contains(kTokenizerFile) || files.contains(kSentencePieceFile)) return;
   const auto vocab = files.find(kVocabFile), merges = files.find(kMergesFile);

@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// Where a tensor lies.
+/// A tensor and its position on disk.
 struct HfTensor {
   std::string name, dtype;
   std::vector<int64_t> shape;
@@ -23,22 +23,22 @@ struct HfFolder {
   std::vector<HfTensor> tensors;  // file by file, in the order of their bytes
   int64_t num_shards = 0;
   std::map<std::string, std::string>
-      files;  // tokenizer.json and its like, by the names that a checkpoint keeps
+      files;  // tokenizer.json and other small files, by the names that a checkpoint keeps
 };
 
-/// The name under which a checkpoint keeps the config.json that its model came from.
+/// Name under which a checkpoint keeps the config.json that its model came from.
 inline constexpr char kKeptHfConfig[] = "hf_config.json";
-/// The small files that are kept, as Hugging Face names them.
+/// Names of the small files that are kept, as Hugging Face writes them.
 const std::vector<std::string>& kept_hf_files();
 
-/// Whether a path is such a folder, and no run or checkpoint.
+/// Returns true when a path is such a folder, and not a run or checkpoint.
 bool is_hf_folder(const std::string& path);
-/// The config.json of a folder. Throws Error (kUnusable).
+/// Returns the config.json of a folder. Throws Error (kUnusable).
 Json read_hf_config_file(const std::string& path);
-/// The small files of a folder, config.json among them under kKeptHfConfig. Throws Error (kUnusable).
+/// Returns the small files of a folder, including config.json under kKeptHfConfig. Throws Error (kUnusable).
 std::map<std::string, std::string> read_kept_hf_files(const std::string& path);
-/// Reads everything but the weights' bytes. Throws Error (kUnusable) naming what is missing, damaged or leads
-/// out of the folder.
+/// Reads everything but the weights' bytes. Throws Error (kUnusable) that names what is missing, damaged or
+/// leads out of the folder.
 HfFolder open_hf_folder(const std::string& path);
 
 }  // namespace tycho

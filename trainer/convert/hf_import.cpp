@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kFirstEpoch = 1;
 constexpr int64_t kDefaultSeqLen = 2048;
 
-/// The recipe that the checkpoint records: its model, and nothing to train on yet.
+/// Returns the recipe for the checkpoint: its model, and nothing to train on yet.
 TrainConfig recipe_of(const ModelConfig& model, const std::string& to) {
   TrainConfig config;
   config.model = model;
@@ -46,7 +46,7 @@ std::vector<TensorBytes> tensors_of(const HfMatch& match) {
   return tensors;
 }
 
-/// Says why vocab.json and merges.txt have made no tokenizer.json.
+/// Notes why vocab.json and merges.txt have made no tokenizer.json.
 void note_unread_vocab(const HfFolder& folder, std::vector<std::string>& notes) {
   const auto vocab = folder.files.find(kVocabFile), merges = folder.files.find(kMergesFile);
   if (vocab == folder.files.end() || merges == folder.files.end()) return;
@@ -58,9 +58,8 @@ void note_unread_vocab(const HfFolder& folder, std::vector<std::string>& notes) 
   }
 }
 
-/// Whether Tycho can use the folder's tokenizer. One of another kind, or with more tokens than the model, is
-/// kept all the same, with a note.
-/// Throws Error (kUnusable) for one that is damaged.
+/// Returns true when Tycho can use the folder's tokenizer. One of another kind, or with more tokens than the
+/// model, is kept with a note. Throws Error (kUnusable) for a damaged one.
 bool check_kept_tokenizer(const HfFolder& folder, int64_t vocab_size, std::vector<std::string>& notes) {
   auto found = folder.files.find(kTokenizerFile);
   if (found == folder.files.end()) found = folder.files.find(kSentencePieceFile);

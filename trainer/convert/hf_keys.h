@@ -16,35 +16,35 @@
 
 namespace tycho {
 
-/// One key of a config.json. A row without `read` is known and changes nothing that Tycho computes; a row
+/// One key of a config.json. A row without `read` is known but changes nothing that Tycho computes; a row
 /// without `write` is not exported.
 template <class Family>
 struct HfKey {
   std::string name;
-  /// Notes a problem instead of reading what Tycho does not compute.
+  /// Reads the value; adds a problem for what Tycho does not compute.
   std::function<void(const JsonPlace&, Family&)> read;
-  /// Nothing: the key is left out.
+  /// Returns the value; nullopt to leave the key out.
   std::function<std::optional<Json>(const Family&)> write;
 };
 
-/// In the order in which they are read: a row may use what rows above it have read.
+/// Rows in the order in which they are read: a row may use what rows above it have read.
 template <class Family>
 using HfTable = std::vector<HfKey<Family>>;
 
-/// A key that is a field of ours, under its rule.
+/// A key that is a field of Tycho's config, with a rule.
 template <class Family, class T>
 HfKey<Family> mapped(const char* name, T Family::*member, const Rule& rule = {}) {
   return {name, [=](const JsonPlace& place, Family& model) { read_value(place, rule, model.*member); },
           [=](const Family& model) -> std::optional<Json> { return to_json(model.*member); }};
 }
 
-/// The same field under a name that is only read.
+/// A further name of a field that is only read.
 template <class Family, class T>
 HfKey<Family> also_read(const char* name, T Family::*member, const Rule& rule = {}) {
   return {name, mapped(name, member, rule).read, {}};
 }
 
-/// A key with one value that Tycho computes, the first of `allowed`, and others that mean the same to it.
+/// A key with one value that Tycho computes, the first of `allowed`, and others that mean the same.
 template <class Family>
 HfKey<Family> only(const char* name, std::vector<Json> allowed, const char* what_to_do) {
   const auto read = [=](const JsonPlace& place, Family&) {
@@ -56,13 +56,13 @@ HfKey<Family> only(const char* name, std::vector<Json> allowed, const char* what
   return {name, read, [=](const Family&) -> std::optional<Json> { return allowed.front(); }};
 }
 
-/// Like `only`, but not exported.
+/// Same as `only`, but not exported.
 template <class Family>
 HfKey<Family> must_be(const char* name, std::vector<Json> allowed, const char* what_to_do) {
   return {name, only<Family>(name, std::move(allowed), what_to_do).read, {}};
 }
 
-/// Keys that change nothing that Tycho computes.
+/// Adds keys that change nothing that Tycho computes.
 template <class Family>
 void add_irrelevant(HfTable<Family>& table, const std::vector<std::string>& names) {
   for (const std::string& name : names) table.push_back({name, {}, {}});

@@ -12,7 +12,7 @@ std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
   return rope_stretch_json("rope_type", rope);
 }
 
-/// transformers counts a dynamic stretch from max_position_embeddings, whatever else is written.
+/// Maps max_position_embeddings, from which transformers counts a dynamic scaling whatever else is written.
 LlamaKey max_positions() {
   LlamaKey key = mapped("max_position_embeddings", &LlamaConfig::max_seq_len, positive);
   key.read = [](const JsonPlace& place, LlamaConfig& model) {

@@ -13,10 +13,10 @@ namespace {
 using MptKey = HfKey<MptConfig>;
 using MptTable = HfTable<MptConfig>;
 
-/// transformers takes some numbers as integers only.
+/// Writes whole numbers as integers, because transformers takes some numbers only as integers.
 Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
 
-/// A flag of the kind of positions: the last one that is true decides, as in LLM Foundry.
+/// Maps a flag of the kind of positions: the last true one decides, like in LLM Foundry.
 MptKey positions(const char* name, PositionKind kind) {
   const auto read = [=](const JsonPlace& place, MptConfig& model) {
     bool chosen = false;
@@ -37,15 +37,15 @@ std::optional<Json> attention_type(const MptConfig& model) {
   return model.num_kv_heads() == 1 ? "multiquery_attention" : "grouped_query_attention";
 }
 
-/// LLM Foundry's torch attention has ALiBi in all blocks or in none.
+/// Returns the implementation of attention. LLM Foundry's torch attention has ALiBi in all blocks or in none.
 std::optional<Json> attention_implementation(const MptConfig& model) {
   const bool some_without = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
                                         [](const auto& kind) { return kind.second.nope; });
   return model.positions == PositionKind::kAlibi && some_without ? "flash" : "torch";
 }
 
-/// LLM Foundry fuses unless it is told not to. It cannot fuse projections from two inputs, and it cuts what
-/// is fused at d_model, so queries must be as wide as that.
+/// Returns fused_qkv. LLM Foundry fuses by default. It cannot fuse projections from two inputs, and it splits
+/// what is fused at d_model, so queries must be as wide as that.
 std::optional<Json> fused_qkv(const MptConfig& model) {
   const bool two_inputs = std::any_of(model.blocks.kinds.begin(), model.blocks.kinds.end(),
                                       [](const auto& kind) { return kind.second.reuse_kv_x.has_value(); });
@@ -53,7 +53,7 @@ std::optional<Json> fused_qkv(const MptConfig& model) {
   return two_inputs || other_width ? std::optional<Json>(false) : std::nullopt;
 }
 
-/// LLM Foundry's other kinds of attention do not take the key.
+/// Writes kv_n_heads, which LLM Foundry's other kinds of attention do not accept.
 std::optional<Json> grouped_kv_heads(const MptConfig& model) {
   if (attention_type(model) != "grouped_query_attention") return std::nullopt;
   return model.num_kv_heads();
@@ -138,7 +138,8 @@ MptTable ffn_table() {
   return table;
 }
 
-/// A field of MptInitConfig; read only where LLM Foundry looks at it, though it writes all for every scheme.
+/// Maps a field of MptInitConfig. Read only when LLM Foundry uses it, although it writes all fields for every
+/// scheme.
 template <class T>
 MptKey init_key(const char* name, T MptInitConfig::*member, const Rule& rule,
                 std::function<bool(const MptInitConfig&)> used = {}) {
@@ -149,7 +150,7 @@ MptKey init_key(const char* name, T MptInitConfig::*member, const Rule& rule,
           [=](const MptConfig& model) -> std::optional<Json> { return to_json(model.init.*member); }};
 }
 
-/// A number, or the two ends of a range.
+/// Reads a number, or the two ends of a range.
 void read_uniform_limit(const JsonPlace& place, MptConfig& model) {
   if (model.init.emb_init_std || model.init.name == InitScheme::kDefault) return;
   if (place.json.is_array())
@@ -163,7 +164,7 @@ std::optional<Json> uniform_limit(const MptConfig& model) {
                                            : to_json(model.init.emb_init_uniform_lim);
 }
 
-/// true, false, or the divisor.
+/// Reads true, false, or the divisor.
 void read_residual_divisor(const JsonPlace& place, MptConfig& model) {
   if (model.init.name == InitScheme::kDefault || model.init.name == InitScheme::kNeox) return;
   if (place.json.is_number())

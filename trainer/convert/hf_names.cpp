@@ -17,12 +17,13 @@
 namespace tycho {
 namespace {
 
-/// A parameter of an MPT that is saved unfused: Wqkv is Wq, Wk and Wv.
+/// Name parts of an MPT's parameters that is saved unfused: Wqkv is Wq, Wk and Wv.
 constexpr std::array kUnfused = {"Wq.", "Wk.", "Wv."};
 
 using ParamNumbers = std::unordered_map<std::string, size_t>;
 
-/// Names that a tensor may stand for: base models lack a prefix, checkpoints of Composer have one more.
+/// Returns the names that a tensor may stand for: base models lack a prefix, checkpoints of Composer have an
+/// extra one.
 std::vector<std::string> candidates(const std::string& name) {
   std::vector<std::string> names = {name, "model." + name, "transformer." + name};
   if (name.starts_with("model.")) names.push_back(name.substr(6));
@@ -35,7 +36,7 @@ const size_t* find_param(const ParamNumbers& params, const std::string& name) {
   return nullptr;
 }
 
-/// The fused name, and which part of it this is; -1 for any other name.
+/// Returns the fused name and which part of it this is; -1 for any other name.
 std::pair<std::string, int> fused_name(const std::string& name) {
   for (size_t i = 0; i < kUnfused.size(); ++i) {
     const size_t at = name.find(std::string(".attn.") + kUnfused[i]);
@@ -45,7 +46,7 @@ std::pair<std::string, int> fused_name(const std::string& name) {
   return {"", -1};
 }
 
-/// Buffers that models compute for themselves.
+/// Returns true for buffers that models compute themselves.
 bool is_buffer(const std::string& name) {
   static const Regex buffers(R"((.*\.)?(rotary_emb\.inv_freq|attn\.bias|attn\.masked_bias|attn_bias))");
   return buffers.matches_all_of(name);
@@ -99,7 +100,8 @@ class Matcher {
     param.parts[static_cast<size_t>(part)] = &tensor;
   }
 
-  /// Some writers save a tied head too. It must be the embedding, or tying would lose it.
+  /// Handles a tied head, which some writers save too. It must equal the embedding, because otherwise tying
+  /// would lose it.
   void place_tied_head(const HfTensor& head) {
     const size_t* number = find_param(numbers_, layout_.units.front().params.front().name);
     tied_head_ = &head;

@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// A parameter and the tensors that it is made of, stacked by rows: one, or an MPT's Wq, Wk and Wv.
+/// A parameter and its tensors, stacked by rows: one, or an MPT's Wq, Wk and Wv.
 struct HfParam {
   const ParamSpec* spec = nullptr;
   std::vector<const HfTensor*> parts;
@@ -26,16 +26,16 @@ struct HfMatch {
 /// into `layout` and `folder`.
 HfMatch match_hf_tensors(const ModelLayout& layout, const HfFolder& folder);
 
-/// Rows of a parameter that are a tensor of their own.
+/// Rows of a parameter that form a separate tensor.
 struct TensorRows {
   std::string name;
   Shape shape;
-  int64_t first = 0;  // element of the parameter that it begins with
+  int64_t first = 0;  // first element within the parameter
 };
-/// An MPT's Wqkv as Wq, of `query_rows` rows, Wk and Wv; any other parameter whole.
+/// Returns an MPT's Wqkv as Wq, of `query_rows` rows, Wk and Wv; any other parameter as a whole.
 std::vector<TensorRows> unfused_rows(const ParamSpec& spec, int64_t query_rows);
 
-/// Elements [begin, begin + n) of a tensor as fp32. Throws Error (kUnusable) on a short file.
+/// Reads elements [begin, begin + n) of a tensor as fp32. Throws Error (kUnusable) on a short file.
 void read_hf_tensor(const HfTensor& tensor, float* to, int64_t begin, int64_t n);
 
 }  // namespace tycho

@@ -32,7 +32,7 @@ SpecialTokens find_special_tokens(const Tokenizer& tokenizer) {
   return tokens;
 }
 
-/// Nothing for a tokenizer that an import kept although Tycho cannot use it.
+/// Returns nullopt for a tokenizer that an import kept although Tycho cannot use it.
 std::optional<SpecialTokens> read_special_tokens(const CheckpointReader& checkpoint) {
   try {
     if (const auto tokenizer = open_kept_tokenizer(checkpoint)) return find_special_tokens(*tokenizer);
@@ -44,7 +44,8 @@ std::optional<SpecialTokens> read_special_tokens(const CheckpointReader& checkpo
 
 std::string pretty(const Json& json) { return json.dump(2) + "\n"; }
 
-/// transformers reads a tokenizer.model by one of its classes, a tokenizer.json by any.
+/// Writes the class of the tokenizer: transformers reads a tokenizer.model with one of its classes, a
+/// tokenizer.json with any.
 void describe_tokenizer(const SpecialTokens& tokens, bool sentencepiece, HfTokenizerFiles& out) {
   Json map = Json::object();
   for (const auto& [key, token] : {std::pair("bos_token", &tokens.bos),

@@ -14,16 +14,16 @@ struct HfTokenizerFiles {
   Json token_ids;                            // bos_token_id, eos_token_id, pad_token_id: for config.json
 };
 
-/// The files that the checkpoint kept, and for a tokenizer.json alone those that transformers wants beside
-/// it. `kept_config` is the config.json of the import, or {}.
+/// Returns the files that the checkpoint kept, and, for a tokenizer.json alone, the further ones that
+/// transformers needs. `kept_config` is the config.json of the import, or {}.
 HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json& kept_config);
 
-/// Puts a recipe's tokenizer, and what lies beside it, among the files that a checkpoint keeps. What the
-/// weights' folder says about another tokenizer goes: its files, its template, and its token ids.
+/// Adds a recipe's tokenizer, and the files beside it, to the files that a checkpoint keeps. Removes what the
+/// weights' folder has of another tokenizer: its files, its template, and its token ids.
 void keep_tokenizer(const std::string& tokenizer, const TokenizerFilesBeside& beside,
                     std::map<std::string, std::string>& files);
 
-/// Says that a tokenizer has ids that a model of `vocab_size` tokens lacks.
+/// Returns the message that a tokenizer has ids outside a model's vocabulary of `vocab_size` tokens.
 std::string too_many_tokens(const std::string& place, int64_t num_tokens, int64_t vocab_size);
 
 }  // namespace tycho

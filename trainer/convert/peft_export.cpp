@@ -23,8 +23,8 @@ TrainConfig recipe_of(const CheckpointReader& checkpoint) {
                              checkpoint.info().path);
 }
 
-/// Layers with adapters, as peft chooses them: the last word of their names where all layers with that word
-/// have some, else whole names.
+/// Returns the layers with adapters in peft's form: the last word of their names when all layers with that
+/// word have some, else whole names.
 Json target_modules(const ModelConfig& model, const std::vector<UnitSpec>& units) {
   std::set<std::string> adapted, targets;
   for (const UnitSpec& unit : units)
@@ -56,7 +56,7 @@ Json adapter_config(const TrainConfig& recipe, const std::string& base, const st
           {"modules_to_save", nullptr}};
 }
 
-/// An MPT of LLM Foundry may have been saved with Wq, Wk and Wv, of which Wqkv's adapter is none.
+/// Refuses an MPT of LLM Foundry that was saved with Wq, Wk and Wv, for which Wqkv's adapter does not fit.
 void require_fused(const CheckpointReader& checkpoint) {
   if (!checkpoint.has_file(kKeptHfConfig)) return;
   const Json config = parse_json(checkpoint.read_text_file(kKeptHfConfig), checkpoint.info().path);
@@ -82,7 +82,7 @@ AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint
   require_fused(checkpoint);
   AdapterReport report{
       .base = std::visit([](const auto& family) { return family.weights; }, recipe.model.value), .files = {}};
-  std::vector<std::vector<float>> values;  // adapters are small
+  std::vector<std::vector<float>> values;  // held in memory, since adapters are small
   std::vector<TensorBytes> tensors;
   for (const UnitSpec& unit : units)
     for (const ParamSpec& param : unit.params) {

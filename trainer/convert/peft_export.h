@@ -11,16 +11,15 @@ namespace tycho {
 
 struct AdapterReport {
   int64_t num_params = 0, num_bytes = 0;
-  std::string base;                // the model that they are for
+  std::string base;                // the base model
   std::vector<std::string> files;  // names in the folder
 };
 
-/// Whether a checkpoint holds adapters, without the model they are for.
+/// Returns true when a checkpoint holds adapters without their base model.
 bool holds_adapters(const CheckpointReader& checkpoint);
 
 /// Writes a new folder `to`: adapter_model.safetensors in fp32, and adapter_config.json last. Throws Error:
-/// kUnusable for the checkpoint, kUsage when `to` is there already, kStorage; a folder that was begun is then
-/// removed.
+/// kUnusable for the checkpoint, kUsage when `to` exists, kStorage; an incomplete folder is removed.
 AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint, const std::string& to);
 
 }  // namespace tycho

@@ -30,7 +30,7 @@ std::vector<float> read_tensor(const CheckpointReader& checkpoint, const std::st
   return values;
 }
 
-/// The parameters of a Hugging Face folder, or of a checkpoint.
+/// Returns a reader for the parameters of a Hugging Face folder or a checkpoint.
 ReadWeights base_weights(const std::string& path, ModelConfig model) {
   model.lora = {};
   if (!is_hf_folder(path)) {
@@ -55,7 +55,7 @@ ReadWeights base_weights(const std::string& path, ModelConfig model) {
   };
 }
 
-/// w += scale B A: [rows, columns], or the transpose. Sums are fp64.
+/// Computes w += scale B A: [rows, columns], or the transpose. Sums are fp64.
 void add_product(const std::vector<float>& a, const std::vector<float>& b, size_t rank, double scale,
                  bool in_out, std::vector<float>& w) {
   const size_t rows = b.size() / rank, columns = a.size() / rank;

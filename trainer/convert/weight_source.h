@@ -10,19 +10,20 @@
 
 namespace tycho {
 
-/// All elements of a parameter as fp32. Throws Error (kUnusable) for damaged bytes.
+/// Returns all elements of a parameter as fp32. Throws Error (kUnusable) for damaged bytes.
 using ReadWeights = std::function<std::vector<float>(const ParamSpec&)>;
 
-/// Those of a checkpoint, which outlives the result.
+/// Returns a reader for a checkpoint, which must outlive it.
 ReadWeights weights_of(const CheckpointReader& checkpoint);
 
-/// Those of the model's own units with the checkpoint's adapters merged into their layers: W + scale B A, or
-/// its transpose where matrices lie as [in, out]. The model is read from model.weights; the checkpoint
-/// outlives the result. Throws Error (kUnusable) when that does not fit, or holds adapters itself.
+/// Returns a reader for the model's own units with the checkpoint's adapters merged into their layers: W +
+/// scale B A, or its transpose when matrices are stored as [in, out]. Reads the model from model.weights; the
+/// checkpoint must outlive the result. Throws Error (kUnusable) when the model does not fit, or holds
+/// adapters itself.
 ReadWeights merged_weights(const CheckpointReader& adapters, const ModelConfig& model);
 
-/// Throws Error (kUnusable) that lists parameters of these units which a checkpoint does not have, or has in
-/// another shape.
+/// Throws Error (kUnusable) that lists parameters of these units that a checkpoint lacks, or has in another
+/// shape.
 void check_weights(const CheckpointReader& checkpoint, const std::vector<UnitSpec>& units);
 
 /// Throws Error (kUnusable) for a checkpoint of adapters, which is no model.

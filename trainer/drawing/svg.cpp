@@ -24,14 +24,14 @@ std::optional<double> number_of(const std::string& text) {
   return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Code points of UTF-8.
+/// Returns the number of UTF-8 code points.
 double num_letters(const std::string& text) {
   return static_cast<double>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// A step of 1, 2 or 5 times a power of ten, about `count` of which lie between two numbers. The difference
-/// of large ones is infinite, that of parts is not.
+/// Returns a step of 1, 2 or 5 times a power of ten, about `count` of which fit between two numbers.
+/// Subtracts parts, since the difference of large numbers may be infinite.
 double nice_step(double low, double high, int count) {
   const double raw = high / count - low / count, power = std::pow(10, std::floor(std::log10(raw)));
   for (const double factor : {1.0, 2.0, 5.0})

@@ -25,7 +25,7 @@ DeviceKind device_kind(const char* verb, const std::string& name) {
   fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; given {}", verb, name);
 }
 
-/// With the weights that were asked for.
+/// Opens the requested checkpoint with the requested weights.
 template <class Request>
 CheckpointReader open_checkpoint(const Request& request) {
   return CheckpointReader(find_checkpoint(request.path),
@@ -48,7 +48,7 @@ bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& 
   return !path.empty() && !kept.empty() && checkpoint.read_text_file(kept) != read_file(path);
 }
 
-/// Texts in the order of prompts and samples, to the host.
+/// Passes texts to the host in the order of prompts and samples.
 class TextsToSink : public TextReceiver {
  public:
   TextsToSink(const GenerateRequest& request, GenerateSink& sink) : request_(request), sink_(sink) {}
@@ -86,7 +86,8 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   generator.generate(prompts, options, texts, stop);
 }
 
-/// A .jsonl is text; everything else a folder of shards. None: what the recipe evaluates on.
+/// Returns the data to evaluate: a .jsonl is text, everything else a folder of shards; nullopt for the
+/// recipe's sets.
 std::optional<DataConfig> data_to_evaluate(const EvalRequest& request) {
   if (request.data_dir.empty()) return std::nullopt;
   if (request.data_dir.ends_with(".jsonl")) return DataConfig{{ChatConfig{.path = request.data_dir}}};

@@ -20,8 +20,7 @@
 
 namespace tycho {
 
-/// The stop that a signal asked for; 0 while there is none, else the signal's number. Written by signal
-/// handlers.
+/// The signal that asked for a stop; 0 when there is none. Written by signal handlers.
 using StopFlag = std::atomic<int>;
 
 struct GenerateRequest {
@@ -29,35 +28,35 @@ struct GenerateRequest {
   std::vector<std::string> prompts;
   int64_t samples = 1;            // texts for each prompt
   std::string tokenizer;          // "" for the checkpoint's own
-  bool without_adapters = false;  // the model that they are for
+  bool without_adapters = false;  // use the base model instead
   int64_t max_tokens = 128;
   double temperature = 1.0;  // 0: greedy
   int64_t top_k = 0;         // 0: off
   double top_p = 1.0;
   double repetition_penalty = 1.0;  // 1: none
-  std::vector<std::string> stop;    // none of them empty
+  std::vector<std::string> stop;    // none is empty
   bool ignore_eos = false;
   bool logprobs = false;
   uint64_t seed = 0;
-  bool ema = false;  // the moving average of the weights, instead of the weights
+  bool ema = false;  // use the moving average of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
 struct GeneratedText {
-  std::string text;  // whole, without what stopped it
+  std::string text;  // without the stop string
   int64_t tokens = 0;
   std::string finish;  // "stop", "length" or "eos"
-  // With logprobs: the tokens chosen, and the logarithms of the probabilities that the model gave them.
+  // With logprobs: the chosen tokens, and the logarithms of the model's probabilities for them.
   std::vector<int32_t> token_ids;
   std::vector<double> logprobs;
 };
 
-/// Takes texts: prompt after prompt, and each prompt's samples one after the other.
+/// Receives texts: prompt after prompt, and each prompt's samples one after the other.
 class GenerateSink {
  public:
   virtual ~GenerateSink() = default;
-  /// Before the first text.
+  /// Called before the first text.
   virtual void warning(const std::string& text) = 0;
   virtual void begin(const std::string& prompt, int64_t sample) = 0;
   virtual void text(const std::string& piece) = 0;
@@ -69,28 +68,28 @@ struct EvalRequest {
   std::string path;                // run folder or checkpoint
   std::string data_dir;            // of MDS shards; "" for the sets of the recipe's eval_data
   std::string split;               // folder in data_dir; "" for data_dir itself
-  std::optional<int64_t> batches;  // 0: all; none: all of data_dir, eval.batches of the recipe's sets
-  bool ema = false;                // the moving average of the weights, instead of the weights
+  std::optional<int64_t> batches;  // 0: all; nullopt: all of data_dir, eval.batches of the recipe's sets
+  bool ema = false;                // use the moving average of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
 struct EvalAnswer {
-  std::string checkpoint;  // the one that was evaluated
+  std::string checkpoint;  // the evaluated one
   int64_t step = 0;
-  EvalResults results;  // of data_dir under the name ""
+  EvalResults results;  // data_dir has the name ""
 };
 
 struct IclRequest {
   std::string path;  // run folder or checkpoint
   IclConfig tasks;
-  bool ema = false;  // the moving average of the weights, instead of the weights
+  bool ema = false;  // use the moving average of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
 struct IclAnswer {
-  std::string checkpoint;  // the one that was asked
+  std::string checkpoint;  // the evaluated one
   int64_t step = 0;
   IclResults results;
 };
@@ -99,41 +98,41 @@ struct LoglikelihoodRequest {
   std::string path;  // run folder or checkpoint
   std::vector<HarnessRequest> requests;
   HarnessEncoding encoding = HarnessEncoding::kWithAdded;
-  bool ema = false;  // the moving average of the weights, instead of the weights
+  bool ema = false;  // use the moving average of the weights
   int threads = 0;
   std::string device = "auto";
 };
 
-/// Changes with every change to this file: program and engine are built together.
+/// Increased with every change to this file: program and engine are built together.
 inline constexpr int kApiVersion = 12;
 
 struct EngineApi {
   int version = kApiVersion;
-  /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143); throws Error otherwise. `tty`: draw
+  /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143). Throws Error otherwise. `tty` draws
   /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;
-  /// open_session: a run to be trained step by step. The session ends before `stop` does.
+  /// Opens a run to be trained step by step (open_session). The session must end before `stop` does.
   std::unique_ptr<TrainingSession> (*open)(const RunRequest& request, std::unique_ptr<Reporter> display,
                                            const StopFlag& stop) = nullptr;
-  /// All prompts are checked before the first is continued.
+  /// Continues prompts, after checking all of them.
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
-  /// Nothing when it was stopped.
+  /// Returns nullopt when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
-  /// Nothing when it was stopped.
+  /// Returns nullopt when it was stopped.
   std::optional<IclAnswer> (*measure_icl)(const IclRequest& request, const StopFlag& stop) = nullptr;
-  /// A score for each request, in order; nothing when it was stopped.
+  /// Returns a score for each request, in order; nullopt when it was stopped.
   std::optional<std::vector<ContinuationScore>> (*loglikelihoods)(const LoglikelihoodRequest& request,
                                                                   const StopFlag& stop) = nullptr;
-  /// Meets the other ranks of `place`: collective, before and beside any run of theirs. `patience_s` as for
-  /// open_group. Throws Error (kTopology) that names the ranks that did not come, and 128 + signal for a
-  /// `stop`.
+  /// Meets the other ranks of `place`: collective, before and independent of any run of theirs. See
+  /// open_group for `patience_s`. Throws Error (kTopology) that names the ranks that did not come, and 128 +
+  /// signal for a `stop`.
   std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s,
                                      const StopFlag& stop) = nullptr;
   /// Meets the other ranks of `place` and measures their collectives; rank 0 calls `show`. Collective.
   /// Returns the signal that ended it, 0 for none.
   int (*bench_comm)(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
                     const ShowCommTiming& show) = nullptr;
-  /// Versions of LibTorch, BLAS, CPU capability, CUDA plug-in, as JSON.
+  /// Returns versions of LibTorch, BLAS, CPU capability and CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;
 };
 

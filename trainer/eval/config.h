@@ -28,11 +28,11 @@ struct EvalConfig {
 
 class ConfigProblems;
 
-/// Reports keys that do nothing without sets to evaluate on.
+/// Reports keys that have no effect without sets to evaluate on.
 void check(const EvalConfig& eval, const EvalData& sets, ConfigProblems& problems);
 /// Reports names that a set cannot have.
 void check_names(const EvalData& sets, ConfigProblems& problems);
-/// Reports what is wrong with the sets themselves, and where they do not compare with the training data.
+/// Reports problems of the sets themselves, and sets that are not comparable with the training data.
 void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems);
 

@@ -16,30 +16,29 @@
 
 namespace tycho {
 
-/// Passes over a split in the order of its files. Owned by the thread that owns the model; changes nothing
-/// that training reads.
+/// Evaluates a split in the order of its files. Owned by the thread that owns the model; changes no state of
+/// training.
 class Evaluator {
  public:
-  /// `shape` is the model's, `tokenizer` the path of one, for data that is text. Takes the first
-  /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is not there or does not
-  /// fit the model.
-  /// `data_ranks`: those that share the sequences out; ranks along tp, cp and pp read the same ones.
-  /// `loss_ranks`: those whose losses are summed, along cp and pp too. They and `world`, all ranks,
-  /// outlive it. `key` is the one of the data in the recipe, for messages.
+  /// `shape` is the model's; `tokenizer` is the path of one, for data that is text. Uses the first
+  /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is missing or does not
+  /// fit the model. `data_ranks` are the ranks that divide the sequences; ranks along tp, cp and pp read the
+  /// same ones. `loss_ranks` are the ranks whose losses are summed, including those along cp and pp. They and
+  /// `world`, all ranks, must outlive the evaluator. `key` is the recipe's key of the data, for messages.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
             Communicator& data_ranks, Communicator& loss_ranks, Communicator& world, const at::Device& device,
             const std::string& tokenizer = "", const std::string& key = "eval_data");
 
-  /// One pass, shared by all ranks, which get the same result. The last passes are filled up with ignored
-  /// targets. Nothing when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when no
-  /// token has a target.
+  /// Makes one pass, shared by all ranks, which get the same result. Fills up the last batches with ignored
+  /// targets. Returns nullopt when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when
+  /// no token has a target. Collective.
   std::optional<EvalResult> evaluate(const std::atomic<int>& stop);
 
  private:
-  /// Sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences, in the pass of
-  /// all ranks that begins with sequence `begin`.
+  /// Returns sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences, in the
+  /// pass of all ranks that begins with sequence `begin`.
   Tensor sums(int64_t begin);
-  /// Of `count` sequences from `begin` on, as far as there are any.
+  /// Returns up to `count` sequences from `begin` on.
   std::vector<uint32_t> samples_from(int64_t begin, int64_t count) const;
 
   std::string place_;

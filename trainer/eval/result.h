@@ -12,20 +12,22 @@ namespace tycho {
 struct EvalResult {
   double loss = 0;        // mean over all valid tokens
   double perplexity = 0;  // exp(loss)
-  int64_t tokens = 0;     // valid ones: those with a target
+  int64_t tokens = 0;     // number of tokens with a target
   double seconds = 0;
   double loss_sum = 0;  // over all valid tokens
 };
-/// By the names of sets.
+/// Results by name of set.
 using EvalResults = std::map<std::string, EvalResult>;
 
-/// `tokens` > 0.
+/// Requires `tokens` > 0.
 EvalResult eval_result(double loss_sum, int64_t tokens, double seconds);
-/// Over the tokens of all sets, of which there is at least one; that of a single set is its own, to the bit.
+/// Returns the result over the tokens of all sets, of which there is at least one; for a single set its own,
+/// bit for bit.
 EvalResult total_of(const EvalResults& results);
-/// {loss, perplexity, tokens, seconds}; numbers that are not finite as set_number writes them.
+/// Returns {loss, perplexity, tokens, seconds}; numbers that are not finite in the form of set_number.
 Json eval_json(const EvalResult& result);
-/// Returns the warning about a loss that is not finite, with `what` was evaluated: "val"; "" for a number.
+/// Returns the warning about a loss that is not finite, with the name of what was evaluated: "val"; "" for a
+/// finite one.
 std::string not_finite_loss(const EvalResult& result, const std::string& what);
 /// Returns that warning for each set of a checkpoint.
 std::vector<std::string> not_finite_losses(const EvalResults& results, const std::string& checkpoint);

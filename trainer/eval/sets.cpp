@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-/// Names that ctx.eval, metrics and tables use beside the names of sets.
+/// Names that ctx.eval, metrics and tables use next to the names of sets.
 constexpr std::array kOfAllSets = {"loss", "perplexity", "tokens", "seconds", "step", "best", "total"};
 
 bool is_name_character(char c) {

@@ -10,11 +10,11 @@ namespace tycho {
 
 using EvalData = std::map<std::string, DataConfig>;
 
-/// Why a set cannot have this name; "" when it can.
+/// Returns why a set cannot have this name; "" when it can.
 std::string eval_name_problem(const std::string& name);
 
-/// What runs can be compared by: "eval.loss" and "eval.perplexity" over all sets, "eval.NAME.loss" and
-/// "eval.NAME.perplexity" of each. None without sets.
+/// Returns the metrics by which runs can be compared: "eval.loss" and "eval.perplexity" over all sets,
+/// "eval.NAME.loss" and "eval.NAME.perplexity" of each. Empty without sets.
 std::vector<std::string> eval_metrics(const EvalData& sets);
 
 }  // namespace tycho

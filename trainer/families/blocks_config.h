@@ -10,7 +10,7 @@
 
 namespace tycho {
 
-/// Queries of far positions are made longer, as many keys flatten the softmax (Nakanishi 2025,
+/// Scales up queries of far positions, because many keys flatten the softmax (Nakanishi 2025,
 /// arXiv:2501.19399; Llama 4).
 struct TemperatureTuningConfig {
   std::optional<double> attn_scale;
@@ -29,7 +29,7 @@ struct TemperatureTuningConfig {
   }
 };
 
-/// What is different in the blocks of one kind. What is not given is as in the model.
+/// Settings of the blocks of one kind. Settings that are not given are the model's.
 struct BlockKindConfig {
   std::optional<int64_t> sliding_window;
   bool nope = false;
@@ -53,7 +53,7 @@ struct BlockKindConfig {
   }
 };
 
-/// Without an order all blocks are as the model says.
+/// Kinds of blocks and their order. Without an order all blocks have the model's settings.
 struct BlocksConfig {
   static constexpr const char* kDefaultKind = "default";
   std::vector<std::string> order;
@@ -66,7 +66,7 @@ struct BlocksConfig {
     v("kinds", kinds, "What is different in blocks of each kind, under names you choose.");
   }
 
-  /// The kind of a block, counted from 0. The order's names must be known.
+  /// Returns the kind of a block, counted from 0. Requires that the order's names are known.
   const BlockKindConfig& kind_of(int64_t block) const {
     static const BlockKindConfig usual;
     if (order.empty()) return usual;

@@ -95,7 +95,7 @@ bool is_kaiming(InitScheme name) {
   return name == InitScheme::kKaimingNormal || name == InitScheme::kKaimingUniform;
 }
 
-/// What draws the matrices of an MPT.
+/// Checks the initialisation of an MPT's matrices.
 void check_mpt_matrices(const MptInitConfig& init, ConfigProblems& problems) {
   const MptInitConfig usual;
   const bool xavier = init.name == InitScheme::kXavierNormal || init.name == InitScheme::kXavierUniform;
@@ -120,7 +120,7 @@ void check_mpt_matrices(const MptInitConfig& init, ConfigProblems& problems) {
                 "together with neox_init_, default_ or init_div_is_residual = false");
 }
 
-/// What draws the embeddings of an MPT.
+/// Checks the initialisation of an MPT's embeddings.
 void check_mpt_embeddings(const MptInitConfig& init, ConfigProblems& problems) {
   const bool own = init.name != InitScheme::kDefault;
   problems.idle("model.init.emb_init_std", init.emb_init_std.has_value(), own,
@@ -136,7 +136,7 @@ void check_mpt_embeddings(const MptInitConfig& init, ConfigProblems& problems) {
 
 const char* const kNeedsAttnScale = "unless attn_scale is above 0";
 
-/// What one kind of blocks says; `name` is in the order.
+/// Checks one kind of blocks; `name` is its name in the order.
 void check_block_kind(const MptConfig& model, const std::string& name, const BlockKindConfig& kind,
                       ConfigProblems& problems) {
   const std::string path = "model.blocks.kinds." + name;
@@ -156,7 +156,7 @@ void check_block_kind(const MptConfig& model, const std::string& name, const Blo
     problems.add(path, "is empty; give it a key, or write \"default\" in blocks.order");
 }
 
-/// Blocks that would look before the first one.
+/// Reports blocks that would reuse a block before the first one.
 void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t> BlockKindConfig::*reuse,
                  ConfigProblems& problems) {
   const BlocksConfig& blocks = model.blocks;
@@ -172,8 +172,8 @@ void check_reuse(const MptConfig& model, const char* key, std::optional<int64_t>
   }
 }
 
-/// Scaled queries and keys together depend on distances; one of them alone would depend on the sequence
-/// length.
+/// Reports xPos with reused keys. Scaled queries and keys depend together on distances; one of them alone
+/// would depend on the sequence length.
 void check_xpos_of_reused_keys(const MptConfig& model, ConfigProblems& problems) {
   const BlocksConfig& blocks = model.blocks;
   if (!model.xpos_scale_base) return;
@@ -228,7 +228,7 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
 
 constexpr const char* kBesideWeights = "together with weights, which replace the initialisation";
 
-/// What every family is held to; one with more rules has an overload.
+/// Checks the rules of every family. A family with more rules has an overload.
 template <class Family>
 void check_family(const Family& model, ConfigProblems& problems) {
   const Family usual;

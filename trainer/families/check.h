@@ -8,13 +8,13 @@
 
 namespace tycho {
 
-/// Reports sizes that cannot be planned, heads that do not fit, keys that would do nothing. Paths begin with
+/// Reports sizes that cannot be planned, heads that do not fit, keys without effect. Paths begin with
 /// "model.".
 void check(const ModelConfig& model, ConfigProblems& problems);
-/// Reports keys of `recompute` that would do nothing.
+/// Reports keys of `recompute` without effect.
 void check(const RecomputeConfig& recompute, ConfigProblems& problems);
 
-/// The largest divisor of n that is at most `limit`, and small enough to be found at once.
+/// Returns the largest divisor of n that is at most `limit`, and small enough to be found quickly.
 int64_t largest_divisor(int64_t n, int64_t limit);
 
 }  // namespace tycho

@@ -13,7 +13,7 @@ namespace tycho {
 
 struct ModelConfig : OneOf<LlamaConfig, MptConfig, Gpt2Config> {
   static constexpr const char* kNamespace = "model";
-  LoraConfig lora = {};  // of any family; a key of the recipe beside the model's
+  LoraConfig lora = {};  // for any family; a separate key of the recipe
   int64_t vocab_size() const {
     return std::visit([](const auto& family) { return family.vocab_size; }, value);
   }

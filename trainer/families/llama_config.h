@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// How a Llama's matrices start: one deviation, or TorchTitan's, which depends on the depth.
+/// Initialisation of a Llama's matrices: one standard deviation, or TorchTitan's, which depends on the depth.
 enum class LlamaInit { kNormal, kTorchtitan };
 constexpr EnumNames<LlamaInit, 2> enum_names(LlamaInit) {
   return {{{"normal", LlamaInit::kNormal}, {"torchtitan", LlamaInit::kTorchtitan}}};

@@ -31,7 +31,7 @@ struct LoraConfig {
   }
 
   bool is_used() const { return rank > 0; }
-  /// What the product of an adapter is multiplied by.
+  /// Returns the factor of an adapter's product.
   double scale() const {
     const auto r = static_cast<double>(rank);
     return alpha.value_or(r) / (rslora ? std::sqrt(r) : r);

@@ -59,7 +59,7 @@ constexpr EnumNames<FanMode, 2> enum_names(FanMode) {
   return {{{"fan_in", FanMode::kFanIn}, {"fan_out", FanMode::kFanOut}}};
 }
 
-/// The nonlinearities whose gain torch.nn.init.calculate_gain knows.
+/// The nonlinearities with a gain in torch.nn.init.calculate_gain.
 enum class GainOf { kRelu, kLeakyRelu, kLinear, kSigmoid, kTanh, kSelu };
 constexpr EnumNames<GainOf, 6> enum_names(GainOf) {
   return {{{"relu", GainOf::kRelu},
@@ -70,7 +70,7 @@ constexpr EnumNames<GainOf, 6> enum_names(GainOf) {
            {"selu", GainOf::kSelu}}};
 }
 
-/// First values of an MPT's weights, as LLM Foundry's init_config.
+/// Initialisation of an MPT's weights, like LLM Foundry's init_config.
 struct MptInitConfig {
   InitScheme name = InitScheme::kKaimingNormal;
   std::optional<double> init_std;

@@ -23,7 +23,7 @@ struct RecomputeConfig {
       "everything but a block's input.");
     v("every", every, "Only every n-th block, starting with the first.", positive);
   }
-  /// What block `layer`, counted from 0, does.
+  /// Returns the mode of block `layer`, counted from 0.
   Recompute of(int64_t layer) const { return layer % every == 0 ? mode : Recompute::kNone; }
 };
 

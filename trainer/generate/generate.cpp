@@ -125,7 +125,7 @@ bool Generator::generate(const std::vector<PromptToContinue>& prompts, const Gen
     return std::make_unique<Decoder>(config_.model, units_, batch, num_positions,
                                      compute_dtype(config_.precision), device_, region_, stage_);
   };
-  std::map<size_t, WrittenText> written;  // of the texts that grow now
+  std::map<size_t, WrittenText> written;  // texts in progress
   const auto next = [&](size_t i, const Tensor& logits_V) {
     const auto at =
         written

@@ -10,8 +10,8 @@
 namespace tycho {
 namespace {
 
-/// Tokens from the most likely down, and their probabilities up to a common factor. A draw needs only a few,
-/// so they are never all sorted.
+/// Yields tokens from the most likely down, and their probabilities up to a common factor. A draw needs only
+/// a few, so they are never all sorted.
 class Ranking {
  public:
   Ranking(const std::vector<float>& logits, double temperature) : temperature_(temperature) {

@@ -7,7 +7,7 @@
 namespace tycho {
 namespace {
 
-/// Bytes at the end that begin a UTF-8 character whose rest has not come yet.
+/// Returns the number of bytes at the end that begin an incomplete UTF-8 character.
 size_t unfinished_character(const std::string& bytes) {
   for (size_t back = 1; back <= std::min<size_t>(4, bytes.size()); ++back) {
     const auto byte = static_cast<unsigned char>(bytes[bytes.size() - back]);
@@ -18,7 +18,7 @@ size_t unfinished_character(const std::string& bytes) {
   return 0;
 }
 
-/// Bytes at the end that `stop` may begin with.
+/// Returns the number of bytes at the end that `stop` may begin with.
 size_t unfinished_stop(const std::string& bytes, const std::string& stop) {
   for (size_t length = std::min(bytes.size(), stop.size() - 1); length > 0; --length)
     if (bytes.compare(bytes.size() - length, length, stop, 0, length) == 0) return length;

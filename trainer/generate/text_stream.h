@@ -7,16 +7,16 @@
 namespace tycho {
 
 /// Takes the bytes of tokens and emits whole UTF-8 characters, holding back what may be the beginning of a
-/// stop string. What comes out does not depend on where tokens end.
+/// stop string. The output does not depend on where tokens end.
 class TextStream {
  public:
-  /// Stop strings are not empty.
+  /// Requires non-empty stop strings.
   TextStream(std::vector<std::string> stops, std::function<void(const std::string&)> emit);
 
-  /// True when a stop string is complete: what stood before it has been emitted, and nothing comes after. The
-  /// first match to be complete wins, the longest of those.
+  /// Returns true when a stop string is complete: the text before it has been emitted, and nothing comes
+  /// after. The first match to be complete wins; of several, the longest.
   bool add(const std::string& bytes);
-  /// Emits what was held back: no more text comes.
+  /// Emits the text held back, when no more text comes.
   void finish();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tycho {
 
-/// Takes texts: each begins, comes in pieces of whole characters, and ends before the next one begins.
+/// Receives texts: each begins, arrives in pieces of whole characters, and ends before the next one begins.
 class TextReceiver {
  public:
   virtual ~TextReceiver() = default;
@@ -20,11 +20,11 @@ class TextReceiver {
 
 class TextsInOrder {
  public:
-  /// Begins the first of `count` texts. `receiver` outlives this.
+  /// Begins the first of `count` texts. `receiver` must outlive this object.
   TextsInOrder(size_t count, TextReceiver& receiver);
-  /// More of a text: handed on at once when those before it have ended, else when they have.
+  /// Adds a piece of a text: passed on at once if the texts before it have ended, otherwise once they have.
   void piece(size_t text, const std::string& piece);
-  /// Nothing more comes of this text.
+  /// Ends a text.
   void end(size_t text, Generated result);
 
  private:
@@ -32,7 +32,7 @@ class TextsInOrder {
     std::string pieces;
     std::optional<Generated> result;
   };
-  /// Begins the text whose turn it is and hands on what is held of it.
+  /// Begins the next text and passes on what is held of it.
   void take_turn();
 
   TextReceiver& receiver_;

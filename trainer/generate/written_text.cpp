@@ -8,7 +8,7 @@
 namespace tycho {
 namespace {
 
-/// Uniform in [0, 1), for one token of one sample.
+/// Returns a uniform number in [0, 1) for one token of one sample.
 double uniform_draw(uint64_t seed, int64_t sample, int64_t token) {
   const uint64_t key = stream_key(seed, fmt::format("generate {}", sample));
   const auto words = philox(key, static_cast<uint64_t>(token));

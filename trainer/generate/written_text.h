@@ -17,12 +17,12 @@ struct GenerateOptions {
   SamplingConfig sampling;
   int64_t max_tokens = 128;
   std::vector<std::string> stop;  // text ends before the first of these; none is empty
-  bool ignore_eos = false;        // a special token does not end the text; it writes nothing
+  bool ignore_eos = false;        // special tokens do not end the text and add nothing to it
   uint64_t seed = 0;
   bool logprobs = false;
 };
 
-/// Why a text ended: a stop string, max_tokens or the model's longest sequence, a special token.
+/// Why a text ended: a stop string; max_tokens or the model's longest sequence; a special token.
 enum class Finish { kStop, kLength, kEos };
 constexpr EnumNames<Finish, 3> enum_names(Finish) {
   return {{{"stop", Finish::kStop}, {"length", Finish::kLength}, {"eos", Finish::kEos}}};
@@ -30,29 +30,29 @@ constexpr EnumNames<Finish, 3> enum_names(Finish) {
 
 struct Generated {
   std::string text;    // without the stop string
-  int64_t tokens = 0;  // chosen, those of the stop string counted, the special token at the end not
+  int64_t tokens = 0;  // number chosen, including those of the stop string but not a special token at the end
   Finish finish = Finish::kLength;
-  // With logprobs: every token that was chosen, a special one at the end too, and the logarithm of the
-  // probability that the model itself gave it, whatever temperature and penalties made of it.
+  // With logprobs: every chosen token, including a special one at the end, and the logarithm of the model's
+  // own probability, before temperature and penalties.
   std::vector<int32_t> token_ids;
   std::vector<double> logprobs;
 };
 
 class WrittenText {
  public:
-  /// `limit`: tokens at most, one or more. `vocab_size`: of the model. Without a tokenizer no text is
-  /// emitted, and only the limit ends it. What is referred to outlives this.
+  /// `limit` is the maximum number of tokens, one or more; `vocab_size` that of the model. Without a
+  /// tokenizer no text is emitted, and only the limit ends it. All referenced objects must outlive this one.
   WrittenText(const GenerateOptions& options, const Tokenizer* tokenizer, const std::vector<int32_t>& prompt,
               int64_t sample, int64_t limit, int64_t vocab_size,
               const std::function<void(const std::string&)>& emit);
   WrittenText(const WrittenText&) = delete;
 
-  /// Chooses the token that comes next from the model's logits; nothing when the text has ended with it.
+  /// Chooses the next token from the model's logits. Returns nullopt when the text ends with it.
   std::optional<int32_t> next(std::vector<float> logits);
   const Generated& result() const { return result_; }
 
  private:
-  /// Whether the text ends with this token.
+  /// Returns true when the text ends with this token.
   bool ends_with(int32_t id);
   bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
 

@@ -8,17 +8,17 @@
 
 namespace tycho {
 
-/// Who gets an answer while it arrives. Each function is handed `context`.
+/// Receives an answer while it arrives. Each function gets `context`.
 struct CurlReceiver {
   void* context;
   curl_write_callback take_header, take_body;
-  curl_xferinfo_callback look_at_stop;  // not 0: the request ends
+  curl_xferinfo_callback look_at_stop;  // returns not 0 to end the request
 };
 
-/// The seconds of a line "Retry-After: 5", at most an hour; nothing for another header.
+/// Returns the seconds of a line "Retry-After: 5", at most an hour; nullopt for another header.
 std::optional<double> retry_after_s(std::string_view header_line);
 
-/// Sets up and performs requests with a handle of libcurl, which it does not own. Of one thread.
+/// Sets up and performs requests with a handle of libcurl that the caller owns. Used by one thread.
 class CurlHandle {
  public:
   explicit CurlHandle(CURL* handle) : curl_(curl_library()), handle_(handle) {}
@@ -29,14 +29,14 @@ class CurlHandle {
   void set(CURLoption option, Value value) {
     curl_.easy_setopt(handle_, option, value);
   }
-  /// "Name: value".
+  /// Adds a line "Name: value".
   void add_header(const std::string& line) { headers_ = curl_.slist_append(headers_, line.c_str()); }
-  /// Over HTTP or HTTPS. Which certificates are trusted: those of `ca_file`; where it is "", of
+  /// Sets the URL, HTTP or HTTPS. Trusts the certificates of `ca_file`; if that is "", those of
   /// CURL_CA_BUNDLE or SSL_CERT_FILE, and of SSL_CERT_DIR, or the system's own.
   void set_target(const std::string& url, const std::string& ca_file);
   void set_receiver(const CurlReceiver& receiver);
   CURLcode perform();
-  /// What went wrong, in libcurl's words, without secrets.
+  /// Returns libcurl's message for an error, without secrets.
   std::string problem(CURLcode code) const;
 
  private:

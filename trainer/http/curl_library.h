@@ -19,7 +19,8 @@ struct CurlLibrary {
   CURLcode (*easy_getinfo)(CURL*, CURLINFO, ...) = nullptr;
 };
 
-/// Opens it the first time. From any thread. Throws Error (kUnusable) that names the package to install.
+/// Opens the library at the first call. Callable from any thread. Throws Error (kUnusable) that names the
+/// package to install.
 const CurlLibrary& curl_library();
 
 }  // namespace tycho

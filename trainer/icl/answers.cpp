@@ -8,7 +8,7 @@
 namespace tycho {
 namespace {
 
-/// A space for each of string.punctuation and of four more quotation marks.
+/// Replaces string.punctuation and four more quotation marks by spaces.
 std::string without_punctuation(std::string_view text) {
   std::string out(text);
   for (const std::string_view quote : {"‘", "’", "´"})

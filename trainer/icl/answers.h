@@ -8,12 +8,13 @@
 
 namespace tycho {
 
-/// Without case, punctuation, the articles of English and more than single spaces, as TriviaQA compares.
+/// Returns the text in lower case, without punctuation, English articles and repeated spaces, the way
+/// TriviaQA compares.
 std::string normalized_answer(std::string_view text);
 
-/// What is `written`, cut before the first of early_stopping_criteria and after the last cot_delimiter,
-/// begins with one of the `answers`; all of them normalized if the task says so, else stripped. An answer of
-/// which nothing is left is always right, as in LLM Foundry.
+/// Returns true when `written`, cut before the first of early_stopping_criteria and after the last
+/// cot_delimiter, begins with one of the `answers`; all normalized if the task says so, else stripped. An
+/// answer that becomes empty is always right, like in LLM Foundry.
 bool is_right(const IclTaskConfig& task, std::string written, const std::vector<std::string>& answers);
 
 }  // namespace tycho

@@ -116,8 +116,8 @@ struct IclConfig {
   }
 };
 
-/// Reports what is wrong with tasks and the gauntlet. `place`: the key of the config, such as "icl"; "" when
-/// it is a file of its own.
+/// Reports problems of tasks and the gauntlet. `place` is the key of the config, such as "icl"; "" for a
+/// separate file.
 void check(const IclConfig& icl, const std::string& place, ConfigProblems& problems);
 
 }  // namespace tycho

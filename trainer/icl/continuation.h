@@ -5,8 +5,8 @@
 
 namespace tycho {
 
-/// A text and its continuation as tokens, and how many of them, at the end, are the continuation: at least
-/// one, and not all of them.
+/// A text and its continuation as tokens, and how many tokens at the end are the continuation: at least one,
+/// and not all of them.
 struct Continuation {
   std::vector<int32_t> tokens;
   int64_t num_asked = 0;
@@ -15,8 +15,8 @@ struct Continuation {
 struct ContinuationScore {
   double logprob = 0;                // natural logarithm of the probability of the whole continuation
   bool is_greedy = false;            // each of its tokens is the likeliest one
-  double mean_probability = 0;       // of its tokens
-  double least_top_probability = 0;  // at the token where the model's favourite is least likely
+  double mean_probability = 0;       // over its tokens
+  double least_top_probability = 0;  // the lowest probability of the likeliest token, over the positions
 };
 
 }  // namespace tycho

@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-/// A set of numbers that are not negative, as CPython's setobject.c keeps them.
+/// A set of non-negative numbers with the order of CPython's setobject.c.
 class PythonSet {
  public:
   PythonSet() : table_(8, kUnused) {}
@@ -39,8 +39,8 @@ class PythonSet {
  private:
   static constexpr int64_t kUnused = -1, kRemoved = -2;
 
-  /// At the end of its sequence of probes, which is an unused place, or in the place of a removed number that
-  /// the sequence passed. True when it took an unused one.
+  /// Puts a number at the end of its probe sequence, which is an unused slot, or into the slot of a removed
+  /// number in the sequence. Returns true when it took an unused one.
   bool put(int64_t number) {
     constexpr size_t kNeighbours = 9, kShift = 5;
     const size_t mask = table_.size() - 1;
@@ -65,7 +65,7 @@ class PythonSet {
   }
 
   std::vector<int64_t> table_;
-  int64_t filled_ = 0, used_ = 0;  // places taken, those of removed numbers too, and numbers
+  int64_t filled_ = 0, used_ = 0;  // slots taken, including those of removed numbers; numbers
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kPassesBetweenSignals = 16;
 
-/// Whether no rank has anything to write. Collective.
+/// Returns true when no rank has anything left to write. Collective.
 bool all_done(const AskedModel& asked, bool done) {
   if (asked.data_ranks.size() == 1) return done;
   Tensor writing = at::zeros({1}, at::TensorOptions().dtype(at::kInt).device(asked.device));
@@ -22,7 +22,7 @@ bool all_done(const AskedModel& asked, bool done) {
   return writing.item<int32_t>() == 0;
 }
 
-/// What this rank writes after its prompts; nothing after a signal. Collective.
+/// Returns this rank's texts after its prompts; nullopt after a signal. Collective.
 std::optional<std::vector<std::vector<int32_t>>> write_own(const AskedModel& asked,
                                                            const std::vector<TextToGrow>& texts,
                                                            const IsWholeAnswer& is_whole,

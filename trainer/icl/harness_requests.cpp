@@ -32,7 +32,7 @@ bool is_empty(const HarnessText& text) {
   return std::visit([](const auto& one) { return one.empty(); }, text);
 }
 
-/// Text is encoded, tokens are what they are.
+/// Returns the tokens of a request; text is encoded.
 std::vector<int32_t> tokens_of(const HarnessText& text, const Tokenizer* tokenizer,
                                const std::string& place) {
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&text)) return *ids;
@@ -42,7 +42,7 @@ std::vector<int32_t> tokens_of(const HarnessText& text, const Tokenizer* tokeniz
   return tokenizer->encode(std::get<std::string>(text));
 }
 
-/// The token that an empty context becomes, "" for none.
+/// Returns the token that replaces an empty context, "" for none.
 std::string prefix_token(const Tokenizer& tokenizer) {
   const std::string bos = find_bos_token(tokenizer);
   return bos.empty() ? find_eos_token(tokenizer) : bos;
@@ -61,7 +61,7 @@ struct EncodedPair {
   std::vector<int32_t> context, continuation;
 };
 
-/// A text that begins with the prefix token keeps it, and gets no second one.
+/// Encodes a text. One that begins with the prefix token keeps it and gets no second one.
 std::vector<int32_t> encode_text(const Tokenizer& tokenizer, const std::string& text,
                                  HarnessEncoding encoding) {
   std::vector<int32_t> ids = tokenizer.encode(text);
@@ -73,7 +73,7 @@ std::vector<int32_t> encode_text(const Tokenizer& tokenizer, const std::string& 
   return ids;
 }
 
-/// A continuation of nothing that begins with the prefix token has it as its context.
+/// Encodes a continuation without context. If it begins with the prefix token, that becomes its context.
 EncodedPair without_context(const Tokenizer& tokenizer, const std::string& continuation) {
   std::vector<int32_t> ids = tokenizer.encode(continuation);
   const std::string prefix = prefix_token(tokenizer);

@@ -16,7 +16,7 @@ int32_t eos_of(const Tokenizer& tokenizer) {
   return token.empty() ? -1 : tokenizer.find(token);
 }
 
-/// What people read: without special tokens.
+/// Returns text for display, without special tokens.
 std::string text_of(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   std::vector<int32_t> shown;
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(shown),

@@ -13,16 +13,16 @@
 
 namespace tycho {
 
-/// Keeps the encoded tasks, so that they are read once in a run.
+/// Evaluates tasks. Keeps the encoded tasks, so that they are read once in a run.
 class IclEvaluator {
  public:
-  /// Reads and encodes all tasks. `longest`: the tokens that the model takes. Throws
-  /// Error as icl_questions, so that a task that is wrong is known before the first pass.
+  /// Reads and encodes all tasks. `longest` is the number of tokens that the model takes. Throws Error like
+  /// icl_questions, so that an invalid task is reported before the first pass.
   IclEvaluator(const IclConfig& config, std::shared_ptr<const Tokenizer> tokenizer, int64_t vocab_size,
                int64_t longest);
 
-  /// The same results on every rank, whatever their number. Changes nothing that training reads. Nothing when
-  /// `stop` is not 0 on some rank before the end. Collective.
+  /// Returns the same results on every rank, whatever the number of ranks. Changes no state of training.
+  /// Returns nullopt when `stop` is not 0 on some rank before the end. Collective.
   std::optional<IclResults> evaluate(const AskedModel& asked, const std::atomic<int>& stop) const;
 
  private:

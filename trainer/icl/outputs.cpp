@@ -55,7 +55,7 @@ Json output_of(const IclQuestions& asked, const IclQuestion& question, const Con
   return output;
 }
 
-/// A cell of a table in Markdown: its end, where it is long, since prompts begin with the examples.
+/// Returns a cell of a Markdown table; of a long text its end, since prompts begin with the examples.
 std::string cell(const Json& output, const char* key) {
   if (!output.contains(key)) return "";
   const Json& value = output.at(key);

@@ -12,18 +12,20 @@
 
 namespace tycho {
 
-/// Of every type but generation, one object for each item: "right", "logprobs" of what was compared, and as
-/// texts "prompt" (with the examples), "choices", "output" (the chosen one) and "answer" (the right one); of
-/// language modeling "prompt" and "answer"; of schemas, whose choices are contexts, "continuation" too.
+/// Returns one object for each item of every type but generation: "right", "logprobs" of the compared
+/// choices, and as texts "prompt" (with the examples), "choices", "output" (the chosen one) and "answer" (the
+/// right one). Language modeling has only "prompt" and "answer"; schemas, whose choices are contexts, also
+/// have "continuation".
 std::vector<Json> outputs_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores,
                                     const Tokenizer& tokenizer);
-/// Of generation: "right", "prompt", "output" (what was written) and "answers" (the right ones).
+/// Returns one object for each item of generation: "right", "prompt", "output" (the written text) and
+/// "answers" (the right ones).
 std::vector<Json> outputs_of_texts(const IclQuestions& asked, const std::vector<std::string>& texts,
                                    const Tokenizer& tokenizer);
 
-/// All of them, for a logger: "item" counts from 1.
+/// Returns all outputs for a logger; "item" counts from 1.
 NamedTable output_rows(const IclTaskResult& task);
-/// The first of them as a table in Markdown, for loggers that show texts.
+/// Returns the first outputs as a Markdown table, for loggers that show texts.
 std::string output_table(const IclTaskResult& task);
 
 }  // namespace tycho

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kRoomAfterThought = 10;  // tokens beyond the longest chain of thought
 
-/// Builds the questions of items that are asked together.
+/// Builds the questions of items that share their examples.
 class PromptBuilder {
  public:
   PromptBuilder(const IclTaskConfig& task, const Tokenizer& tokenizer, std::vector<IclItem> items,
@@ -92,7 +92,8 @@ class PromptBuilder {
            std::string(python_rstrip(task_.continuation_delimiter));
   }
 
-  /// Text before the item as the tokenizer writes whole texts, without their end; then the item's.
+  /// Returns the tokens of the text before the item, encoded as a whole text without its end token, followed
+  /// by the item's.
   std::vector<int32_t> prompt_tokens(const std::string& shown, const std::string& context) const {
     std::vector<int32_t> tokens = whole_text(shown);
     const std::string eos = find_eos_token(tokenizer_);
@@ -121,7 +122,7 @@ class PromptBuilder {
     made.tokens.insert(made.tokens.end(), asked.begin(), asked.end());
     return made;
   }
-  /// The end of a context.
+  /// Returns the end of a context that fits.
   std::vector<int32_t> trimmed(std::vector<int32_t> context, int64_t room) const {
     if (room < 1)
       fail(ExitCode::kUnusable,

@@ -10,15 +10,15 @@
 
 namespace tycho {
 
-/// One item, ready to be asked.
+/// One encoded item.
 struct IclQuestion {
-  std::vector<Continuation> sequences;  // one for each choice; of language modeling one; of generation none
-  int64_t gold = 0;                     // the right one
+  std::vector<Continuation> sequences;  // one for each choice; one for language modeling; none for generation
+  int64_t gold = 0;                     // index of the right choice
   std::vector<int32_t> prompt;          // of generation
-  std::vector<std::string> answers;     // right ones, of generation
+  std::vector<std::string> answers;     // right answers, of generation
 };
 
-/// What a task asks with one number of examples, in one category.
+/// The questions of a task with one number of examples, in one category.
 struct IclQuestions {
   std::string name;  // "LABEL/5-shot", "LABEL/5-shot/CATEGORY"
   IclTaskConfig task;
@@ -26,9 +26,9 @@ struct IclQuestions {
   int64_t max_new_tokens = 0;  // of generation
 };
 
-/// Reads a task and encodes it for each of its numbers of examples. `longest`: the tokens that the model
-/// takes; `vocab_size`: those that it knows. Throws Error (kUnusable) for what read_task_items refuses, and
-/// for an item without context, whose answer has no tokens, or whose answer leaves no room for its context.
+/// Reads a task and encodes it for each of its numbers of examples. `longest` is the number of tokens that
+/// the model takes, `vocab_size` that of its vocabulary. Throws Error (kUnusable) like read_task_items, and
+/// for an item without context, whose answer has no tokens, or whose answer leaves no space for its context.
 std::vector<IclQuestions> icl_questions(const IclTaskConfig& task, const Tokenizer& tokenizer,
                                         int64_t vocab_size, int64_t longest);
 

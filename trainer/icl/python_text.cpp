@@ -27,7 +27,7 @@ std::vector<TextCharacter> characters_of(std::string_view text) {
   return characters;
 }
 
-/// str.isspace, which counts the separators of ASCII too.
+/// Same as str.isspace, which includes ASCII's separators.
 bool is_python_space(uint32_t code) {
   if (code < 0x80) return code == ' ' || (code >= 0x09 && code <= 0x0d) || (code >= 0x1c && code <= 0x1f);
   constexpr std::array<uint32_t, 8> kOthers = {0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
@@ -37,7 +37,7 @@ bool is_python_space(uint32_t code) {
 
 utf8proc_category_t category(uint32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
 
-/// What \w matches.
+/// Returns true for characters that \w matches.
 bool is_word_character(uint32_t code) {
   const utf8proc_category_t kind = category(code);
   return code == '_' || (kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO) ||
@@ -57,7 +57,7 @@ bool is_case_ignorable(uint32_t code) {
          std::find(kPunctuation.begin(), kPunctuation.end(), code) != kPunctuation.end();
 }
 
-/// A cased character is before it and none after it, those that do not count left out.
+/// Returns true when a cased character is before `at` and none after it, ignoring case-ignorable ones.
 bool ends_a_word(const std::vector<TextCharacter>& text, size_t at) {
   const auto next_cased = [&](auto from, auto to) {
     const auto found =

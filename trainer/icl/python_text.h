@@ -6,14 +6,15 @@
 
 namespace tycho {
 
-/// Without Unicode white space at its end (str.rstrip) or at both ends (str.strip). `text` is UTF-8.
+/// Return the text without Unicode white space at its end (str.rstrip) or at both ends (str.strip). `text` is
+/// UTF-8.
 std::string_view python_rstrip(std::string_view text);
 std::string_view python_strip(std::string_view text);
-/// The parts between white space (str.split); none is empty.
+/// Returns the parts between white space (str.split); none is empty.
 std::vector<std::string> python_split(std::string_view text);
-/// str.lower, with the capital sigma that ends a word.
+/// Same as str.lower, including the capital sigma at the end of a word.
 std::string python_lower(std::string_view text);
-/// The text with a space in place of each of these words where it stands alone, as re.sub(r"\b(a|b)\b", " ").
+/// Replaces each of these words by a space where it stands alone, like re.sub(r"\b(a|b)\b", " ").
 std::string without_words(std::string_view text, const std::vector<std::string_view>& words);
 
 }  // namespace tycho

@@ -18,7 +18,7 @@ constexpr const char* kMatchAccuracy = "InContextLearningGenerationExactMatchAcc
 constexpr const char* kLmCalibration = "InContextLearningLMExpectedCalibrationError";
 constexpr const char* kChoiceCalibration = "InContextLearningMCExpectedCalibrationError";
 
-/// How sure a model was and how often it was right, in ten classes of sureness.
+/// Compares a model's confidence with its share of right answers, in ten classes of confidence.
 class Calibration {
  public:
   void add(double confidence, bool right) {
@@ -27,7 +27,7 @@ class Calibration {
     buckets_[bucket].right += right;
     ++total_;
   }
-  /// The mean distance between a class's middle and its share of right answers.
+  /// Returns the mean distance between a class's middle and its share of right answers.
   double error() const {
     double error = 0;
     for (size_t i = 0; i < buckets_.size(); ++i) {
@@ -47,7 +47,7 @@ class Calibration {
   double total_ = 0;
 };
 
-/// Of one question, by the scores of its sequences.
+/// The judgement of one question from the scores of its sequences.
 struct Judged {
   bool right = false, confidently_right = false;  // by mean log-likelihood, and by mean probability
   double confidence = 0;
@@ -71,7 +71,8 @@ Judged judge_choice(const IclQuestion& question, const ContinuationScore* scores
           sum > 0 ? probabilities[static_cast<size_t>(surest)] / sum : 0};
 }
 
-/// The accuracy of each benchmark, "LABEL/5-shot", and its number of items; categories of a task count alike.
+/// The accuracy of a benchmark, "LABEL/5-shot", and its number of items; categories of a task have equal
+/// weight.
 struct BenchmarkFigures {
   double accuracy_sum = 0, parts = 0;
   int64_t items = 0;

@@ -16,40 +16,40 @@ struct IclTaskResult {
   std::string name;                       // "LABEL/5-shot", "LABEL/5-shot/CATEGORY"
   std::map<std::string, double> metrics;  // "InContextLearningLMAccuracy"
   int64_t items = 0;
-  std::vector<Json> outputs;  // of each item, where they are wanted (outputs.h)
+  std::vector<Json> outputs;  // one per item, if requested (outputs.h)
   int64_t not_finite = 0;     // items with a log-likelihood that is not finite
 };
 
 struct IclResults {
   std::vector<IclTaskResult> tasks;
-  std::map<std::string, double> gauntlet;  // of categories and averages
+  std::map<std::string, double> gauntlet;  // by category and average
   std::vector<std::string> left_out;       // categories with a benchmark that was not measured
   double seconds = 0;
 };
 
-/// The choice with the highest mean log-likelihood of its tokens, the first of equals; `scores` of the
-/// question's sequences. NaN is less likely than every number.
+/// Returns the choice with the highest mean log-likelihood of its tokens, the first of equals. `scores` are
+/// those of the question's sequences. NaN is less likely than every number.
 int64_t chosen_by(const IclQuestion& question, const ContinuationScore* scores);
-/// Whether the choice is the right one. A choice whose log-likelihood is NaN is none.
+/// Returns true when that choice is the right one. A choice whose log-likelihood is NaN is never right.
 bool is_right_choice(const IclQuestion& question, const ContinuationScore* scores);
 
-/// Of every type but generation; `scores` of all sequences, question after question. A choice is made by the
-/// highest mean log-likelihood of its tokens; the first of equals.
+/// Returns the result of every type but generation from the `scores` of all sequences, question after
+/// question. A choice is made by the highest mean log-likelihood of its tokens; the first of equals.
 IclTaskResult result_of_scores(const IclQuestions& asked, const std::vector<ContinuationScore>& scores);
-/// Of generation: what was written for each question.
+/// Returns the result of generation from the text written for each question.
 IclTaskResult result_of_texts(const IclQuestions& asked, const std::vector<std::string>& texts);
 
-/// Adds the gauntlet's scores to the results of tasks; nothing without categories.
+/// Adds the gauntlet's scores to the results of tasks; does nothing without categories.
 void add_gauntlet(const GauntletConfig& gauntlet, IclResults& results);
 
-/// Every number under the name that LLM Foundry logs it by:
-/// "metrics/LABEL/5-shot/InContextLearningLMAccuracy", "icl/metrics/eval_gauntlet/NAME".
+/// Returns every number under LLM Foundry's name: "metrics/LABEL/5-shot/InContextLearningLMAccuracy",
+/// "icl/metrics/eval_gauntlet/NAME".
 std::map<std::string, double> icl_metrics(const IclResults& results);
-/// {metrics, items, items_not_finite, left_out, seconds}.
+/// Returns {metrics, items, items_not_finite, left_out, seconds}.
 Json icl_json(const IclResults& results);
 /// Returns a warning for each task with items whose log-likelihood is not finite, which count as wrong.
 std::vector<std::string> not_finite_items(const IclResults& results);
-/// The accuracy of each task and the gauntlet's scores, in few words.
+/// Returns the accuracy of each task and the gauntlet's scores, in a few words.
 std::string icl_summary(const IclResults& results);
 
 }  // namespace tycho

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kFigures = 4;  // of a ContinuationScore
 
-/// Items whose texts pass through the model together, and the tokens of the longest, without its last.
+/// Items that pass through the model together, and the length of the longest without its last token.
 struct AskedBatch {
   std::vector<size_t> items;
   int64_t length = 0;
@@ -44,7 +44,7 @@ std::vector<AskedBatch> batches_of(const std::vector<Continuation>& all, int64_t
   return batches;
 }
 
-/// What goes in, the rows of it whose logits are wanted, and the tokens that follow them.
+/// The input tokens, the rows whose logits are needed, and the tokens after these rows.
 struct AskedRows {
   std::vector<int32_t> tokens;          // [B * T]
   std::vector<int64_t> rows, followed;  // [R]
@@ -72,8 +72,8 @@ Tensor indices_on(const at::Device& device, const std::vector<int64_t>& values) 
       .to(device);
 }
 
-/// fp64 [R, 3] on the host: the logarithm of the probability of the token that follows, that of the likeliest
-/// one, and whether they are the same.
+/// Returns fp64 [R, 3] on the host: the logarithm of the probability of the next token, that of the likeliest
+/// token, and whether they are the same.
 Tensor row_figures(const AskedModel& asked, const AskedRows& made, const AskedBatch& batch) {
   Decoder decoder(asked.model, asked.units, static_cast<int64_t>(batch.items.size()), batch.length,
                   asked.dtype, asked.device, asked.region, asked.stage);

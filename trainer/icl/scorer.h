@@ -16,24 +16,24 @@
 
 namespace tycho {
 
-/// A model to ask, and the ranks that share the questions out. What it refers to outlives it.
+/// A model, and the ranks that divide the questions. Everything that it refers to must outlive it.
 struct AskedModel {
   const ModelConfig& model;
   UnitStore& units;
   at::ScalarType dtype;
   at::Device device;
-  ParallelRegion region;     // the ranks along tp, which are asked the same together
-  PipelineStage stage;       // the part of the model that this rank computes; all stages are asked the same
-  Communicator& data_ranks;  // those that are asked different things
-  Communicator& world;       // all of them
-  int64_t batch_tokens;      // that pass through the model at once; a longer text passes alone
+  ParallelRegion region;     // ranks along tp, which compute the same questions together
+  PipelineStage stage;       // part of the model on this rank; all stages compute the same questions
+  Communicator& data_ranks;  // ranks that compute different questions
+  Communicator& world;       // all ranks
+  int64_t batch_tokens;      // tokens that pass through the model at once; a longer text passes alone
 };
 
-/// One score for each, the same on every rank and, to the bit, whatever their number: batches are made of all
-/// continuations, sorted by length, before ranks share them out, and all ranks make as many passes. None has
-/// more than the model's longest sequence of tokens, the last one not counted. Nothing when `stop` is not 0
-/// on some rank before the end. Where the model gives NaN, the log-likelihood is NaN, the probabilities are
-/// 0, and is_greedy is false. Collective.
+/// Returns one score for each continuation, the same on every rank and, bit for bit, for any number of ranks:
+/// batches are made of all continuations, sorted by length, before ranks divide them, and all ranks make the
+/// same number of passes. No continuation may have more tokens than the model's longest sequence, not
+/// counting the last one. Returns nullopt when `stop` is not 0 on some rank before the end. When the model
+/// gives NaN, the log-likelihood is NaN, the probabilities are 0, and is_greedy is false. Collective.
 std::optional<std::vector<ContinuationScore>> score(const AskedModel& asked,
                                                     const std::vector<Continuation>& continuations,
                                                     const std::atomic<int>& stop);

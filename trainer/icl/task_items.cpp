@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-/// One line's object, and how to speak of it.
+/// One line's object, and its name in messages.
 class ItemLine {
  public:
   ItemLine(const Json& object, const IclTaskConfig& task, std::string place)

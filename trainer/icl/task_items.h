@@ -9,22 +9,23 @@
 
 namespace tycho {
 
-/// Texts are stripped of white space at both ends, but for choices and aliases, as in LLM Foundry.
+/// One item. Texts are stripped of white space at both ends, except for choices and aliases, like in LLM
+/// Foundry.
 struct IclItem {
   std::string context;               // multiple choice: the query
   std::vector<std::string> choices;  // multiple choice: answers; schema: contexts
-  int64_t gold = 0;                  // of the choices
+  int64_t gold = 0;                  // index of the right choice
   std::string answer;                // language modeling and schema: the continuation
-  std::vector<std::string> aliases;  // generation: every right answer, `answer` as the file has it first
+  std::vector<std::string> aliases;  // generation: every right answer; `answer` first, as written in the file
   std::string chain_of_thought;      // generation; "" for none
   std::string category;              // as in the file; "" unless the task has categories
 };
 
-/// All items of a task. Throws Error (kUnusable) that names the line and the field for one that lacks what
-/// its type needs, and for a file without items.
+/// Returns all items of a task. Throws Error (kUnusable) that names the line and the field for an item that
+/// lacks what its type needs, and for a file without items.
 std::vector<IclItem> read_task_items(const IclTaskConfig& task);
 
-/// What is wrong in the files of tasks that are there, and which are not, by their keys: "icl.tasks[1].path".
+/// Return problems in existing files of tasks, and the missing files, by their keys: "icl.tasks[1].path".
 std::vector<ConfigProblem> task_file_problems(const IclConfig& icl);
 std::vector<ConfigProblem> missing_task_files(const IclConfig& icl);
 

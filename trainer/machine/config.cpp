@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kGB = 1e9, kMicro = 1e-6, kTera = 1e12;
 
-/// Chosen so that the estimate comes near what LLM Foundry publishes for H100 and TorchTitan's users for
-/// GB200: bench/planned_speed.py prints both. Tycho itself has not been timed on these machines.
+/// Chosen so that the estimate is close to LLM Foundry's published numbers for H100 and those of TorchTitan's
+/// users for GB200: bench/planned_speed.py prints both. Tycho itself has not been timed on these machines.
 constexpr double kGpuEfficiency = 0.66, kHalfWidth = 800, kHalfTokens = 2100;
 
-/// Rates of NVLink and of the network are what NCCL's collectives reach, about 0.8 and 0.9 of the data
-/// sheets'.
+/// Returns the figures of a GPU machine. Rates of NVLink and of the network are those that NCCL's collectives
+/// reach, about 0.8 and 0.9 of the data sheets'.
 Machine gpu_machine(const char* name, const char* gpu, int64_t memory_gib, double peak_bf16,
                     double peak_fp32) {
   Machine machine;
@@ -41,7 +41,8 @@ Machine gb200() {
   return machine;
 }
 
-/// The ranks of a host share its cores and its memory, and talk over loopback.
+/// Returns the figures of a rank on a CPU machine. The ranks of a host share its cores and its memory, and
+/// communicate over loopback.
 Machine cpu(const HostSize& host, int64_t ranks_per_node) {
   constexpr double kFlopsOfCore = 0.1e12;
   Machine machine;
@@ -72,7 +73,7 @@ Machine named(const std::string& name, const HostSize& host, int64_t ranks_per_n
   return cpu(host, ranks_per_node);
 }
 
-/// "; write "h100"" for another spelling, or how machines get figures of their own.
+/// Returns "; write "h100"" for another spelling, or how to describe a machine with figures of its own.
 std::string what_to_write(std::string name, const std::vector<std::string>& names) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   for (const std::string& known : names)

@@ -23,7 +23,7 @@ struct MachineConfig {
   std::optional<double> network_us;
   std::optional<double> efficiency;
 
-  /// A text for the whole group is this key: r.machine = "h100".
+  /// A string in place of the whole group sets this key: r.machine = "h100".
   static constexpr const char* kShorthand = "name";
 
   template <class Visitor>
@@ -48,10 +48,10 @@ struct MachineConfig {
 
 class ConfigProblems;
 
-/// Reports a name that is not known, and keys that are missing or do nothing.
+/// Reports an unknown name, and keys that are missing or have no effect.
 void check(const MachineConfig& machine, ConfigProblems& problems);
 
-/// One kind of machine. Rates are of one GPU (or, of a CPU machine, of one rank), in bytes and FLOP per
+/// One kind of machine. Rates are those of one GPU (on a CPU machine, of one rank), in bytes and FLOP per
 /// second.
 struct Machine {
   std::string name;  // "h100"
@@ -61,24 +61,24 @@ struct Machine {
   int64_t gpus_per_node = 1;
   int64_t nvlink_gpus = 1;
   double nvlink_rate = 0, network_rate = 0;
-  double nvlink_s = 0, network_s = 0;  // what a collective takes at least
+  double nvlink_s = 0, network_s = 0;  // minimum time of a collective
   double efficiency = 0.5;
-  /// Products of few columns or few tokens reach less: width / (width + half_width), likewise of tokens.
+  /// Products of few columns or few tokens reach less: width / (width + half_width), and the same for tokens.
   double half_width = 0, half_tokens = 0;
 
   double peak(Precision precision) const { return precision == Precision::kBf16 ? peak_bf16 : peak_fp32; }
 };
 
-/// What a machine without GPUs has to share among its ranks.
+/// The resources of a machine without GPUs, which its ranks share.
 struct HostSize {
   int64_t memory_bytes = 0;
   int64_t cores = 1;
 };
 
-/// The names that `machine.name` takes.
+/// Returns the valid values of `machine.name`.
 std::vector<std::string> machine_names();
-/// Of a config that check() passed, with a name. `host` and `ranks_per_node` are used for "cpu" alone: its
-/// ranks share the host.
+/// Returns the machine of a config that check() passed, with a name. `host` and `ranks_per_node` are used
+/// only for "cpu", whose ranks share the host.
 Machine machine_of(const MachineConfig& config, const HostSize& host = {}, int64_t ranks_per_node = 1);
 
 }  // namespace tycho

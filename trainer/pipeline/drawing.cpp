@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kColumns = 80, kShownBands = 4;
 
-/// The chunk as a letter where there are several, and the micro-batch: "b12".
+/// Returns the name of a pass: the chunk as a letter if there are several, and the micro-batch: "b12".
 std::string name_of_pass(const PipelineShape& shape, const PipelineAction& action) {
   const std::string number = std::to_string(action.micro_batch);
   if (shape.num_chunks == 1) return number;
@@ -29,7 +29,7 @@ size_t cell_width(const PipelineShape& shape) {
                  .size();
 }
 
-/// A stage's whole step: "3" is a forward pass, "3==" a backward pass, "." a cell without work.
+/// Returns a stage's whole step: "3" is a forward pass, "3==" a backward pass, "." an idle cell.
 std::string row_of(const PipelineShape& shape, const StageActions& actions,
                    const std::vector<PipelineTimes::Span>& spans, size_t num_cells) {
   const size_t width = cell_width(shape);
@@ -46,7 +46,7 @@ std::string row_of(const PipelineShape& shape, const StageActions& actions,
   return row;
 }
 
-/// The same columns of all rows.
+/// Returns the same range of columns of all rows.
 std::string band(const std::vector<std::string>& rows, size_t begin, size_t columns) {
   const size_t label = std::to_string(rows.size() - 1).size();
   std::string text;

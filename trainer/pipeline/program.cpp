@@ -17,17 +17,17 @@ using Kind = PipelineOp::Kind;
 /// A pass, or a message with both of its halves.
 struct Event {
   double time = 0;
-  int rank = 0;  // among events of one time: messages of even stages, of odd ones, then passes
+  int rank = 0;  // order of events at the same time: messages of even stages, of odd ones, then passes
   int stage = 0;
   PipelineOp op;
-  int chunk_there = 0;  // of a message: the receiving chunk
+  int chunk_there = 0;  // receiving chunk of a message
 };
 
 bool before(const Event& a, const Event& b) {
   return std::tie(a.time, a.rank, a.stage) < std::tie(b.time, b.rank, b.stage);
 }
 
-/// The message that a pass causes, if it causes one.
+/// Adds the message that a pass causes, if any.
 void add_message(const PipelineShape& shape, int stage, const PipelineAction& action, double end_s,
                  std::vector<Event>& events) {
   const bool forward = action.kind == PipelineAction::Kind::kForward;

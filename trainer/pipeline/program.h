@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-/// Activations go to the stage of the next part of the model, gradients to that of the part before.
+/// An operation of a stage. Activations go to the stage of the next part of the model, gradients to that of
+/// the previous part.
 struct PipelineOp {
   enum class Kind {
     kReceiveActivation,
@@ -17,33 +18,33 @@ struct PipelineOp {
     kSendGradient
   };
   Kind kind = Kind::kForward;
-  int chunk = 0;  // of this stage: whose input is received, whose result is sent
+  int chunk = 0;  // of this stage: receives the input, or sends the result
   int micro_batch = 0;
   int peer = -1;  // the other stage of a message
   friend bool operator==(const PipelineOp&, const PipelineOp&) = default;
 };
 using StageProgram = std::vector<PipelineOp>;
 
-/// One for each stage, of a table without problem (validity.h). The passes are those of the table. The first
-/// part receives no activation and the last one no gradient; where the next part is on the same stage nothing
-/// is sent. What a pass computes is sent before the stage's next pass. What is received waits in a buffer
-/// until its pass.
+/// Returns one program for each stage, for a table without problem (validity.h) and with its passes. The
+/// first part receives no activation and the last one no gradient; nothing is sent when the next part is on
+/// the same stage. The result of a pass is sent before the stage's next pass. Received tensors wait in a
+/// buffer for their pass.
 ///
 /// All programs follow one order of all passes and messages, in which a message is one event for both of its
-/// stages. So sends and receives may block until the other half is there, one at a time: nothing waits for
-/// ever, and two stages agree on the order of the messages between them.
+/// stages. So sends and receives may block until the other half is there, one at a time: there is no
+/// deadlock, and two stages agree on the order of the messages between them.
 std::vector<StageProgram> pipeline_programs(const PipelineShape& shape, const PipelineTable& table);
 
-/// The most that a stage has at once.
+/// The maximum numbers that a stage holds at once.
 struct PipelineHolds {
   int activations = 0;           // forward passes whose backward pass is not done
-  int received_activations = 0;  // that wait for their forward pass
-  int received_gradients = 0;    // that wait for their backward pass
+  int received_activations = 0;  // waiting for their forward pass
+  int received_gradients = 0;    // waiting for their backward pass
 };
 PipelineHolds pipeline_holds(const StageProgram& program);
 
-/// For each op of a program, the slot of its activations, from 0 to the most that the stage has at once less
-/// one: a backward pass frees what its forward pass took. -1 for messages.
+/// Returns for each op of a program the slot of its activations, from 0 to the maximum number less one; a
+/// backward pass frees the slot of its forward pass. -1 for messages.
 std::vector<int> activation_slots(const StageProgram& program);
 
 }  // namespace tycho

@@ -10,7 +10,8 @@ namespace {
 
 using Direction = PipelineAction::Kind;
 
-/// Micro-batches that pass through all chunks of a stage before the next ones begin.
+/// Returns the sizes of the groups of micro-batches that pass through all chunks of a stage before the next
+/// group begins.
 std::vector<int> group_sizes(const PipelineShape& shape) {
   if (shape.num_chunks == 1) return {shape.num_micro_batches};
   const int groups = std::max(1, shape.num_micro_batches / shape.num_stages);
@@ -20,7 +21,7 @@ std::vector<int> group_sizes(const PipelineShape& shape) {
   return sizes;
 }
 
-/// All passes of one kind through the chunks of a stage.
+/// Returns all passes of one kind through the chunks of a stage.
 StageActions passes(const PipelineShape& shape, Direction kind) {
   StageActions actions;
   int first = 0;
@@ -35,7 +36,8 @@ StageActions passes(const PipelineShape& shape, Direction kind) {
   return actions;
 }
 
-/// Forward passes of a stage before its first backward pass, less the one right before it.
+/// Returns the number of forward passes of a stage before its first backward pass, less the one right before
+/// it.
 int num_ahead(const PipelineShape& shape, int stage) {
   const int all = shape.num_micro_batches * shape.num_chunks, after = shape.num_stages - 1 - stage;
   if (shape.schedule == PipelineSchedule::kGpipe) return all;

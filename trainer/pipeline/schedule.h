@@ -24,14 +24,14 @@ struct PipelineShape {
   PipelineSchedule schedule = PipelineSchedule::k1f1b;
   int num_stages = 1;
   int num_micro_batches = 1;
-  int num_chunks = 1;  // of each stage; more than one for kInterleaved alone
+  int num_chunks = 1;  // of each stage; more than one only for kInterleaved
   int num_parts() const { return num_stages * num_chunks; }
   int part_of(int stage, int chunk) const { return chunk * num_stages + stage; }
   int stage_of(int part) const { return part % num_stages; }
   int chunk_of(int part) const { return part / num_stages; }
 };
 
-/// "" for a shape that has a table, else what is wrong with it and what works.
+/// Returns "" for a shape that has a table, else what is wrong with it and what works.
 std::string shape_problem(const PipelineShape& shape);
 
 /// A pass of one micro-batch through one chunk of a stage.
@@ -42,18 +42,18 @@ struct PipelineAction {
   int micro_batch = 0;
   friend bool operator==(const PipelineAction&, const PipelineAction&) = default;
 };
-/// In the order in which a stage computes them.
+/// The passes of a stage in the order in which it computes them.
 using StageActions = std::vector<PipelineAction>;
-/// One list for each stage.
+/// The passes of all stages.
 using PipelineTable = std::vector<StageActions>;
 
-/// Of a shape without problem. A chunk computes its micro-batches in ascending order in both directions, so
-/// the order in which gradients are summed does not depend on the schedule. Interleaved takes any number of
-/// micro-batches: groups of at least num_stages, as equal as they can be, the larger ones first. Where they
-/// are a multiple of num_stages that is Megatron's order.
+/// Returns the table of a shape without problem. A chunk computes its micro-batches in ascending order in
+/// both directions, so the order in which gradients are summed does not depend on the schedule. Interleaved
+/// accepts any number of micro-batches: groups of at least num_stages, as equal as possible, larger ones
+/// first. For a multiple of num_stages this is Megatron's order.
 PipelineTable pipeline_table(const PipelineShape& shape);
 
-/// "the forward pass of micro-batch 3" or "the backward pass of micro-batch 3 through chunk 1".
+/// Returns "the forward pass of micro-batch 3" or "the backward pass of micro-batch 3 through chunk 1".
 std::string describe(const PipelineShape& shape, const PipelineAction& action);
 
 }  // namespace tycho

@@ -16,7 +16,7 @@ class Simulation {
   Simulation(const PipelineShape& shape, const PipelineCosts& costs)
       : shape_(shape), costs_(costs), forward_end_(size(), kNotYet), backward_end_(size(), kNotYet) {}
 
-  /// When the input of a pass is at its stage; kNotYet while that is not known.
+  /// Returns when the input of a pass is at its stage; kNotYet while unknown.
   double input_at(int stage, const PipelineAction& action) const {
     const int part = shape_.part_of(stage, action.chunk), micro_batch = action.micro_batch;
     if (action.kind == Direction::kForward)
@@ -27,7 +27,7 @@ class Simulation {
     return gradient == kNotYet ? kNotYet : std::max(own, gradient);
   }
 
-  /// The end of a pass that begins then.
+  /// Computes a pass that begins at begin_s. Returns its end.
   double compute(int stage, const PipelineAction& action, double begin_s) {
     const int part = shape_.part_of(stage, action.chunk);
     const bool forward = action.kind == Direction::kForward;
@@ -45,7 +45,7 @@ class Simulation {
     return static_cast<size_t>(part) * static_cast<size_t>(shape_.num_micro_batches) +
            static_cast<size_t>(micro_batch);
   }
-  /// On one stage nothing is sent.
+  /// Returns the arrival of a result. With one stage nothing is sent.
   double arrival(double end_s) const {
     return end_s == kNotYet || shape_.num_stages == 1 ? end_s : end_s + costs_.send_s;
   }

@@ -6,12 +6,12 @@
 
 namespace tycho {
 
-/// In seconds, or in any other unit; one entry for each part of the model.
+/// Costs in seconds, or in any other unit; one entry for each part of the model.
 struct PipelineCosts {
   std::vector<double> forward_s, backward_s;
-  double send_s = 0;  // from one stage to another; both compute meanwhile
+  double send_s = 0;  // between two stages, which can compute meanwhile
 };
-/// Parts of equal cost: a forward pass takes 1, a backward pass 2, messages nothing.
+/// Returns parts of equal cost: a forward pass takes 1, a backward pass 2, messages 0.
 PipelineCosts equal_costs(const PipelineShape& shape);
 
 struct PipelineTimes {
@@ -23,8 +23,8 @@ struct PipelineTimes {
   double idle_share = 0;  // of the stages' time in a step: 1 - passes / (stages x step)
 };
 
-/// Each pass begins as soon as its stage and its input are there. For a table without problem (validity.h);
-/// throws Error for one that stops.
+/// Starts each pass as soon as its stage is free and its input has arrived. Requires a table without problem
+/// (validity.h); throws Error for one that deadlocks.
 PipelineTimes simulate_pipeline(const PipelineShape& shape, const PipelineTable& table,
                                 const PipelineCosts& costs);
 

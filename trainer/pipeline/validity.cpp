@@ -27,14 +27,14 @@ std::string describe(const PipelineShape& shape, const PipelineOp& op) {
   return text + fmt::format(" {} stage {}", is_send(op.kind) ? "to" : "from", op.peer);
 }
 
-/// The stages of a step, each at its own place in its program.
+/// Runs the programs of all stages, each with its own position.
 class Player {
  public:
-  /// Without messages, results are where they are needed as soon as they are computed.
+  /// Without messages, results are available where they are needed as soon as they are computed.
   Player(const PipelineShape& shape, const std::vector<StageProgram>& programs, bool has_messages)
       : shape_(shape), programs_(programs), has_messages_(has_messages), next_(programs.size()) {}
 
-  /// Does what can be done; the first thing that is wrong, or "".
+  /// Runs until nothing can advance. Returns the first problem, or "".
   std::string play() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -67,7 +67,7 @@ class Player {
     return done_.contains({stage, chunk, micro_batch, kind});
   }
 
-  /// The part of the model that makes the input of an op, or needs its result; nothing at the ends.
+  /// Return the part of the model that makes the input of an op, or needs its result; nullopt at the ends.
   std::optional<int> source(int stage, const PipelineOp& op) const {
     return inside(shape_.part_of(stage, op.chunk) + (is_forwards(op.kind) ? -1 : 1));
   }
@@ -77,7 +77,7 @@ class Player {
   std::optional<int> inside(int part) const {
     return part < 0 || part >= shape_.num_parts() ? std::nullopt : std::optional(part);
   }
-  /// Whether what goes between a stage and a part goes as a message.
+  /// Returns true when data between a stage and a part is sent as a message.
   bool is_sent(int stage, std::optional<int> part) const {
     return has_messages_ && part && shape_.stage_of(*part) != stage;
   }
@@ -86,7 +86,7 @@ class Player {
     return is_sent(stage, part) && shape_.stage_of(*part) == peer;
   }
 
-  /// What of an op is wrong whatever the other stages do.
+  /// Returns what is wrong with an op independent of the other stages.
   std::string problem_of(int stage, const PipelineOp& op) const {
     const auto wrong = [&](const std::string& what) {
       return fmt::format("stage {}, {}: {}", stage, describe(shape_, op), what);
@@ -115,7 +115,7 @@ class Player {
     return "";
   }
 
-  /// False when the op has to wait for another stage.
+  /// Returns false when the op has to wait for another stage.
   bool advance(int stage, const PipelineOp& op) {
     if (is_receive(op.kind)) return false;  // its sender moves both
     const PipelineOp done = op;
@@ -132,7 +132,7 @@ class Player {
     return true;
   }
 
-  /// The result of the neighbouring part, where no message brings it.
+  /// Returns true when the input is on this stage, without a message.
   bool is_input_here(int stage, const PipelineOp& op) const {
     const std::optional<int> part = source(stage, op);
     return !part || is_sent(stage, part) ||
@@ -144,7 +144,7 @@ class Player {
     ++next_[static_cast<size_t>(stage)];
   }
 
-  /// A pass or a message that no program has. Sends without their other half have stopped the play before.
+  /// Returns a pass or a message that no program has. A send without its other half has ended the run before.
   std::string missing() const {
     for (int stage = 0; stage < shape_.num_stages; ++stage)
       for (int chunk = 0; chunk < shape_.num_chunks; ++chunk)

@@ -8,12 +8,13 @@
 
 namespace tycho {
 
-/// "" when every stage does each of its passes once, none waits for ever for its input, and each chunk
-/// computes its micro-batches in ascending order; else the first thing that is wrong.
+/// Returns "" when every stage does each of its passes once, none waits forever for its input, and each chunk
+/// computes its micro-batches in ascending order; else the first problem.
 std::string table_problem(const PipelineShape& shape, const PipelineTable& table);
 
-/// The same for programs. Messages: each pass has the input that it needs before it begins, each result goes
-/// where it is needed once, and nothing waits for ever when a send returns only after its receive has begun.
+/// Checks programs like table_problem. Also checks messages: each pass has its input before it begins, each
+/// result is sent once to where it is needed, and nothing waits forever when a send returns only after its
+/// receive has begun.
 std::string program_problem(const PipelineShape& shape, const std::vector<StageProgram>& programs);
 
 }  // namespace tycho

@@ -24,7 +24,7 @@ class StepCounter {
       most_steps_ = total_steps(config, num_rows);
   }
 
-  /// The next row of the epoch; false at the end of the run.
+  /// Adds the next row of the epoch. Returns false at the end of the run.
   bool add(int64_t row_tokens) {
     step_tokens_ += row_tokens;
     ++rows_;
@@ -35,7 +35,7 @@ class StepCounter {
     return rows_ < kMostRows && (!most_tokens_ || sum_ < *most_tokens_) &&
            (!most_steps_ || std::ssize(steps_) < *most_steps_);
   }
-  /// Rows that fill no step are left out.
+  /// Ends an epoch and drops rows that fill no step.
   void end_epoch() { step_tokens_ = step_rows_ = 0; }
   const std::vector<int64_t>& steps() const { return steps_; }
 
@@ -47,7 +47,7 @@ class StepCounter {
   std::vector<int64_t> steps_;
 };
 
-/// Rows of one epoch after the other, of the same examples in each.
+/// Counts rows epoch by epoch, with the same examples in each.
 void count_rows(const ChatDataset& data, const OrderShape& shape, StepCounter& counter) {
   const std::vector<int32_t> lengths = data.row_lengths();
   const SampleOrder order = example_order(data.config(), std::ssize(lengths), shape);
@@ -63,7 +63,7 @@ void count_rows(const ChatDataset& data, const OrderShape& shape, StepCounter& c
   }
 }
 
-/// Rows that are packed anew in each epoch.
+/// Counts rows that are packed again in each epoch.
 void count_packed_rows(const std::shared_ptr<const ChatDataset>& data, const OrderShape& shape,
                        StepCounter& counter) {
   PackedChatReader reader(data, shape);

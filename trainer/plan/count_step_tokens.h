@@ -7,9 +7,9 @@
 
 namespace tycho {
 
-/// Tokens without padding of the steps until max_duration, in the order of the epochs, if the config's
-/// train_data counts them so (ChatCompat::kComposer); else nullptr. Tokenises the data. Throws as
-/// open_chat_dataset and batch_packing do.
+/// Returns the tokens without padding of the steps until max_duration, in the order of the epochs, if the
+/// config's train_data counts tokens this way (ChatCompat::kComposer); else nullptr. Tokenises the data.
+/// Throws like open_chat_dataset and batch_packing.
 std::shared_ptr<const StepTokens> count_step_tokens(const TrainConfig& config);
 
 }  // namespace tycho

@@ -12,16 +12,16 @@
 
 namespace tycho {
 
-/// Of a config with cp > 1, gather first; nothing for others. All other settings are as given, and a number
-/// of sequences for micro_batch = "auto". `layout` is that of the config's model, `devices.num_ranks` is
-/// given.
+/// Returns both forms for a config with cp > 1, gather first; empty for other configs. Keeps all other
+/// settings, and chooses the sequences of micro_batch = "auto". `layout` is that of the config's model;
+/// devices.num_ranks must be set.
 std::vector<CpForm> compare_cp_forms(const TrainConfig& config, const ModelLayout& layout,
                                      const PlanDevices& devices);
 
-/// The fastest of those that fit; gather where none does, or where there is no estimate.
+/// Returns the fastest of the forms that fit; gather when none does, or when there is no estimate.
 CpAttention faster_form(const std::vector<CpForm>& forms);
 
-/// The forms in lines of at most 80 columns, `taken` marked.
+/// Returns the forms in lines of at most 80 columns, with `taken` marked.
 std::string forms_text(const std::vector<CpForm>& forms, CpAttention taken);
 
 }  // namespace tycho

@@ -10,25 +10,25 @@
 
 namespace tycho {
 
-/// Of a config with machine.name. A CPU machine is the one at hand unless `devices` says otherwise. Throws
-/// Error (kUsage) for ranks per machine that such a machine does not have.
+/// Returns the machine of a config with machine.name. A CPU machine is this one unless `devices` says
+/// otherwise. Throws Error (kUsage) for a number of ranks per machine that it does not have.
 Machine planned_machine(const TrainConfig& config, const PlanDevices& devices);
-/// The ranks of each machine: those of `devices`, else the GPUs of a node, else all ranks.
+/// Returns the ranks per machine: that of `devices`, else the GPUs of a node, else all ranks.
 int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices);
 
-/// What a rank takes of its device's memory: on a CPU the copies for checkpoints, too.
+/// Returns the memory that a rank takes on its device; on a CPU it includes the copies for checkpoints.
 int64_t device_bytes(const Plan& plan, const Machine& machine);
 
-/// "41 ms", "1.32 s".
+/// Returns "41 ms" or "1.32 s".
 std::string time_text(double s);
 
-/// Of a plan with its memory, its mesh and its traffic.
+/// Adds the estimate to a plan with memory, mesh and traffic.
 void add_estimate(const TrainConfig& config, const PlanDevices& devices, Plan& plan);
-/// "h100: 8 a node, 84.8 GB each; NVLink 350 GB/s, network 45 GB/s".
+/// Returns "h100: 8 a node, 84.8 GB each; NVLink 350 GB/s, network 45 GB/s".
 std::string machine_line(const Machine& machine);
-/// "1.32 s a step, 795 K tokens/s, MFU 41.2 % (estimated)".
+/// Returns "1.32 s a step, 795 K tokens/s, MFU 41.2 % (estimated)".
 std::string speed_line(const StepTime& time, const Machine& machine);
-/// Of each axis: "dp_shard 2.1 % over NVLink"; "" for one rank.
+/// Returns the wait along each axis: "dp_shard 2.1 % over NVLink"; "" for one rank.
 std::string waits_text(const StepTime& time, const Machine& machine);
 
 }  // namespace tycho

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// cgroups without a limit say "max", or a number of pages that no machine has.
+/// cgroups without a limit report "max", or a number of pages that no machine has.
 constexpr int64_t kUnlimited = int64_t{1} << 60;
 
 std::optional<int64_t> number_in(const std::string& text) {
@@ -27,7 +27,7 @@ std::optional<int64_t> number_in(const std::string& text) {
   return {};
 }
 
-/// The number after `key` at the beginning of a line; nothing where there is none ("unlimited").
+/// Returns the number after `key` at the beginning of a line; nullopt when there is none ("unlimited").
 std::optional<int64_t> number_after(const fs::path& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);)
@@ -43,7 +43,7 @@ void add_machine(const fs::path& root, std::vector<MemoryLimit>& limits) {
   limits.push_back({"this machine", (*available_kib + swap_kib) * 1024});
 }
 
-/// How the files of a version of cgroups are called.
+/// The file names of a version of cgroups.
 struct CgroupFiles {
   const char *limit, *use, *inactive, *active;
 };
@@ -63,8 +63,8 @@ void add_cgroup(const fs::path& folder, const std::string& name, const CgroupFil
                     /*is_shared=*/true, *limit});
 }
 
-/// The process' own cgroup and those around it: each may have a limit. In a container its path may be the
-/// host's, and not to be found here: then only the root is looked at.
+/// Adds the limits of the process's own cgroup and its parents. In a container the path may be the host's and
+/// not exist here: then only the root is read.
 void add_cgroups(const fs::path& root, std::vector<MemoryLimit>& limits) {
   std::ifstream in(root / "proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {

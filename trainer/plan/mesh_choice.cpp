@@ -24,8 +24,8 @@ std::vector<int64_t> divisors(int64_t n) {
   return all;
 }
 
-/// Every mesh of so many ranks; tp stays within what NVLink joins, for it waits several times in each block.
-/// cp is the recipe's: it is for sequences that are too long for one rank.
+/// Returns every mesh of `num_ranks` ranks. tp stays within an NVLink domain, since it waits several times in
+/// each block. cp is the recipe's: it is for sequences that are too long for one rank.
 std::vector<MeshShape> all_meshes(int64_t num_ranks, int64_t most_tp, int64_t wanted_cp) {
   std::vector<MeshShape> all;
   const auto size = [](int64_t n) { return static_cast<int>(n); };
@@ -45,7 +45,8 @@ TrainConfig with_mesh(TrainConfig config, const MeshShape& mesh) {
   return config;
 }
 
-/// The axes alone that a mesh needs are checked before the rules of the whole config, which take longer.
+/// Returns true for a valid config. Checks the axes alone before the rules of the whole config, which take
+/// longer.
 bool is_legal(const TrainConfig& config, int64_t num_ranks) {
   ConfigProblems problems;
   check(config.parallel, num_ranks, problems);
@@ -54,7 +55,7 @@ bool is_legal(const TrainConfig& config, int64_t num_ranks) {
 
 std::string memory_text(int64_t n) { return human_bytes(static_cast<double>(n)); }
 
-/// A list of words in lines of at most 80 columns, each indented.
+/// Breaks a list of words into indented lines of at most 80 columns.
 std::string wrapped(const std::string& text, size_t indent) {
   std::string out, line;
   size_t at = 0;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr size_t kColumns = 80, kLabel = 13;
 constexpr int64_t kShownMachines = 4;
-/// In the order of Axis.
+/// Separators between ranks, in the order of Axis.
 constexpr std::array<const char*, kNumAxes> kSigns = {" || ", " | ", "  ", "~", "="};
 
-/// The slowest axis on which two ranks differ.
+/// Returns the slowest axis on which two ranks differ.
 size_t slowest_change(const MeshShape& mesh, int a, int b) {
   const MeshCoordinates one = coordinates_of(mesh, a), other = coordinates_of(mesh, b);
   for (size_t i = 0; i < kNumAxes; ++i)
@@ -24,7 +24,8 @@ size_t slowest_change(const MeshShape& mesh, int a, int b) {
   return kNumAxes;
 }
 
-/// The ranks of a machine in which neighbours that differ on axis `folded` or a faster one are "first..last".
+/// Returns the ranks of a machine; adjacent ones that differ only on axis `folded` or a faster one are
+/// "first..last".
 std::string row(const MeshShape& mesh, int begin, int end, size_t folded) {
   const size_t width = std::to_string(mesh.num_ranks() - 1).size();
   std::string text;
@@ -40,7 +41,7 @@ std::string row(const MeshShape& mesh, int begin, int end, size_t folded) {
   return text;
 }
 
-/// The first axis to fold so that all rows fit, kNumAxes for none.
+/// Returns the first axis to fold so that all rows fit, kNumAxes for none.
 size_t folding(const MeshShape& mesh, int64_t per_machine) {
   for (size_t folded = kNumAxes; folded > 0; --folded) {
     size_t longest = 0;
@@ -57,13 +58,13 @@ std::string joined(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// "dp_replicate crosses machines, tp does not".
+/// Returns "dp_replicate crosses machines, tp does not".
 std::string crossings(const MeshShape& mesh, int64_t per_machine) {
   std::vector<std::string> across, within;
   for (size_t i = 0; i < kNumAxes; ++i) {
     if (mesh.sizes[i] == 1) continue;
     const Axis axis = static_cast<Axis>(i);
-    int stride = 1;  // between neighbours on this axis
+    int stride = 1;  // distance of adjacent ranks on this axis
     for (size_t faster = i + 1; faster < kNumAxes; ++faster) stride *= mesh.sizes[faster];
     bool crosses = false;
     for (int rank = 0; rank + stride < mesh.num_ranks() && !crosses; ++rank)

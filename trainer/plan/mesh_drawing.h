@@ -7,9 +7,10 @@
 
 namespace tycho {
 
-/// Lines of at most 80 columns, each ended; "" for one rank. A machine is a row, with the ranks of one copy
-/// of the model beside each other; machines that continue the same pattern are counted, not drawn. Ranks are
-/// placed in order, so many on each machine, as tycho launch and Slurm's block distribution do.
+/// Returns lines of at most 80 columns, each with a line end; "" for one rank. A machine is a row, with the
+/// ranks of one copy of the model next to each other; machines that repeat the pattern are counted, not
+/// drawn. Ranks are assigned in order, `ranks_per_machine` to each machine, like tycho launch and Slurm's
+/// block distribution.
 std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_machine);
 
 }  // namespace tycho

@@ -10,25 +10,26 @@
 namespace tycho {
 
 struct MicroBatchChoice {
-  int64_t sequences = 0;     // divides those that a rank has of a global batch
-  int64_t of_sequences = 0;  // these
-  int64_t device_bytes = 0;  // what a rank takes of its device then
-  int64_t room_bytes = 0;    // what it has
-  bool fits = false;         // false: not even one sequence does
+  int64_t sequences = 0;     // divides of_sequences
+  int64_t of_sequences = 0;  // a rank's sequences of a global batch
+  int64_t device_bytes = 0;  // memory that a rank then takes on its device
+  int64_t room_bytes = 0;    // memory that it has
+  bool fits = false;         // false: not even one sequence fits
 };
 
-/// The largest divisor of a rank's share of the global batch with which the plan's memory is at most that of
-/// the recipe's machine. All other settings are as given. For a config that check_config passes with
-/// `devices.num_ranks`, and with machine.name.
+/// Returns the largest divisor of a rank's share of the global batch whose plan fits into the memory of the
+/// recipe's machine. Keeps all other settings. Requires that check_config passes with devices.num_ranks, and
+/// machine.name.
 MicroBatchChoice largest_micro_batch(const TrainConfig& config, const PlanDevices& devices);
-/// The same for who asks often: `layout` is that of the config's model.
+/// Same as above, without computing `layout`, which must be that of the config's model.
 MicroBatchChoice largest_micro_batch(const TrainConfig& config, const ModelLayout& layout,
                                      const PlanDevices& devices);
 
-/// "micro_batch = "auto": 8 of the 16 sequences of a rank, which take 5.1 GB of 84.8 GB". Ends its line.
+/// Returns "micro_batch = "auto": 8 of the 16 sequences of a rank, which take 5.1 GB of 84.8 GB" and a line
+/// end.
 std::string choice_text(const MicroBatchChoice& choice);
 
-/// A config with so many sequences in the place of "auto".
+/// Returns the config with this number of sequences in place of "auto".
 TrainConfig with_micro_batch(TrainConfig config, int64_t sequences);
 
 }  // namespace tycho

@@ -32,14 +32,14 @@ namespace {
 
 constexpr int64_t kFp32Bytes = 4;
 
-/// The base of adapters is in no checkpoint.
+/// Returns the number of parameters in a checkpoint, which excludes the base of adapters.
 int64_t saved_params(const ModelLayout& layout) {
   int64_t n = 0;
   for (const UnitSpec& unit : layout.units) n += unit.base ? 0 : unit.numel();
   return n;
 }
 
-/// Whether samples can be read without fetching them.
+/// Returns true when samples can be read without fetching them.
 bool lies_here(const DataConfig& data) {
   if (!data.is<MdsConfig>()) return false;
   const std::vector<MdsConfig> streams = data.as<MdsConfig>().each_stream();
@@ -83,7 +83,7 @@ int64_t kept_checkpoints(const TrainConfig& config, const Plan& plan) {
   return config.ckpt.keep == 0 ? all : std::min(config.ckpt.keep, all);
 }
 
-/// 8030261248 -> "8,030,261,248".
+/// Returns 8030261248 as "8,030,261,248".
 std::string grouped(int64_t n) {
   std::string text = std::to_string(n);
   for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
@@ -145,7 +145,7 @@ void add_memory_lines(const Plan& plan, CpAttention cp_attention, std::string& t
   text += size_line("all kept", plan.disk_bytes, "including one being written");
 }
 
-/// Settings that reduce memory, cheapest in speed and exactness first, as overrides.
+/// A setting that reduces memory, as overrides; listed by cost in speed and exactness, cheapest first.
 struct Saving {
   std::string pins;
   TrainConfig config;
@@ -189,14 +189,14 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
   return text + "no setting makes it fit";
 }
 
-/// `auto` is a GPU when the plan is for one.
+/// Replaces device `auto` by a GPU when the plan is for one.
 TrainConfig on_planned_device(TrainConfig config, const PlanDevices& devices) {
   const bool on_gpus = !devices.gpu.empty() || (!config.machine.name.empty() && config.machine.name != "cpu");
   if (on_gpus && config.device == DeviceKind::kAuto) config.device = DeviceKind::kCuda;
   return config;
 }
 
-/// What depends on the mesh.
+/// Adds the part of a plan that depends on the mesh.
 void add_ranks(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices, Plan& plan) {
   const int64_t num_ranks = devices.num_ranks;
   plan.num_ranks = num_ranks;
@@ -211,14 +211,15 @@ bool is_missing(const std::string& path) {
   return !std::filesystem::exists(path, error);
 }
 
-/// "gpt2" and "meta-llama/Llama-3.1-8B" are names of a hub, from which Tycho downloads nothing.
+/// Returns advice for a tokenizer that is no file. "gpt2" and "meta-llama/Llama-3.1-8B" are names of a hub,
+/// from which Tycho downloads nothing.
 std::string how_to_get_tokenizer(const std::string& path) {
   if (path.find('.') == std::string::npos || !path.ends_with(".json"))
     return "Write the path of a tokenizer.json or a tokenizer.model: names of a hub are not downloaded";
   return "Name the tokenizer.json of the data, or train one with `tycho tokenizer train`";
 }
 
-/// What of a data set is not on this machine: the message, or "". Remote data comes later.
+/// Returns the message about the missing part of a data set, or "". Remote data is fetched later.
 std::string missing_data(const MdsConfig& data) {
   if (data.is_remote()) return "";
   if (data.streams.empty())

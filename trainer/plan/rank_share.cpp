@@ -77,14 +77,14 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
                                 human_bytes(static_cast<double>(attention.passing)))});
 }
 
-/// A GPU's weights are copied to the host in any case, and bf16 ones as fp32; the CPU's only for a save in
-/// the background.
+/// Returns true when weights are copied for checkpoints: a GPU's to the host in any case, and bf16 ones as
+/// fp32; a CPU's only for a save in the background.
 bool copies_for_checkpoints(const TrainConfig& config) {
   return config.ckpt.async || config.device == DeviceKind::kCuda ||
          config.master_weights != MasterWeights::kFp32;
 }
 
-/// The first rank along tp: none has more.
+/// Returns the first rank along tp, which has the largest part.
 TpShape tp_of(const TrainConfig& config) {
   return {config.parallel.tp, 0, config.parallel.sequence_parallel};
 }
@@ -100,8 +100,8 @@ std::vector<StagePart> parts_of(const TrainConfig& config, int64_t num_ranks) {
   return stage_parts(config, micro_batches_per_step(config, data_ranks(config.parallel, num_ranks)));
 }
 
-/// Stages of which one may need most: those at both ends, and between them those that no other has as many
-/// blocks and sets of activations as.
+/// Returns the stages of which one may need most memory: those at both ends, and between them one for each
+/// number of blocks and sets of activations.
 std::vector<StagePart> heaviest(const std::vector<StagePart>& parts) {
   const auto weight_of = [](const StagePart& part) {
     std::pair<int64_t, int64_t> weight;  // blocks, and sets of their activations
@@ -128,7 +128,8 @@ BatchShape micro_batch_of(const TrainConfig& config, int64_t num_ranks) {
   return {micro_batch_sequences(config, data_ranks(config.parallel, num_ranks)), config.seq_len};
 }
 
-/// The base of adapters is read unit by unit as fp32, also where the run has it as bf16.
+/// Returns the bytes for reading the base of adapters, which is read unit by unit as fp32 even when the run
+/// has it as bf16.
 int64_t reading_bytes(const TrainConfig& config, const RankShare& share) {
   if (config.precision != Precision::kBf16) return 0;
   int64_t most = 0;
@@ -139,8 +140,8 @@ int64_t reading_bytes(const TrainConfig& config, const RankShare& share) {
   return most * kFloatBytes;
 }
 
-/// Activations that come from the stage before each chunk, and gradients from behind it; the sum of a tied
-/// embedding's gradient.
+/// Adds the activations that each chunk receives from the previous stage, the gradients from the next one,
+/// and the sum of a tied embedding's gradient.
 void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& plan) {
   const StagePart& part = share.part;
   if (part.num_stages == 1) return;

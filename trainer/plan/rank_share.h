@@ -10,17 +10,17 @@
 
 namespace tycho {
 
-/// What a rank has of a model, and how its ranges are shared.
+/// A rank's part of a model, and how its ranges are shared.
 struct RankShare {
   StagePart part;
-  ModelLayout layout;  // of its place along tp and its stage
+  ModelLayout layout;  // of its index along tp and its stage
   ShardRules rules;
 };
 
-/// Fills in the memory of the rank that takes most, and along pp its stage. `whole`: the model's layout.
+/// Sets the memory of the rank that takes most, and its stage along pp. `whole` is the model's layout.
 void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);
-/// Fills in the mesh, and the bytes that such a rank receives in a step. After add_memory, with the number of
-/// micro-batches.
+/// Sets the mesh, and the bytes that such a rank receives in a step. Call after add_memory, with the number
+/// of micro-batches set.
 void add_traffic(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);
 
 }  // namespace tycho

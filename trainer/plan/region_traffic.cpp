@@ -11,7 +11,8 @@
 namespace tycho {
 namespace {
 
-/// What a rank receives of others' gradients of a micro-batch, of which it keeps a part.
+/// Returns the bytes of other ranks' gradients that a rank receives for a micro-batch; it keeps a part of
+/// them.
 int64_t leaf_bytes(const std::vector<UnitSpec>& units, const ShardRules& rules) {
   int64_t sum = 0;
   for (const UnitSpec& unit : units)

@@ -14,11 +14,11 @@
 
 namespace tycho {
 
-/// The ranks along cp of a config's mesh, and how attention gets their keys. "auto" counts as gather.
+/// Returns the ranks along cp of a config's mesh, and how attention gets their keys. "auto" counts as gather.
 CpShape cp_shape(const ParallelConfig& parallel);
 
-/// Bytes that a rank receives in a step, named after their axes. whole: the model's layout; shape: of a
-/// micro-batch, whole sequences.
+/// Returns the bytes that a rank receives in a step, named after their axes. `whole` is the model's layout;
+/// `shape` is that of a micro-batch with whole sequences.
 std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayout& whole,
                                      const RankShare& share, const TpShape& tp, BatchShape shape,
                                      int64_t micro_batches);

@@ -18,13 +18,14 @@ constexpr int64_t kMasterBytes = 4, kPage = 4096;
 
 int64_t paged(int64_t num_bytes) { return (num_bytes + kPage - 1) / kPage * kPage; }
 
-/// Groups are of the whole model's parameters, of which a stage may have none. `layout`: what a rank has.
+/// Returns the rules for `layout`, a rank's part. Groups match parameters of the whole model, of which a
+/// stage may have none.
 ParamRules rules_of(const TrainConfig& config, const ModelLayout& layout) {
   if (config.param_groups.empty()) return param_rules(config.optimizer, {}, layout.units);
   return param_rules(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
-/// One buffer per unit with what a rank owns of it, padded.
+/// Returns the bytes of one buffer per unit with the elements that a rank owns, padded.
 int64_t own_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules, int64_t bytes_per_element) {
   int64_t sum = 0;
   for (const UnitSpec& unit : units) {
@@ -46,13 +47,13 @@ std::vector<UnitSpec> trained_units(const TrainConfig& config, const ModelLayout
   return units;
 }
 
-/// The units that have master weights, and that checkpoints hold.
+/// Returns the units that have master weights and that checkpoints hold.
 std::vector<UnitSpec> without_base(std::vector<UnitSpec> units) {
   std::erase_if(units, [](const UnitSpec& unit) { return unit.base; });
   return units;
 }
 
-/// The buffers that have a number for each element of a parameter.
+/// Returns the names of the buffers that have a number for each element of a parameter.
 using NamesOf = std::function<std::vector<std::string>(const ParamRule&)>;
 
 NamesOf names_of_optimizer(const TrainConfig& config) {
@@ -63,7 +64,7 @@ std::vector<std::string> names_of_average(const ParamRule& rule) {
   return rule.frozen ? std::vector<std::string>() : std::vector<std::string>{"ema"};
 }
 
-/// Bytes of such buffers on one rank: by unit and name, for what it owns.
+/// Returns the bytes of such buffers on one rank, by unit and name, for the elements that it owns.
 int64_t buffer_bytes(const NamesOf& names_of, int64_t bytes_per_number, const std::vector<UnitLayout>& units,
                      const ParamRules& params, const ShardRules& rules, int64_t rank) {
   int64_t sum = 0;
@@ -96,7 +97,7 @@ OptimizerBytes state_bytes(const NamesOf& names_of, int64_t bytes_per_number, co
   return state;
 }
 
-/// The matrices that Muon updates, of all units.
+/// Returns true for a matrix that Muon updates.
 bool is_muon_matrix(const ParamRule& rule) { return rule.hidden_matrix && !rule.frozen; }
 
 bool has_parts(const ModelLayout& layout, const ShardRules& rules) {
@@ -107,8 +108,8 @@ bool has_parts(const ModelLayout& layout, const ShardRules& rules) {
          });
 }
 
-/// Where ranks share matrices: the largest part that a rank has of one, and, of the unit where that is most,
-/// the whole ones of which it has parts, and another.
+/// Returns, when ranks share matrices, the largest part of a matrix that a rank has, and, for the unit where
+/// this is most, the whole matrices of which it has parts, and another.
 int64_t brought_together(const ModelLayout& layout, const ParamRules& params, const ShardRules& rules,
                          int64_t rank) {
   int64_t largest_part = 0, most = 0;
@@ -136,8 +137,8 @@ int64_t brought_together(const ModelLayout& layout, const ParamRules& params, co
   return largest_part + most;
 }
 
-/// Muon's Newton-Schulz iterations: two copies of the largest matrix, two products of its shorter side, and
-/// the matrices that are being updated.
+/// Returns the bytes of Muon's Newton-Schulz iterations: two copies of the largest matrix, two products of
+/// its shorter side, and the matrices that are being updated.
 int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& shared) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
   const ParamRules rules = rules_of(config, layout);
@@ -160,7 +161,8 @@ int64_t newton_schulz_bytes(const TrainConfig& config, const ModelLayout& layout
 
 int64_t reduced_bytes(const ShardRules& rules) { return rules.reduce_bf16 ? 2 : kMasterBytes; }
 
-/// Copies of gradients in the numbers that travel, where those are not the gradients' own.
+/// Returns the bytes of gradients converted to the dtype in which they are sent, if that differs from their
+/// own.
 int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitSpec>& all,
                    const ShardRules& rules) {
   if (!rules.reduce_bf16) return 0;
@@ -168,14 +170,15 @@ int64_t sent_bytes(const std::vector<UnitSpec>& trained, const std::vector<UnitS
          (rules.num_replicas > 1 ? own_buffers(trained, rules, reduced_bytes(rules)) : 0);
 }
 
-/// Sums of gradients that wait for others in the tree: whole units, or a rank's part of them.
+/// Returns the bytes of sums of gradients that wait for others in the tree: whole units, or a rank's part of
+/// them.
 int64_t held_bytes(const std::vector<UnitSpec>& trained, const ShardRules& rules) {
   int64_t sum = 0;
   for (const UnitSpec& unit : trained) sum += paged(leaf_elements(unit.numel(), rules) * kMasterBytes);
   return rules.tree.most_held() * sum;
 }
 
-/// Elements of all of them.
+/// Returns the elements of all matrices of Muon.
 int64_t muon_elements(const TrainConfig& config, const ModelLayout& layout) {
   if (!config.optimizer.is<MuonConfig>()) return 0;
   const ParamRules rules = rules_of(config, layout);
@@ -190,14 +193,15 @@ int64_t compute_bytes(const TrainConfig& config) {
   return config.precision == Precision::kBf16 ? 2 : kMasterBytes;
 }
 
-/// Trained in place, they wait in a copy while their average is evaluated.
+/// Returns the bytes of the copy that holds weights trained in place while their average is evaluated.
 int64_t waiting_weights_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
   if (config.precision != Precision::kBf16 || has_master(config) || !evaluates_ema(config)) return 0;
   return state_bytes(names_of_average, compute_bytes(config), layout, rules_of(config, layout), rules)
       .num_bytes;
 }
 
-/// What of n bytes a rank gets from others when all of a group end with all of them.
+/// Returns the part of n bytes that a rank receives from others when all ranks of a group end with all of
+/// them.
 int64_t from_others(int64_t num_bytes, int64_t num_ranks) { return num_bytes / num_ranks * (num_ranks - 1); }
 
 }  // namespace

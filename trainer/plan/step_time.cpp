@@ -12,16 +12,16 @@
 namespace tycho {
 namespace {
 
-/// Streaming multiprocessors that NCCL takes from a product beside it: 16 of 132 on an H100.
+/// Share of a GPU's multiprocessors that NCCL takes from a concurrent product: 16 of 132 on an H100.
 constexpr double kSlowedBy = 0.1;
-/// Of forward and backward.
+/// Share of backward in forward and backward.
 constexpr double kBackwardShare = 2.0 / 3;
 constexpr double kTpCallsPerBlock = 8;
 constexpr double kCpCallsPerBlock = 3;  // two gathers and a sum of gradients
 /// FLOP that a GPU does in bf16 while it reads or writes one byte: 989 TFLOP/s and 3.35 TB/s on an H100.
 constexpr double kFlopsPerByte = 300;
 
-/// FLOPs per token that blocks compute a second time.
+/// Returns the FLOPs per token that blocks compute a second time.
 double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
   const auto width = static_cast<double>(spec.width), ffn = static_cast<double>(spec.ffn_width);
   const double up = 2 * width * ffn * (spec.gated ? 2 : 1);
@@ -38,7 +38,8 @@ double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
 
 double share(double x, double half) { return x / (x + half); }
 
-/// Ranks of rank 0's group that are in its own domain; `crosses` when some are not.
+/// Returns the number of ranks of rank 0's group that are in its own domain. Sets `crosses` when some are
+/// not.
 int64_t group_in_domain(const MeshShape& mesh, AxisSet axes, int64_t per_domain, bool& crosses) {
   int64_t inside = 0;
   crosses = false;
@@ -67,7 +68,7 @@ Link link_of(const MeshShape& mesh, AxisSet axes, const Machine& machine) {
   return link;
 }
 
-/// Collectives of a step along an axis.
+/// Returns the number of collectives of a step along an axis.
 double calls_of(const std::string& axis, const TrainConfig& config, int64_t num_units,
                 int64_t micro_batches) {
   const auto units = static_cast<double>(num_units), passes = static_cast<double>(micro_batches);
@@ -87,7 +88,7 @@ AxisSet axes_named(const std::string& name) {
   return kShardAxes;
 }
 
-/// What of a transfer shows, given the time to hide behind.
+/// Returns the part of a transfer that the time of computing does not hide.
 double exposed(const AxisTime& axis, double compute_s, int64_t num_units, int64_t micro_batches) {
   if (axis.axis == "dp_shard") {
     const double ends = axis.transfer_s / static_cast<double>(num_units * micro_batches);
@@ -103,10 +104,11 @@ double exposed(const AxisTime& axis, double compute_s, int64_t num_units, int64_
   return axis.transfer_s;
 }
 
-/// What a ring along cp adds to a step: hops of keys and values and of their gradients, and sums of parts.
+/// The time that a ring along cp adds to a step: hops of keys and values and of their gradients, and sums of
+/// parts.
 class RingTime {
  public:
-  /// tokens: of a micro-batch on this rank. flops_per_s: as attention reaches them.
+  /// `tokens` is the number of a micro-batch on this rank, `flops_per_s` the rate that attention reaches.
   RingTime(const TrainConfig& config, const DecoderSpec& spec, const MeshShape& mesh, double tokens,
            double flops_per_s, const Machine& machine)
       : parts_(mesh.size(Axis::kCp)) {
@@ -135,7 +137,7 @@ class RingTime {
 
   double rate() const { return rate_; }
   double calls_s() const { return (forwards_ * (parts_ - 1) + parts_ + 1) * least_s_; }
-  /// Of a block and a micro-batch.
+  /// Returns the hidden time of a block and a micro-batch.
   double hidden_s() const {
     const double forward = (parts_ - 1) * std::min(hop_s(rows_), part_s_), backward_s = 2 * part_s_;
     const double backward = std::min(hop_s(rows_), backward_s) + std::min(hop_s(gradients_), backward_s) +

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// What a run would leave out of the folders that are on this machine, and what is wrong with those folders,
-/// as warnings.
+/// Returns warnings about files in local folders that a run would not read, and about problems of these
+/// folders.
 std::vector<ConfigProblem> unread_files(const TrainConfig& config);
 
 }  // namespace tycho

@@ -15,7 +15,7 @@ constexpr std::string_view kReleased = "\nreleased\n";
 constexpr double kMissedBeats = 3;
 constexpr double kSurelyMissedBeats = 30, kSurelyGone_s = 600;
 
-/// The owner on this machine that is no longer there.
+/// Returns true when the owner was a process of this machine that no longer exists.
 bool is_dead_here(const std::string& text, const std::string& path) {
   try {
     const Owner owner = parse_owner(text, path);
@@ -25,7 +25,8 @@ bool is_dead_here(const std::string& text, const std::string& path) {
   }
 }
 
-/// What a claim says; "" for a name that is not visible yet, or was removed by hand: time tells.
+/// Returns the text of a claim; "" for a file that is not visible yet, or was removed by hand. A later look
+/// tells which.
 std::string claim_text(const std::string& path) {
   try {
     return read_file(path);

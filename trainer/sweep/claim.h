@@ -10,20 +10,20 @@
 
 namespace tycho {
 
-/// <sweep_dir>/claims/<trial>.<number>: a line that names the owner (checkpoint/owner.h), a dot for every
-/// heartbeat, and "released" when the owner left.
+/// Returns <sweep_dir>/claims/<trial>.<number>. The file has a line that names the owner
+/// (checkpoint/owner.h), a dot for every heartbeat, and "released" when the owner left.
 std::string claim_path(const std::string& sweep_dir, const std::string& trial, int64_t number);
 
 /// Held while a trial is worked on. Owned by one thread.
 class Claim {
  public:
-  /// Takes number `number` of a trial; nullptr when somebody has it, or had it. Of any number of processes on
-  /// any machines one gets it. Throws Error (kStorage).
+  /// Takes number `number` of a trial; nullptr when a process has it, or had it. Of any number of processes
+  /// on any machines exactly one gets it. Throws Error (kStorage).
   static std::unique_ptr<Claim> take(FileOps& files, const std::string& sweep_dir, const std::string& trial,
                                      int64_t number);
   ~Claim();
-  /// Signals that the owner is alive. A full disk is not an error: there may be space again before three are
-  /// missed.
+  /// Writes a heartbeat. A full disk is not an error, because there may be space again before three
+  /// heartbeats are missed.
   void beat();
 
  private:
@@ -31,17 +31,17 @@ class Claim {
   std::unique_ptr<OutputFile> file_;
 };
 
-/// True when one look shows that the owner of a claim is gone: it left, it died on this machine, or its file
-/// did not grow for so long (ten minutes, or thirty intervals if that is longer) that clocks of nodes do not
-/// explain it.
+/// Returns true when a single look shows that the owner of a claim is gone: it left, it died on this machine,
+/// or its file did not grow for longer (ten minutes, or thirty intervals if that is more) than differing
+/// clocks of nodes explain.
 bool is_gone(const std::string& sweep_dir, const std::string& trial, int64_t number, double interval_s);
 
-/// Detects dead owners by their heartbeats, using the observer's own clock: clocks of nodes may differ.
+/// Detects dead owners by their heartbeats, using the observer's own clock, since clocks of nodes may differ.
 class ClaimWatch {
  public:
   explicit ClaimWatch(std::string sweep_dir) : sweep_dir_(std::move(sweep_dir)) {}
-  /// True when the owner of a claim is gone: it left, it died on this machine, or its file did not grow for
-  /// more than three intervals while we looked. To be called about once per interval and claim, or more
+  /// Returns true when the owner of a claim is gone: it left, it died on this machine, or its file did not
+  /// grow for more than three intervals while we watched. Call it about once per interval and claim, or more
   /// often.
   bool is_lost(const std::string& trial, int64_t number, double interval_s);
 

@@ -11,9 +11,9 @@
 
 namespace tycho {
 
-/// Values stand as arguments of the command line write them: "6e-4", "cosine", "50ba".
+/// Values in the form of command-line arguments: "6e-4", "cosine", "50ba".
 using SpaceValues = std::vector<std::string>;
-/// Other keys of the space and the values under which a dimension exists; empty: always.
+/// Other keys of the space, and their values for which a dimension exists; empty: always.
 using SpaceCondition = std::map<std::string, std::string>;
 
 inline constexpr const char* kWhenHelp = "Conditions on other keys under which this key is drawn.";
@@ -97,7 +97,7 @@ struct ZipSpace {
   }
 };
 
-/// A space of one key, where conditions choose among several.
+/// A space of one key, chosen by a condition.
 struct SpaceCase : OneOf<ChoiceSpace, RangeSpace, LogSpace, IntSpace, NormalSpace> {
   static constexpr const char* kNamespace = "space";
 };

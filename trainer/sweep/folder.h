@@ -11,25 +11,26 @@
 
 namespace tycho {
 
-/// Owned by one thread.
+/// A sweep's folder, ledger and board. Owned by one thread.
 class SweepFolder {
  public:
-  /// An existing or a new folder. Nothing is written yet.
+  /// Opens an existing or a new folder. Writes nothing.
   SweepFolder(FileOps& files, const std::string& dir);
 
-  /// Takes what others wrote since the last call. Throws Error (kUnusable).
+  /// Applies what other processes have written since the last call. Throws Error (kUnusable).
   void refresh();
-  /// Appends a fact and takes it, with what others wrote meanwhile. `durable`: as Ledger::append has it.
+  /// Appends a fact and applies it, with what others have written meanwhile. See Ledger::append for
+  /// `durable`.
   void record(const Json& fact, bool durable = true);
   /// Shows on this board alone, for people, which trials are lost: nothing is written.
   void show_lost_trials();
-  /// Makes `definition` the plan that holds; true when it was not already.
+  /// Makes `definition` the current plan. Returns false when it already was.
   bool set_definition(const SweepDefinition& definition);
   /// Rewrites a ledger that is mostly history.
   void compact_if_due();
 
   const Board& board() const { return board_; }
-  /// Absolute.
+  /// Returns the absolute path.
   const std::string& dir() const { return dir_; }
   int64_t damaged_lines() const { return ledger_.damaged(); }
   std::string run_dir(const Trial& trial) const { return Board::run_dir(dir_, trial); }
@@ -42,15 +43,15 @@ class SweepFolder {
   int64_t num_facts_ = 0;
 };
 
-/// The ends, for record(), of trials that the ledger has as worked on and whose workers one look shows to be
+/// Returns the ends, for record(), of trials that are running by the ledger but whose workers are found to be
 /// gone.
 std::vector<Json> ends_of_lost_trials(const SweepFolder& folder);
 
 /// Returns the names of the sweeps in sweeps/, sorted.
 std::vector<std::string> sweep_names();
 
-/// A sweep by its name (sweeps/NAME) or folder, with its board. Throws Error (kUsage) when there is none,
-/// with the names that there are.
+/// Opens a sweep by its name (sweeps/NAME) or folder. Throws Error (kUsage) that lists the existing ones when
+/// there is none.
 SweepFolder open_sweep(const std::string& name_or_dir);
 
 }  // namespace tycho

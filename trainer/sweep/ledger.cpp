@@ -23,8 +23,8 @@ double now_s() {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count()) / 1e3;
 }
 
-/// A file as it was opened: whoever compacts puts another one in its place. While this is open no other file
-/// gets its inode.
+/// An open ledger file, which a compaction replaces by another one. While it is open, no other file gets its
+/// inode.
 class SeenFile {
  public:
   explicit SeenFile(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -54,7 +54,7 @@ class SeenFile {
     text.resize(done);
     return text;
   }
-  /// The same, with what was appended since it was opened.
+  /// Reads from an offset, including what was appended since the file was opened.
   std::string read_later(int64_t offset) {
     struct stat info = {};
     if (::fstat(fd_, &info) == 0) num_bytes_ = info.st_size;

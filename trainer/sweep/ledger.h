@@ -10,34 +10,34 @@
 
 namespace tycho {
 
-/// One object a line; the last member, "sum", is a checksum of the text before it. A line that was cut or
-/// garbled is skipped: what it said happens again. Lines may be read twice, so each says a fact that is the
-/// same the second time.
+/// Returns one object on a line; its last member, "sum", is a checksum of the text before it. A cut or
+/// garbled line is skipped, and its event is recorded again. Lines may be read twice, so each states a fact
+/// that can be applied twice.
 std::string ledger_line(const Json& fact);
-/// The fact of a line; null for one that is damaged.
+/// Returns the fact of a line; null for a damaged one.
 Json read_ledger_line(std::string_view line);
 
 /// Owned by one thread; any number of processes append to one file.
 class Ledger {
  public:
   Ledger(FileOps& files, const std::string& sweep_dir);
-  /// Appends; `time` (seconds since 1970, for people) is added. Durably, but for facts that a power cut makes
-  /// void anyway, as that somebody works. Throws Error (kStorage).
+  /// Appends a fact with `time` (seconds since 1970, for display). Use `durable` false only for facts that a
+  /// power cut voids anyway, such as a running worker. Throws Error (kStorage).
   void append(Json fact, bool durable = true);
 
-  /// Facts that were appended since the last call, by anybody. After a compaction all of them again, with
-  /// `restarted` set: what was made of earlier ones is to be forgotten.
+  /// The facts appended by any process since the last call. After a compaction all of them again, with
+  /// `restarted` set: drop the state made from earlier ones.
   struct News {
     bool restarted = false;
     std::vector<Json> facts;
   };
   News read_new();
-  /// Whole lines that could not be read, so far.
+  /// Returns the number of complete lines so far that could not be read.
   int64_t damaged() const { return damaged_; }
   int64_t num_bytes() const { return offset_; }
 
-  /// Replaces the file by `facts`, which say the same as all that it holds. Facts that others append
-  /// meanwhile are kept.
+  /// Replaces the file by `facts`, which must be equivalent to its contents. Keeps facts that others append
+  /// meanwhile.
   void compact(const std::vector<Json>& facts);
 
  private:
@@ -45,7 +45,7 @@ class Ledger {
 
   FileOps& files_;
   std::string path_;
-  std::shared_ptr<const void> current_;  // the file that was read, open, so that its inode is not used again
+  std::shared_ptr<const void> current_;  // the file that was read, kept open so that its inode is not reused
   uint64_t inode_ = 0;
   int64_t offset_ = 0;
   int64_t damaged_ = 0;

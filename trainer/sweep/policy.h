@@ -7,33 +7,33 @@
 
 namespace tycho {
 
-/// How the process of a trial ended.
+/// The end of a trial's process.
 struct Departure {
-  int exit_code = 0;        // 128 + signal for one that was killed
-  std::string message;      // the last one of its output: why it ended
+  int exit_code = 0;        // 128 + signal for a killed process
+  std::string message;      // last message of its output, which says why it ended
   std::string stopped_by;   // the rule that asked it to stop; "" for none
   bool leaving = false;     // this worker stops, or the sweep is paused
-  int64_t micro_batch = 0;  // sequences that it computed with at once
+  int64_t micro_batch = 0;  // sequences per micro-batch
   bool at_last_rung = true;
-  std::string not_finite;    // "eval.loss is nan": what trials are compared by; "" for a number, or none
-  int64_t steps_gained = 0;  // since it was taken
+  std::string not_finite;    // "eval.loss is nan" when the compared metric is not finite; "" otherwise
+  int64_t steps_gained = 0;  // steps since it was claimed
 };
 
-/// Whether a run that ended with kNumerics and this message found too little memory, and did not diverge.
+/// Returns true when a run that ended with kNumerics and this message lacked memory, as opposed to diverging.
 bool is_out_of_memory(const std::string& message);
 
-/// Whether a run that ended with this code has saved its last step.
+/// Returns true when a run that ended with this code has saved its last step.
 bool ends_saved(int exit_code);
 
-/// The state, note and counters that the ledger records; the result is the caller's. Memory: once more with
-/// half the micro-batch. Storage, data, node: elsewhere, twice. The recipe: failed. NaN: stopped, as bad as
-/// can be.
+/// Returns the state, note and counters for the ledger; the caller sets the result. Lack of memory: once more
+/// with half the micro-batch. Storage, data, node: on another machine, twice. The recipe: failed. NaN:
+/// stopped, ranked worst.
 TrialEnd judge(const Trial& trial, const Departure& departure);
 
-/// How often a trial may be lost without a step in between before it is failed: it may take its worker with
-/// it.
+/// Number of times that a trial may be lost without a step in between before it fails, because it may be the
+/// cause of its worker's death.
 inline constexpr int64_t kMaxLosses = 5;
-/// The end of a trial whose worker is gone.
+/// Returns the end of a trial whose worker is gone.
 TrialEnd judge_lost(const Trial& trial, int64_t steps_gained);
 
 }  // namespace tycho

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kTrain = "train.", kEval = "eval.";
 
-/// Hands every whole new line that parses to `take`; true when there was one.
+/// Passes every complete new line that parses to `take`. Returns true when there was one.
 bool read_lines(const std::string& path, int64_t& offset, const std::function<void(const Json&)>& take) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) < 0 || info.st_size <= offset) return false;
@@ -111,7 +111,7 @@ std::optional<double> comparable_value(const RunProgress& progress, const std::s
   if (points.empty()) return {};
   if (metric.starts_with(kEval)) return points.back().value;
   const size_t count = std::max<size_t>(1, points.size() / 10);
-  double sum = 0, num = 0;  // of what is finite: a step that guard.action = "skip" left out says nothing
+  double sum = 0, num = 0;  // over finite values: a step that guard.action = "skip" skipped says nothing
   for (size_t i = points.size() - count; i < points.size(); ++i)
     if (std::isfinite(points[i].value)) sum += points[i].value, ++num;
   return num > 0 ? sum / num : points.back().value;

@@ -18,23 +18,23 @@ struct MetricPoint {
   double value = 0;
 };
 
-/// Reads a run folder while its run is going on: each call of update() takes what came since the last. Owned
-/// by one thread. Missing files are runs that have not begun.
+/// Reads the folder of an active run: each call of update() reads the new records. Owned by one thread. A
+/// missing file means that the run has not begun.
 class RunProgress {
  public:
   explicit RunProgress(std::string run_dir) : run_dir_(std::move(run_dir)) {}
-  /// True when there is something new.
+  /// Returns true when there is something new.
   bool update();
 
   int64_t step() const { return step_; }
   int64_t tokens() const { return tokens_; }
-  /// A metric over steps, later attempts in the place of earlier ones: "eval.loss", "eval.NAME.loss", or a
-  /// number of metrics.jsonl ("loss", "train.loss").
+  /// Returns a metric over steps, with later attempts replacing earlier ones: "eval.loss", "eval.NAME.loss",
+  /// or a number of metrics.jsonl ("loss", "train.loss").
   std::vector<MetricPoint> series(const std::string& name) const;
-  /// The losses of the newest evaluations: "eval.loss" and "eval.NAME.loss" of each set.
+  /// Returns the losses of the newest evaluations: "eval.loss", and "eval.NAME.loss" of each set.
   std::map<std::string, double> eval_losses() const;
-  /// The newest numbers as rules see them: {step, tokens, train: {loss, lr, ...}, eval: {loss, ..., NAME:
-  /// {loss, ...}}}.
+  /// Returns the newest numbers in the form for rules: {step, tokens, train: {loss, lr, ...}, eval: {loss,
+  /// ..., NAME: {loss, ...}}}.
   Json newest() const { return newest_; }
 
  private:
@@ -50,12 +50,13 @@ class RunProgress {
   Json newest_ = Json::object();
 };
 
-/// What a trial is compared by: the last value of an evaluation; of a number of single steps, the mean over
-/// the last tenth of the records, because one step says little. Nothing when the run never had it.
+/// Returns the value by which trials are compared: the last value of an evaluation; for a number of single
+/// steps the mean over the last tenth of the records, because one step says little. nullopt when the run
+/// never had it.
 std::optional<double> comparable_value(const RunProgress& progress, const std::string& metric);
 RungResult rung_result(const RunProgress& progress, const std::string& metric);
 
-/// True when a rule says that the run no longer improves.
+/// Returns true when the rule says that the run no longer improves.
 bool is_out_of_patience(const PatienceRule& rule, const RunProgress& progress, Goal goal);
 
 }  // namespace tycho

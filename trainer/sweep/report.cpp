@@ -24,7 +24,7 @@ Rows best_rows(const Board& board) {
   return rows;
 }
 
-/// Trials that ended otherwise than by reaching their end or a rung.
+/// Returns rows for the trials that ended without reaching their end or a rung.
 Rows trouble_rows(const Board& board) {
   Rows rows = {{"trial", "state", "step", "why", "pins"}};
   for (const Trial& trial : board.trials()) {

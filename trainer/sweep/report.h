@@ -7,11 +7,11 @@
 namespace tycho {
 
 struct ReportPages {
-  std::string html;  // self-contained: no script, no file beside it
+  std::string html;  // self-contained: no scripts, no further files
   std::string markdown;
 };
 
-/// Reads the runs' folders for their curves.
+/// Makes the report. Reads the runs' folders for their curves.
 ReportPages sweep_report(const SweepFolder& folder);
 
 }  // namespace tycho

@@ -19,8 +19,7 @@ constexpr int kSmallWidth = 360, kSmallHeight = 280, kWideWidth = 1100, kWideHei
 constexpr size_t kMaxCurves = 40, kMaxCurvePoints = 240, kMaxLines = 400;
 const char* const kNoValueColor = "#c4c4c4";
 
-/// Trials with a value, their place in the ranking by the metric alone, and a scale that outliers do not
-/// stretch.
+/// Trials with a value, ranked by the metric alone, and a scale that outliers do not stretch.
 struct Ranked {
   std::vector<const Trial*> trials;  // best first
   Scale scale = Scale::linear(0, 1);
@@ -49,7 +48,7 @@ bool is_beyond(const Ranked& ranked, size_t i) {
   return ranked.scale.is_outside(*ranked.trials[i]->last.value);
 }
 
-/// What the legend says of marks on the edge, when there are some.
+/// Returns the legend for marks on the edge, if there are any.
 std::string beyond_text(const Ranked& ranked) {
   for (size_t i = 0; i < ranked.trials.size(); ++i)
     if (is_beyond(ranked, i)) return "▲ beyond the scale";
@@ -70,7 +69,7 @@ std::vector<std::string> values_of(const std::vector<const Trial*>& trials, cons
   return values;
 }
 
-/// Spreads the dots of one word a little, the same way each time.
+/// Returns a small offset that separates the dots of one word, the same every time.
 double spread(const Scale& scale, size_t i) {
   return scale.is_words() ? (static_cast<double>(i * 7 % 11) / 10 - 0.5) * 0.06 : 0;
 }

@@ -7,15 +7,15 @@
 
 namespace tycho {
 
-/// One drawing for each key of the space: its value against the metric.
+/// Returns one drawing for each key of the space: its value against the metric.
 std::string marginal_plots(const Board& board);
-/// Every trial as a line over all keys to the metric.
+/// Returns every trial as a line over all keys to the metric.
 std::string parallel_plot(const Board& board);
-/// Training loss over steps, best trials darkest.
+/// Returns the training loss over steps, best trials darkest.
 std::string curve_plot(const SweepFolder& folder);
-/// How many trials reached each rung; "" for a search without rungs.
+/// Returns how many trials reached each rung; "" for a search without rungs.
 std::string rung_plot(const Board& board);
-/// Hours spent, by what became of the trials.
+/// Returns the hours spent, by the trials' final states.
 std::string cost_plot(const Board& board);
 
 }  // namespace tycho

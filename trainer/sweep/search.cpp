@@ -25,7 +25,7 @@ std::string until_of(const Board& board, int64_t rung) {
   return asha ? asha->rungs.at(static_cast<size_t>(rung)).str() : "";
 }
 
-/// What a trial had at a rung; a trial that ended before it counts as the worst there.
+/// The result of a trial at a rung. A trial that ended before it counts as the worst there.
 struct Standing {
   const Trial* trial;
   std::optional<double> value;
@@ -54,7 +54,7 @@ std::vector<Standing> standings(const Board& board, int64_t rung) {
   return list;
 }
 
-/// True when more results can still come to this rung.
+/// Returns true while further results can arrive at this rung.
 bool may_grow(const Board& board, int64_t rung) {
   const auto& trials = board.trials();
   const auto below = [&](const Trial& trial) {
@@ -63,8 +63,8 @@ bool may_grow(const Board& board, int64_t rung) {
   return std::any_of(trials.begin(), trials.end(), below);
 }
 
-/// The best trial of a rung that is among its best 1/eta and has not gone on. A rung that is complete sends
-/// on one at least.
+/// Returns the best trial of a rung that is among its best 1/eta and was not promoted yet. A complete rung
+/// promotes at least one.
 const Trial* promotable(const Board& board, int64_t rung, double eta, bool lower_is_settled,
                         const std::set<std::string>& passed_over) {
   const std::vector<Standing> list = standings(board, rung);
@@ -84,7 +84,8 @@ struct Promotion {
   int64_t rung = 0;
 };
 
-/// From the highest rung down. A rung is complete when nothing below it can still be promoted into it.
+/// Searches from the highest rung down. A rung is complete when nothing below it can still be promoted into
+/// it.
 Promotion find_promotion(const Board& board, const std::set<std::string>& passed_over) {
   const AshaSearch* asha = asha_of(board);
   if (asha == nullptr) return {};
@@ -102,7 +103,8 @@ bool is_left_over(const Trial& trial) {
   return trial.in_plan && (trial.state == TrialState::kPaused || trial.state == TrialState::kLost);
 }
 
-/// First what was begun, then what is new; elsewhere than where it failed, if that can be chosen.
+/// Returns the first open trial: begun ones before new ones, and preferably one that did not fail on this
+/// host.
 const Trial* first_open(const Board& board, bool begun, bool avoided, const std::string& host,
                         const std::set<std::string>& passed_over) {
   for (const Trial& trial : board.trials()) {

@@ -46,7 +46,7 @@ std::string cell(const Board& board, const Trial& trial, const std::string& colu
   return found == trial.plan.values.end() ? "" : found->second;
 }
 
-/// Losses of sets that some trial has evaluated, or that the sweep wants to show.
+/// Returns the losses of sets that some trial has evaluated, or that the sweep asks for.
 std::set<std::string> eval_columns(const Board& board) {
   std::set<std::string> columns;
   for (const Trial& trial : board.trials())
@@ -90,7 +90,7 @@ std::optional<double> leading_number(const std::string& text) {
   return value;
 }
 
-/// Numbers by size, text by letters, empty cells last.
+/// Compares cells: numbers by size, text by letters, empty cells last.
 bool cell_before(const std::string& a, const std::string& b) {
   if (a.empty() != b.empty()) return b.empty();
   const auto x = leading_number(a), y = leading_number(b);
