@@ -63,7 +63,7 @@ int run_command(const std::vector<std::string>& argv) {
   return verb.run(arguments);
 }
 
-constexpr int kReaderGone = 128 + SIGPIPE;  // what a shell shows when a pipe's reader left
+constexpr int kReaderGone = 128 + SIGPIPE;  // a shell's code when the reader of a pipe left
 
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);

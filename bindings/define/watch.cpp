@@ -24,7 +24,7 @@ constexpr int kMaxFrames = 8;    // of recipe code in a warning
 std::atomic<lua_State*> g_watched{nullptr};
 std::atomic<bool> g_interrupted{false};
 LuaWatch* g_watch = nullptr;
-WatchedCode* g_code = nullptr;  // of g_watch
+WatchedCode* g_code = nullptr;  // code of g_watch
 
 /// Returns true for chunks of the host. Users' code has other names: a file ("@x.lua"), an argument, a line
 /// of attach, a text given to load.

@@ -104,7 +104,7 @@ class Watch {
       kill_late_ranks();
     }
     for (const auto& rank : ranks_) {
-      show_output(*rank);  // what it wrote last; a process that it left behind is not waited for
+      show_output(*rank);  // its last output; does not wait for a process that it left behind
       to_stderr(rank->lines.finish());
     }
     return code_;

@@ -21,7 +21,7 @@
 namespace tycho {
 namespace {
 
-constexpr int kCannotStart = 127;  // as shells say it
+constexpr int kCannotStart = 127;  // the code that shells use
 
 /// Redirects in the child: stdin is empty, stdout and stderr go to `output`.
 bool redirect(int output) {

@@ -17,7 +17,7 @@ namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int64_t kMaxBytes = 2 << 20;  // what is read, and about what is kept
+constexpr int64_t kMaxBytes = 2 << 20;  // limit of the bytes read, and about that of the file
 
 /// Returns the lines at the end of a file.
 std::vector<std::string> newest_lines(const std::string& path, bool& too_long) {

@@ -15,7 +15,7 @@
 namespace tycho {
 namespace {
 
-constexpr double kPatience_s = 1800;  // of ranks that hold a failed run
+constexpr double kPatience_s = 1800;  // for ranks that hold a failed run
 
 /// The live view of a run; silent after its end, when the REPL has the terminal.
 class ViewOfRun final : public Reporter {

@@ -32,12 +32,13 @@ struct NumberOrAuto {
 
 /// A former name of a field, and the version that renamed it ("" if irrelevant).
 struct FormerName {
-  const char* name = "";  // beside the field, or a whole dotted path when it stood elsewhere; "" for none
+  const char* name = "";  // beside the field, or a whole dotted path if it was elsewhere; "" for none
   const char* since = "";
 };
 
-/// What a value must satisfy. Rules are combined by listing them; the last one that sets a member wins. Texts
-/// are literals: a rule that copies as plain bytes keeps the code small that every reader has of every field.
+/// The conditions of a value. Rules are combined by listing them; the last one that sets a member wins.
+/// Strings are literals, so that a rule is copied as plain bytes, which keeps the code of each reader for
+/// each field small.
 struct Rule {
   std::optional<double> min, max;
   bool min_exclusive = false, max_exclusive = false;

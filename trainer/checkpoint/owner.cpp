@@ -31,7 +31,7 @@ std::string pid_namespace() {
 }
 
 struct ProcessStat {
-  char state = 'X';  // as /proc has it; X for none
+  char state = 'X';  // letter in /proc; X for none
   int64_t start_ticks = -1;
 };
 

@@ -226,7 +226,7 @@ class MlflowServer final : public MlflowStore {
     artifact_path_ = url_path(artifact_uri_.substr(kProxied.size()));
   }
 
-  /// A path with each of its parts encoded.
+  /// Returns a path with each of its parts encoded.
   static std::string url_path(const std::string& path) {
     std::string encoded;
     std::istringstream parts(path);

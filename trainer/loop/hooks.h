@@ -24,32 +24,32 @@ namespace tycho {
 /// Owned by the trainer's thread.
 class Hooks {
  public:
-  /// `source` may be null: then nothing hooks in. All references outlive the hooks.
-  /// `local_rank`: of this process on its machine.
+  /// `source` may be null, for no hooks. All references must outlive the hooks. `local_rank` is that of this
+  /// process on its machine.
   Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& clock, CallbackSource* source,
         Communicator& world, int local_rank, Reporter& reporter);
-  /// After the clock has changed.
+  /// Applies a changed clock.
   void follow_clock() { runner_.follow_clock(); }
 
   bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
   void announce(const EventInfo& info) { runner_.announce(info); }
-  /// Collective. What to do now. Operators are answered here, who see what `info` has; waits for them no
-  /// longer than `wait_ms`. `signal`: the one that this rank got, or 0.
+  /// Agrees on what to do now. Answers operators, who see `info`; waits for their lines no longer than
+  /// `wait_ms`. `signal` is the one that this rank received, or 0. Collective.
   Agreement boundary(const EventInfo& info, int wait_ms, int signal);
-  /// The outcome of a command that boundary() returned after this step: `refused` says why it has no effect,
-  /// or is "".
+  /// Records the outcome of a command that boundary() returned after this step: `refused` says why it has no
+  /// effect, or is "".
   void outcome(const Command& command, const std::string& refused, int64_t step);
-  /// Tells operators what their commands of the last boundary did. After every outcome.
+  /// Tells operators what their commands of the last boundary did. Call after every outcome().
   void answer_operators();
-  /// Called by code that needs all ranks. Inside a callback of all ranks: agrees with them that they make the
+  /// Called by code that needs all ranks. Inside a callback of all ranks, agrees with them that they make the
   /// same call, `what`. Throws Error (kUsage) in code that runs on this rank alone: other callbacks, and
   /// lines of operators.
   void require_all_ranks(const std::string& what);
-  /// A command of who holds the run, for the next boundary. On rank 0.
+  /// Queues a command from the owner of the run for the next boundary. On rank 0.
   void queue(Command command) { queued_.push_back(std::move(command)); }
   bool has_queued() const { return !queued_.empty(); }
   void enable(const std::string& name, bool on) { runner_.enable(name, on); }
-  /// What callbacks of this rank, which is not 0, record.
+  /// Record what callbacks of this rank, which is not 0, report.
   void record_metric(int64_t step, const std::string& name, double value) {
     runner_.record_metric(step, name, value);
   }
@@ -57,23 +57,23 @@ class Hooks {
     runner_.record_event(kind, text, facts);
   }
 
-  /// Asks a dynamic schedule, if there is one, for the step that follows `steps_done`; collective then. It
-  /// sees the clock of max_duration, in steps of the present size. False when Ctrl-C ended it on some rank.
-  /// Throws Error (kRecipe) on all ranks when it fails on one.
+  /// Calls a dynamic schedule, if there is one, for the step after `steps_done`; it is then collective. The
+  /// schedule sees the clock of max_duration, in steps of the present size. Returns false when Ctrl-C ended
+  /// it on some rank. Throws Error (kRecipe) on all ranks when it fails on one.
   bool ask_schedule(int64_t steps_done, const std::optional<StepMetrics>& last);
-  /// What a dynamic schedule multiplies the peak by, as it said last; 1 for another schedule.
+  /// Returns the newest factor of a dynamic schedule; 1 for another schedule.
   double last_factor() const { return factor_; }
 
-  /// Into and out of what checkpoints keep.
+  /// Write and read the state in checkpoints.
   void save_state(TrainState& state, const std::optional<StepMetrics>& last) const;
   void load_state(const TrainState& state);
   void report_costs(double run_s) const { runner_.report_costs(run_s); }
 
  private:
-  /// A line of an operator whose commands are on their way.
+  /// A line of an operator whose commands have no outcome yet.
   struct OpenLine {
     OperatorLine line;
-    std::string text;  // what is said of it so far
+    std::string text;  // the answer so far
     std::vector<Command> commands;
     bool is_refused = false;
   };
@@ -84,7 +84,7 @@ class Hooks {
   const RunClock& clock_;
   Communicator& world_;
   CallbackSource* source_;
-  std::unique_ptr<ControlChannel> channel_;  // on rank 0, where there is code that can answer
+  std::unique_ptr<ControlChannel> channel_;  // on rank 0, when there is code that can answer
   std::unique_ptr<Dist> dist_;
   CallbackRunner runner_;
   std::vector<Command> queued_;
@@ -92,7 +92,7 @@ class Hooks {
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
   bool serving_ = false;                // a line of an operator is running
-  std::optional<double> resumed_loss_;  // of the step before the first one of this process
+  std::optional<double> resumed_loss_;  // loss of the step before the first one of this process
 };
 
 }  // namespace tycho

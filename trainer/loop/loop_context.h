@@ -10,11 +10,11 @@
 
 namespace tycho {
 
-/// The place of this rank in a run. Everything that it refers to outlives the loop.
+/// The context of this rank in a run. Everything that it refers to must outlive the loop.
 struct LoopContext {
   at::Device device = at::kCPU;
   Communicator& world;
-  const Mesh& mesh;  // of the ranks of the world
+  const Mesh& mesh;  // over the ranks of the world
   Reporter& reporter;
   const std::atomic<int>& stop;  // number of the signal that asked for a stop, or 0
 };

@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-/// Counts and means of sums_3T, in columns that begin with `prefix`.
+/// Adds the counts and means of sums_3T in columns whose names begin with `prefix`.
 void add_columns(NamedTable& table, const std::string& prefix, const Tensor& sums_3T) {
   const std::string tokens = prefix + "tokens", loss = prefix + "mean_loss",
                     perplexity = prefix + "mean_perplexity";

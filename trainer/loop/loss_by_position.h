@@ -7,19 +7,19 @@
 
 namespace tycho {
 
-/// Sums over the sequences of a step: those of LLM Foundry's loss_perp_v_len.
+/// Sums over the sequences of a step, like LLM Foundry's loss_perp_v_len.
 class LossByPosition {
  public:
-  /// Of sequences of `seq` tokens.
+  /// Makes sums for sequences of `seq` tokens.
   LossByPosition(int64_t seq, const at::Device& device);
 
-  /// Tokens without a target are left out.
+  /// Adds losses, without tokens that have no target.
   void add(const TokenLosses& tokens);
-  /// Collective: from here on the sums of all ranks.
+  /// Replaces the sums by those of all ranks. Collective.
   void sum_over(Communicator& ranks);
-  /// A row for each position, from 0: "tokens" that have a target, "mean_loss" and "mean_perplexity" of
-  /// these, which are not there without any. Where sequences hold documents, the same by position in the
-  /// document.
+  /// Returns a row for each position, from 0: "tokens" with a target, and their "mean_loss" and
+  /// "mean_perplexity", which are absent when there are no tokens. When sequences hold documents, also the
+  /// same columns by position in the document.
   NamedTable table() const;
 
  private:

@@ -6,31 +6,31 @@
 
 namespace tycho {
 
-/// Watches the steps of one process on one data set. Each of its two warnings comes once.
+/// Watches the steps of one process on one data set. Gives each of its two warnings at most once.
 ///
-/// The loss: every one of kLossSteps steps in a row is above the highest of the first kStartSteps. Were
-/// nothing learnt and nothing lost, so that any order of losses were as likely, kLateSteps such losses alone
-/// would have the chance 1 / binomial(30, 10), three in a hundred million. Where training diverges at once,
-/// that height is at most twice the first loss (at least 1), and at most what a guess among all tokens costs,
-/// or the first loss. While the learning rate rises, as in a warm-up, a healthy loss may rise for a while,
-/// and only losses above twice the height count.
+/// The loss: every one of kLossSteps consecutive steps is above the highest of the first kStartSteps. If
+/// nothing were learned and nothing lost, so that any order of losses were equally likely, kLateSteps such
+/// losses alone would have the probability 1 / binomial(30, 10), three in a hundred million. In case training
+/// diverges at once, the limit is at most twice the first loss (at least 1), and at most the larger of the
+/// loss of a guess among all tokens and the first loss. While the learning rate rises, as in a warm-up, a
+/// healthy loss may rise for a while, and only losses above twice the limit count.
 ///
-/// The gradient: its norm is below kVanished of the first step's for kGradSteps steps in a row, although
-/// there is a loss to lower. Where a model is right, both vanish together: the gradient of a cross-entropy L
+/// The gradient: its norm is below kVanished of the first step's for kGradSteps consecutive steps, although
+/// there is a loss to lower. When a model is right, both vanish together: the gradient of a cross-entropy L
 /// with respect to the logits is at least 1 - exp(-L), so the limit shrinks with that.
 ///
-/// Steps whose numbers are not finite are the guard's, and count for neither.
+/// Steps whose numbers are not finite belong to the guard and count for neither.
 class LossWatch {
  public:
   static constexpr int64_t kStartSteps = 10, kLossSteps = 100, kLateSteps = 20, kGradSteps = 10;
   static constexpr double kVanished = 1e-6;
 
   explicit LossWatch(int64_t vocab_size);
-  /// Takes a step; returns the warning that it completes, or "".
+  /// Adds a step. Returns the warning that it completes, or "".
   std::string step(double loss, double grad_norm, double lr);
-  /// Returns the warning of a run that ends before kLossSteps: the same for kLateSteps; or "".
+  /// Returns the warning of a run that ends before kLossSteps, for which kLateSteps suffice; or "".
   std::string end();
-  /// Forgets the start: other data have other losses.
+  /// Starts again, because other data have other losses.
   void restart();
 
  private:

@@ -35,7 +35,7 @@ RankFacts facts_of(const std::string& text) {
   return facts;
 }
 
-/// What a rank has to say, and which rank says it.
+/// The facts of a rank, and its number.
 struct Said {
   RankFacts facts;
   size_t rank;
@@ -56,7 +56,7 @@ struct Said {
       count > 1 ? fmt::format(", and {} more differ", count - 1) : "", other.rank);
 }
 
-/// The first of the ranks that own the same piece as rank r; texts begin with the piece.
+/// Returns the first rank that owns the same piece as rank r; each string begins with the piece.
 size_t first_alike(const std::vector<std::string>& hashes, size_t r) {
   const auto piece = [&](size_t i) { return hashes[i].substr(0, hashes[i].find(' ')); };
   size_t first = 0;

@@ -9,14 +9,15 @@
 
 namespace tycho {
 
-/// Clock of a run that goes on from a checkpoint with this recipe.
+/// Returns the clock of a run that continues from a checkpoint with this recipe.
 RunClock clock_from(const CheckpointInfo& checkpoint, const TrainConfig& config);
 
-/// Factor by which the number of steps for some tokens grows at a start from this checkpoint.
+/// Returns the factor by which the number of steps for a number of tokens grows when a run continues from
+/// this checkpoint.
 double step_growth(const CheckpointInfo& checkpoint, const TrainConfig& config);
 
-/// Fills total_steps, total_tokens and until_step. `until`: a duration at which this process leaves the run,
-/// or "".
+/// Sets total_steps, total_tokens and until_step. `until` is a duration after which this process leaves the
+/// run, or "".
 void set_length(RunInfo& info, const TrainConfig& config, const std::string& until, const RunClock& clock);
 
 }  // namespace tycho

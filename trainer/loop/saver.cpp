@@ -231,7 +231,7 @@ void Saver::give_shards(const std::vector<std::string>& of_ranks) {
 }
 
 void Saver::wait(bool last) {
-  const InPhase phase("saving a checkpoint");  // where there is none in flight, this takes no time
+  const InPhase phase("saving a checkpoint");  // takes no time when none is in flight
   const auto start = Clock::now();
   collect_shards(/*wait=*/true);
   if (writer_.joinable()) writer_.join();

@@ -11,24 +11,25 @@
 
 namespace tycho {
 
-/// For one save, on the rank that commits. The thread that writes calls the first group of functions, the
-/// trainer's thread, which alone talks to other ranks, the second.
+/// Exchanges the shards of one save on the rank that commits. The writing thread calls the first group of
+/// functions; the trainer's thread, which alone communicates with other ranks, calls the second.
 class ShardExchange {
  public:
-  /// The folder is there; other ranks may write.
+  /// Announces that the folder exists, so that other ranks may write.
   void open(const std::string& folder);
-  /// This rank's shard is written. Waits for those of the others; throws what ended the exchange.
+  /// Announces that this rank's shard is written, and waits for the others'. Throws the error that ended the
+  /// exchange.
   std::vector<WrittenShard> wait_for_others();
-  /// There will be no folder and no more waiting: the save has ended.
+  /// Ends the save: there will be no folder and no more waiting.
   void close();
 
-  /// Waits for the folder; "" when the save ended without one.
+  /// Waits for the folder. Returns "" when the save ended without one.
   std::string wait_for_folder();
-  /// Whether this rank's shard is written, or the save has ended.
+  /// Returns true when this rank's shard is written, or the save has ended.
   bool is_waiting() const;
   void wait_until_waiting() const;
   void give(std::vector<WrittenShard> others);
-  /// The others' shards will not come.
+  /// Ends the exchange with an error: the others' shards will not come.
   void give_up(const Error& why);
 
  private:

@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-/// Takes `key` out of an object, so that what is left at the end is unknown.
+/// Removes `key` from an object and returns its value, so that the keys left at the end are unknown ones.
 Json take(Json& object, const std::string& key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (!object.is_object() || found == object.end()) {

@@ -13,15 +13,16 @@
 
 namespace tycho {
 
-/// The ranks along tp and cp, as the recipe wants them to share blocks and sequences. The mesh outlives it.
+/// Returns the ranks along tp and cp with which this one shares blocks and sequences. The mesh must outlive
+/// it.
 ParallelRegion parallel_region(const TrainConfig& config, const Mesh& mesh);
-/// The part of the model that this rank has along pp. The mesh outlives it.
+/// Returns the part of the model that this rank has along pp. The mesh must outlive it.
 PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh);
 
-/// The shape of a micro-batch of this rank, in rows of seq_len.
+/// Returns the shape of a micro-batch of this rank, in rows of seq_len.
 BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh);
 
-/// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
+/// Allocates memory for parameters and gradients. Collective. The mesh must outlive the store.
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
                                             const Mesh& mesh, const at::Device& device);
 

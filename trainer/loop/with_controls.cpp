@@ -18,10 +18,10 @@ SchedulerConfig read_scheduler(const TrainConfig& recipe, const Json& scheduler)
 
 constexpr const char* kStreams = "train_data.streams";
 
-/// A command that can hold in Controls: how it was written, the keys that it is instead of, and its end.
+/// A command that can be held in Controls: its text, the keys that it replaces, and a function that ends it.
 struct Pinned {
   std::string name, text;
-  std::vector<std::string> keys;  // each with all that is below it
+  std::vector<std::string> keys;  // each includes all keys below it
   std::function<void(Controls&)> end;
 };
 
@@ -82,8 +82,8 @@ std::vector<Pinned> pinned_by(const Controls& controls, int64_t stage) {
   return all;
 }
 
-/// True for a path that is a key or below it; or above, where the whole of it came or went. Of streams, their
-/// shares.
+/// Returns true for a path that is a key or below it; or above it, when the path was added or removed as a
+/// whole. For streams, only their shares count.
 bool concerns(const std::string& path, const std::string& key) {
   if (key == kStreams && path.size() > key.size() && !path.ends_with(".proportion") &&
       !path.ends_with(".repeat") && !path.ends_with(".choose"))
@@ -94,7 +94,7 @@ bool concerns(const std::string& path, const std::string& key) {
   return is_below(path, key) || is_below(key, path);
 }
 
-/// "optimizer.lr = 0.01" of the first key that is one value.
+/// Returns "optimizer.lr = 0.01" for the first key that is a single value.
 std::string recipe_text(const Json& recipe, const std::vector<std::string>& keys) {
   std::string pointer = "/" + keys.front();
   std::replace(pointer.begin(), pointer.end(), '.', '/');

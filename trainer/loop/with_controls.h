@@ -10,20 +10,20 @@
 
 namespace tycho {
 
-/// `recipe` with what `controls` says instead. Throws Error (kRecipe) for what the optimizer does not have,
-/// and for a schedule that does not fit.
+/// Returns `recipe` with the values of `controls`. Throws Error (kRecipe) for settings that the optimizer
+/// does not have, and for a schedule that does not fit.
 TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls);
 
-/// A command of an earlier start, at a start that goes on from its checkpoint.
+/// A command of an earlier start, when a new start resumes from its checkpoint.
 struct HeldCommand {
   std::string name;   // "set_lr"
-  bool holds = true;  // false: it has ended, since this start asks for something else
-  std::string note;   // for people
+  bool holds = true;  // false: it has ended, because this start asks for another value
+  std::string note;   // for display
 };
 
-/// Ends the commands in `controls` whose keys have another value in `recipe` than in `before`, the recipe of
-/// the checkpoint: what is asked for now is what counts. Says of each command whether it holds. `stage`: of
-/// the data, which set_mix is about.
+/// Ends the commands in `controls` whose keys differ between `recipe` and `before`, the recipe of the
+/// checkpoint, because the newest request counts. Returns for each command whether it holds. `stage` is the
+/// data stage that set_mix applies to.
 std::vector<HeldCommand> end_changed_commands(Controls& controls,
                                               const std::vector<ConfigDifference>& changes,
                                               const Json& recipe, int64_t stage);

@@ -297,7 +297,8 @@ void check_curves(const std::vector<NamedCurve>& curves) {
       fail(ExitCode::kUsage, "[plot] expected each curve once, got \"{}\" twice", curve.name);
 }
 
-/// Returns the range of what is drawn: averaging flattens peaks.
+/// Returns the range of the column means, which is smaller than that of the points because averaging flattens
+/// peaks.
 Range drawn_range(const std::vector<std::vector<double>>& curves) {
   std::vector<double> drawn;
   for (const std::vector<double>& means : curves)

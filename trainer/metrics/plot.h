@@ -34,8 +34,7 @@ std::string overlay(const std::vector<NamedCurve>& curves, const PlotOptions& op
 /// Returns one curve as `overlay` draws it.
 std::string plot(const Curve& curve, const PlotOptions& options);
 
-/// Returns true when what is printed to stdout may have colours: a terminal that knows them, and NO_COLOR is
-/// not set.
+/// Returns true when stdout may have colours: it is a terminal that supports them, and NO_COLOR is not set.
 bool prints_colours();
 
 /// Returns `y` in one row of `width` columns: 4 levels in Braille, 3 in ASCII; "" when there is nothing to

@@ -12,7 +12,7 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kMostRows = 50'000'000;  // that are looked at; means do for runs of more
+constexpr int64_t kMostRows = 50'000'000;  // limit of the rows counted; longer runs use means
 
 /// Adds up the rows of steps until a length is reached.
 class StepCounter {

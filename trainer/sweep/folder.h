@@ -22,7 +22,7 @@ class SweepFolder {
   /// Appends a fact and applies it, with what others have written meanwhile. See Ledger::append for
   /// `durable`.
   void record(const Json& fact, bool durable = true);
-  /// Shows on this board alone, for people, which trials are lost: nothing is written.
+  /// Marks lost trials on this board only, for display. Writes nothing.
   void show_lost_trials();
   /// Makes `definition` the current plan. Returns false when it already was.
   bool set_definition(const SweepDefinition& definition);
