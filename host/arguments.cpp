@@ -171,7 +171,7 @@ Arguments parse_arguments(const Verb& verb, const std::vector<std::string>& argv
 const std::string& Arguments::text(const std::string& option) const {
   const auto found = options.find(option);
   if (found == options.end())
-    fail(ExitCode::kUsage, "[tycho {}] wanted --{}, {}", verb, option, example_of_verb(verb, words));
+    fail(ExitCode::kUsage, "[tycho {}] expected --{}, {}", verb, option, example_of_verb(verb, words));
   return found->second;
 }
 
@@ -188,7 +188,7 @@ int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high)
     return value;
   const std::string range =
       high == INT64_MAX ? fmt::format("of at least {}", low) : fmt::format("from {} to {}", low, high);
-  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a whole number {}, given \"{}\"", verb, option, range,
+  fail(ExitCode::kUsage, "[tycho {}] --{} expected a whole number {}, got \"{}\"", verb, option, range,
        given);
 }
 
@@ -198,7 +198,7 @@ double Arguments::number(const std::string& option, double low, double high) con
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
   if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
     return value;
-  fail(ExitCode::kUsage, "[tycho {}] --{} wanted a number from {} to {}, given \"{}\"", verb, option, low,
+  fail(ExitCode::kUsage, "[tycho {}] --{} expected a number from {} to {}, got \"{}\"", verb, option, low,
        high, given);
 }
 
@@ -224,7 +224,7 @@ RecipeRequest recipe_words(const Arguments& arguments) {
     }
   }
   if (request.file.empty())
-    fail(ExitCode::kUsage, "[tycho {}] wanted a recipe, {}", arguments.verb,
+    fail(ExitCode::kUsage, "[tycho {}] expected a recipe, {}", arguments.verb,
          example_of_verb(arguments.verb, arguments.words));
   if (std::filesystem::path(request.file).filename() == "recipe.json")
     fail(ExitCode::kRecipe,
@@ -241,7 +241,7 @@ RecipeRequest recipe_request(const Arguments& arguments) {
 
 const std::string& word(const Arguments& arguments, size_t index, const char* what) {
   if (index < arguments.words.size()) return arguments.words[index];
-  fail(ExitCode::kUsage, "[tycho {}] wanted {}, {}", arguments.verb, what,
+  fail(ExitCode::kUsage, "[tycho {}] expected {}, {}", arguments.verb, what,
        example_of_verb(arguments.verb, arguments.words));
 }
 

@@ -133,12 +133,12 @@ bool takes_keys(const Verb& verb) {
 
 void refuse_verb(const std::string& given, const std::string& next) {
   if (is_file(given))
-    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the file {}; write  tycho run {}", given,
+    fail(ExitCode::kUsage, "[tycho] expected a verb first, got the file {}; write  tycho run {}", given,
          given);
   if (given == "-v" || given == "-V")
-    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the option {}; write  tycho version", given);
+    fail(ExitCode::kUsage, "[tycho] expected a verb first, got the option {}; write  tycho version", given);
   if (given.starts_with("-"))
-    fail(ExitCode::kUsage, "[tycho] wanted a verb first, given the option {}; `tycho --help` lists the verbs",
+    fail(ExitCode::kUsage, "[tycho] expected a verb first, got the option {}; `tycho --help` lists the verbs",
          given);
   std::vector<std::string> names;
   for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);

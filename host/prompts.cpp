@@ -14,7 +14,7 @@ namespace {
 std::string prompt_of(const std::string& line, const std::string& place) {
   const Json json = parse_json(line, place);
   if (!json.is_object() || !json.contains("prompt") || !json.at("prompt").is_string())
-    fail(ExitCode::kUnusable, "[{}] wanted an object with a text called \"prompt\"", place);
+    fail(ExitCode::kUnusable, "[{}] expected an object with a text called \"prompt\"", place);
   return json.at("prompt").get<std::string>();
 }
 

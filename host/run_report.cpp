@@ -18,7 +18,7 @@ namespace tycho {
 std::vector<RunSummary> read_runs(const std::vector<std::string>& folders,
                                   const std::vector<std::string>& patterns) {
   if (folders.empty())
-    fail(ExitCode::kUsage, "[tycho] wanted folders of runs, such as runs/demo; given none");
+    fail(ExitCode::kUsage, "[tycho] expected folders of runs, such as runs/demo; got none");
   std::vector<RunSummary> runs;
   for (const std::string& folder : folders) runs.push_back(summarize_run(folder, patterns));
   for (const std::string& pattern : patterns) {

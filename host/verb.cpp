@@ -49,9 +49,9 @@ int pick_subverb(const Arguments& arguments, const char* verb, const std::vector
     names.emplace_back(one.first);
   }
   if (arguments.words.empty())
-    fail(ExitCode::kUsage, "[tycho {}] wanted one of {}; {}", verb, fmt::join(names, ", "),
+    fail(ExitCode::kUsage, "[tycho {}] expected one of {}; {}", verb, fmt::join(names, ", "),
          example_of_verb(verb, {}));
-  fail(ExitCode::kUsage, "[tycho {}] wanted one of {}, given \"{}\"{}", verb, fmt::join(names, ", "),
+  fail(ExitCode::kUsage, "[tycho {}] expected one of {}, got \"{}\"{}", verb, fmt::join(names, ", "),
        arguments.words[0], did_you_mean(arguments.words[0], names));
 }
 

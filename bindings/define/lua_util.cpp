@@ -116,7 +116,7 @@ Json read_at(lua_State* L, int index, int depth);
 
 Json read_table(lua_State* L, int index, int depth) {
   if (depth > kMaxDepth)
-    fail(ExitCode::kRecipe, "[lua] wanted plain data, given tables more than {} deep", kMaxDepth);
+    fail(ExitCode::kRecipe, "[lua] expected plain data, got tables more than {} deep", kMaxDepth);
   if (is_array(L, index)) {
     Json list = Json::array();
     for (size_t i = 1; i <= lua_objlen(L, index); ++i) {
@@ -129,7 +129,7 @@ Json read_table(lua_State* L, int index, int depth) {
   std::map<std::string, Json> sorted;  // Lua's own order differs between processes
   for (lua_pushnil(L); lua_next(L, index) != 0; lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      fail(ExitCode::kRecipe, "[lua] wanted names as keys of a table of data");
+      fail(ExitCode::kRecipe, "[lua] expected names as keys of a table of data");
     sorted[lua_tostring(L, -2)] = read_at(L, lua_gettop(L), depth + 1);
   }
   Json::object_t object;  // Json's own [] searches all keys, of which a history has thousands
@@ -152,7 +152,7 @@ Json read_at(lua_State* L, int index, int depth) {
     case LUA_TTABLE: return read_table(L, index, depth);
     case LUA_TLIGHTUSERDATA: return nullptr;
     default:
-      fail(ExitCode::kRecipe, "[lua] wanted data (numbers, text, tables), given a {}",
+      fail(ExitCode::kRecipe, "[lua] expected data (numbers, text, tables), got a {}",
            luaL_typename(L, index));
   }
 }

@@ -35,7 +35,7 @@ RowFunction::RowFunction(const std::string& file) : file_(file) {
     fail(ExitCode::kUsage, "[{}] cannot be loaded: {}", file, lua_tostring(L, -1));
   call_lua(L, 0, 1);
   if (!lua_isfunction(L, -1))
-    fail(ExitCode::kUsage, "[{}] wanted a file that returns a function, given {}; write, for example: {}",
+    fail(ExitCode::kUsage, "[{}] expected a file that returns a function, got {}; write, for example: {}",
          file, luaL_typename(L, -1), kExample);
   function_ = luaL_ref(L, LUA_REGISTRYINDEX);
 }
@@ -61,7 +61,7 @@ std::vector<Json> RowFunction::operator()(const Json& row, const std::string& pl
   std::vector<Json> rows(result.begin(), result.end());
   for (const Json& one : rows)
     if (!one.is_object())
-      fail(ExitCode::kUnusable, "[{}] wanted a row, a list of rows, or nil from {}, given {}", place, file_,
+      fail(ExitCode::kUnusable, "[{}] expected a row, a list of rows, or nil from {}, got {}", place, file_,
            one.dump());
   return rows;
 }

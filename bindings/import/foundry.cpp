@@ -175,7 +175,7 @@ void write_strategy(Mapper& mapper, const DocEntry& entry, const std::string& st
   const bool keeps = strategy == "SHARD_GRAD_OP" || strategy == "_HYBRID_SHARD_ZERO2";
   if (strategy == "NO_SHARD") return mapper.remark(entry, "every rank holds the whole model");
   if (!hybrid && !keeps && strategy != "FULL_SHARD")
-    return mapper.problem(entry, "wanted FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD or NO_SHARD");
+    return mapper.problem(entry, "expected FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD or NO_SHARD");
   if (!has_degree && !hybrid) mapper.emit(entry, "parallel.dp_shard", "-1", strategy);
   if (!has_degree && hybrid) {
     mapper.emit(entry, "parallel.dp_shard", "8", strategy + ": the ranks of one node");

@@ -40,7 +40,7 @@ void map_patience(Mapper& mapper, const DocEntry& entry) {
     return mapper.problem(
         entry,
         fmt::format(
-            "wanted a time in the same unit as eval_interval = {}: here patience is counted in evaluations",
+            "expected a time in the same unit as eval_interval = {}: here patience is counted in evaluations",
             every.str()));
   mapper.emit(entry, "patience",
               fmt::format("{:.0f}", std::max(1.0, std::ceil(patience->value / every.value))));
@@ -84,7 +84,7 @@ void map_early_stopper(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.find("patience") == nullptr) {
     const std::optional<Duration> every = time_of(mapper, mapper.root().find("eval_interval"));
     const bool epochs = !every || every->unit == DurationUnit::kEpoch;
-    if (!epochs) return mapper.problem(entry, "wanted patience, in the same unit as eval_interval");
+    if (!epochs) return mapper.problem(entry, "expected patience, in the same unit as eval_interval");
     fields.push_back(
         fmt::format("patience = {:.0f}", std::max(1.0, std::ceil(1 / (every ? every->value : 1)))));
   }
@@ -187,7 +187,7 @@ Rows loss_by_length_rows() {
 
 void map_loss_by_length(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.find("compute_batch_interval") == nullptr)
-    return mapper.problem(entry, "wanted compute_batch_interval, which LLM Foundry needs, too");
+    return mapper.problem(entry, "expected compute_batch_interval, which LLM Foundry needs, too");
   mapper.note(entry, "means are those of one batch, not of all batches since the start");
   mapper.walk(entry, loss_by_length_rows());
 }

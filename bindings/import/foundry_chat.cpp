@@ -22,7 +22,7 @@ void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(split)) return mapper.emit(entry, "split", "\"train\"");
   const std::string name = mapper.text_of(split);
   if (name.find_first_of("[+") != std::string::npos)
-    return mapper.problem(entry, "wanted the name of a split, got \"" + name +
+    return mapper.problem(entry, "expected the name of a split, got \"" + name +
                                      "\": parts and sums of splits are not read; write the rows to a file");
   mapper.emit(entry, "split", mapper.expression({dataset_key(entry, "split"), *split}));
 }
@@ -166,7 +166,7 @@ void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
     return to("", "target_prompts", words({{"none", "none"}, {"all", "all"}})).act(mapper, entry);
   const std::string number = given.substr(kLength.size());
   if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
-    return mapper.problem(entry, "wanted none, all or length>=N with a whole number");
+    return mapper.problem(entry, "expected none, all or length>=N with a whole number");
   mapper.emit(entry, "target_prompts", "\"all\"");
   mapper.emit(entry, "min_target_prompt", number);
 }
@@ -203,7 +203,7 @@ std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
   const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
   if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};
   if (mapper.text_of(side) == "left") return {"padding_side = \"left\""};
-  mapper.problem({"tokenizer.kwargs.padding_side", *side}, "wanted left or right");
+  mapper.problem({"tokenizer.kwargs.padding_side", *side}, "expected left or right");
   return {};
 }
 

@@ -25,7 +25,7 @@ void map_remote(Mapper& mapper, const DocEntry& entry) {
     return mapper.problem(entry, problem);
   const std::string beside = entry.path.substr(0, entry.path.rfind('.'));
   if (mapper.is_null(mapper.root().at(beside + ".local")))
-    return mapper.problem(entry, "wanted local too: the folder of this machine that keeps what is fetched");
+    return mapper.problem(entry, "expected local too: the folder of this machine that keeps what is fetched");
   mapper.emit(entry, "remote", mapper.expression(entry));
 }
 
@@ -34,7 +34,7 @@ void map_local(Mapper& mapper, const DocEntry& entry) {
   const DocNode* remote = mapper.root().at(beside + ".remote");
   if (!mapper.is_null(remote) && !is_remote_place(mapper.text_of(remote)))
     return mapper.remark(entry, "read where it is, without a copy");
-  if (mapper.is_null(&entry.node)) return mapper.problem(entry, "wanted the folder of the data");
+  if (mapper.is_null(&entry.node)) return mapper.problem(entry, "expected the folder of the data");
   mapper.emit(entry, "local_dir", mapper.expression(entry));
 }
 
@@ -66,7 +66,7 @@ std::optional<std::string> epoch_samples(Mapper& mapper, const DocEntry& entry) 
   char* end = nullptr;
   const double count = std::strtod(scalar.text.c_str(), &end);
   if (!entry.node.is_scalar() || unit == kUnits.end() || end != &scalar.text.back()) {
-    mapper.problem(entry, "wanted a number of samples such as 100000 or 100k");
+    mapper.problem(entry, "expected a number of samples such as 100000 or 100k");
     return std::nullopt;
   }
   return fmt::format("{:.0f}", count * unit->second);
@@ -150,7 +150,7 @@ std::optional<std::string> cache_bytes(Mapper& mapper, const DocEntry& entry) {
   for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   std::erase(number, '_');
   if (!entry.node.is_scalar() || number.empty() || !kUnits.contains(unit)) {
-    mapper.problem(entry, "wanted a size such as 100gb or a number of bytes");
+    mapper.problem(entry, "expected a size such as 100gb or a number of bytes");
     return std::nullopt;
   }
   return lua_quoted(number + kUnits.at(unit));
@@ -192,7 +192,7 @@ std::string stream_line(Mapper& mapper, const DocEntry& streams, const std::stri
     add("remote", "remote");
   }
   if (!(!is_url && add("remote", "local_dir")) && !add("local", "local_dir")) {
-    mapper.problem({path, stream}, "wanted the folder of the data");
+    mapper.problem({path, stream}, "expected the folder of the data");
     return "";
   }
   const DocNode* whole = mapper.root().at(streams.path.substr(0, streams.path.rfind('.')) + ".split");
@@ -379,7 +379,7 @@ void map_foundry_loader(Mapper& mapper, const DocEntry& entry, const std::string
     return mapper.component(entry, target, "t.data.chat", loader_of(foundry_chat_rows()), fields);
   }
   mapper.problem(name == nullptr ? entry : DocEntry{entry.path + ".name", *name},
-                 "wanted the loader text (MDS shards of tokens) or finetuning (JSONL)");
+                 "expected the loader text (MDS shards of tokens) or finetuning (JSONL)");
 }
 
 }  // namespace tycho

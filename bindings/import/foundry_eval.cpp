@@ -56,7 +56,7 @@ void map_set(Mapper& mapper, const DocEntry& entry, const std::string& default_n
              std::set<std::string>& taken) {
   const DocNode* label = entry.node.find("label");
   if (label == nullptr && default_name.empty())
-    return mapper.problem(entry, "wanted a label, which names the metrics of the set");
+    return mapper.problem(entry, "expected a label, which names the metrics of the set");
   const std::string given = label == nullptr ? default_name : mapper.text_of(label);
   std::string name = given;
   for (char& c : name)

@@ -31,7 +31,7 @@ void map_metric_names(Mapper& mapper, const DocEntry& entry) {
 
 void map_path(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node).find("://") != std::string::npos)
-    return mapper.problem(entry, "wanted a .jsonl on this machine: download it and write its path");
+    return mapper.problem(entry, "expected a .jsonl on this machine: download it and write its path");
   mapper.emit(entry, "path", mapper.expression(entry));
 }
 
@@ -93,13 +93,13 @@ void map_icl_tasks(Mapper& mapper, const DocEntry& entry) {
   if (!foundry_evaluates(mapper)) return mapper.remark(entry, kNeverEvaluated);
   if (!entry.node.is_list())
     return mapper.problem(
-        entry, fmt::format("wanted the tasks themselves, given {}: copy the list icl_tasks of that "
+        entry, fmt::format("expected the tasks themselves, got {}: copy the list icl_tasks of that "
                            "file here",
                            brief(entry.node)));
   for (size_t i = 0; i < entry.node.items.size(); ++i) {
     const DocEntry task = {fmt::format("{}.{}", entry.path, i), entry.node.items[i]};
     if (!task.node.is_map()) {
-      mapper.problem(task, "wanted a task: { label, dataset_uri, num_fewshot, icl_task_type }");
+      mapper.problem(task, "expected a task: { label, dataset_uri, num_fewshot, icl_task_type }");
       continue;
     }
     mapper.component(task, fmt::format("icl.tasks[{}]", i + 1), "", kTask, own_length(mapper, task.node));
@@ -113,7 +113,7 @@ std::optional<std::string> benchmarks_of(Mapper& mapper, const DocEntry& categor
   const DocNode* list = category.node.find("benchmarks");
   if (list == nullptr || !list->is_list()) {
     mapper.problem(category,
-                   "wanted a category: { name, benchmarks: [{ name, num_fewshot, random_baseline }] }");
+                   "expected a category: { name, benchmarks: [{ name, num_fewshot, random_baseline }] }");
     return std::nullopt;
   }
   std::string all;
@@ -124,7 +124,7 @@ std::optional<std::string> benchmarks_of(Mapper& mapper, const DocEntry& categor
       const DocNode* value = one.find(key);
       if (value == nullptr) {
         mapper.problem({fmt::format("{}.benchmarks.{}", category.path, i), one},
-                       fmt::format("wanted {}", key));
+                       fmt::format("expected {}", key));
         return std::nullopt;
       }
       fields +=
@@ -182,7 +182,7 @@ void map_averages(Mapper& mapper, const DocEntry& entry) {
   for (const KeyedNode& one : entry.node.entries) {
     const DocEntry average = {entry.path + "." + one.key, one.node};
     if (!one.node.is_list())
-      mapper.problem(average, "wanted a list of categories");
+      mapper.problem(average, "expected a list of categories");
     else
       map_average(mapper, average, one.key, categories);
   }
@@ -202,7 +202,7 @@ void map_gauntlet(Mapper& mapper, const DocEntry& entry) {
   if (!foundry_evaluates(mapper)) return mapper.remark(entry, kNeverEvaluated);
   if (!entry.node.is_map())
     return mapper.problem(entry,
-                          fmt::format("wanted the gauntlet itself, given {}: copy the eval_gauntlet of that "
+                          fmt::format("expected the gauntlet itself, got {}: copy the eval_gauntlet of that "
                                       "file here",
                                       brief(entry.node)));
   mapper.walk(entry, kGauntlet);

@@ -342,7 +342,7 @@ std::vector<std::string> shape_fields(const Shape& shape, const DocNode& model) 
 
 void map_hf_model(Mapper& mapper, const DocEntry& entry) {
   const DocNode* path = entry.node.find("pretrained_model_name_or_path");
-  if (mapper.is_null(path)) return mapper.problem(entry, "wanted pretrained_model_name_or_path");
+  if (mapper.is_null(path)) return mapper.problem(entry, "expected pretrained_model_name_or_path");
   const DocEntry path_entry = {entry.path + ".pretrained_model_name_or_path", *path};
   const std::string name = mapper.text_of(path);
   const DocNode* flag = entry.node.find("pretrained");

@@ -56,7 +56,7 @@ void map_foundry_peft(Mapper& mapper, const DocEntry& model) {
   if (mapper.is_null(peft->find("target_modules")))
     mapper.problem(
         entry,
-        "wanted target_modules; peft's own choice is [q_proj, v_proj] for Llama, [Wqkv] for MPT and "
+        "expected target_modules; peft's own choice is [q_proj, v_proj] for Llama, [Wqkv] for MPT and "
         "[c_attn] for GPT-2");
   mapper.component(entry, "lora", "", kPeft, defaults);
 }

@@ -48,7 +48,7 @@ std::vector<std::string> group_fields(Mapper& mapper, const DocEntry& entry) {
       mapper.problem(at, "only lr, weight_decay and betas can be set for parameters");
     }
   }
-  if (entry.node.find("param_str_match") == nullptr) mapper.problem(entry, "wanted param_str_match");
+  if (entry.node.find("param_str_match") == nullptr) mapper.problem(entry, "expected param_str_match");
   return fields;
 }
 
@@ -72,7 +72,7 @@ void write_groups(Mapper& mapper, const DocEntry& optimizer) {
   if (frozen != nullptr) write_frozen(mapper, {optimizer.path + ".disable_grad", *frozen}, groups);
   if (given != nullptr && !(given->is_scalar() && mapper.is_null(given))) {
     if (!given->is_list())
-      return mapper.problem({optimizer.path + ".param_groups", *given}, "wanted a list of groups");
+      return mapper.problem({optimizer.path + ".param_groups", *given}, "expected a list of groups");
     for (size_t i = 0; i < given->items.size(); ++i) {
       const DocEntry one = {fmt::format("{}.param_groups.{}", optimizer.path, i), given->items[i]};
       groups.push_back(fmt::format("{{ {} }}", fmt::join(group_fields(mapper, one), ", ")));
@@ -169,7 +169,7 @@ void map_constant_end(Mapper& mapper, const DocEntry& entry) {
                             "ends before the run, and Composer's factor is 1 from there on: write "
                             "r.scheduler = t.sched.fn(...) into the recipe");
   } catch (const Error&) {
-    return mapper.problem(entry, "wanted a time such as 100ba, 2ep or 1dur");
+    return mapper.problem(entry, "expected a time such as 100ba, 2ep or 1dur");
   }
   mapper.remark(entry, "the learning rate stays the same");
 }
@@ -207,7 +207,7 @@ void map_scheduler(Mapper& mapper, const DocEntry& entry) {
     std::vector<std::string> known;
     for (const auto& [theirs, ours] : schedules()) known.push_back(theirs);
     return mapper.problem(name == nullptr ? entry : DocEntry{"scheduler.name", *name},
-                          fmt::format("wanted one of {}", fmt::join(known, ", ")));
+                          fmt::format("expected one of {}", fmt::join(known, ", ")));
   }
   Rows rows = scheduler_rows();
   if (kind->second == "constant")
@@ -227,7 +227,7 @@ void map_clipping(Mapper& mapper, const DocEntry& entry) {
   const auto target = kTargets.find(way);
   if (target == kTargets.end())
     return mapper.problem(type == nullptr ? entry : DocEntry{entry.path + ".clipping_type", *type},
-                          "wanted norm, value or adaptive");
+                          "expected norm, value or adaptive");
   mapper.out().comments_before(entry.node.line);
   mapper.walk(entry, {elsewhere("clipping_type"), to("clipping_threshold", target->second)});
   if (way == "value" && !mapper.is_null(mapper.root().find("fsdp_config")))
@@ -254,7 +254,7 @@ void map_ema(Mapper& mapper, const DocEntry& entry) {
     return mapper.problem(
         entry, has_smoothing ? "Composer takes half_life or smoothing, and half_life is 1000ba unless "
                                "it is null: write half_life: null beside smoothing"
-                             : "wanted half_life or smoothing, and both are null");
+                             : "expected half_life or smoothing, and both are null");
   mapper.out().comments_before(entry.node.line);
   if (half_life == nullptr && !has_smoothing) mapper.emit(entry, "ema.half_life", "\"1000ba\"");
   mapper.walk(entry, ema_rows());

@@ -36,7 +36,7 @@ const System& system_of(const DocNode& root, const std::string& file) {
       root.find("global_train_batch_size") != nullptr)
     return kFoundry;
   fail(ExitCode::kRecipe,
-       "[import] {}: wanted an LLM Foundry training YAML (train_loader, max_duration, ...) or a Nanotron "
+       "[import] {}: expected an LLM Foundry training YAML (train_loader, max_duration, ...) or a Nanotron "
        "config (tokens, parallelism, ...)",
        file);
 }

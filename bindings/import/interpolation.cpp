@@ -154,7 +154,7 @@ std::string Mapper::reference(const DocEntry& entry, const std::string& path) {
 
 std::string Mapper::expression(const DocEntry& entry) {
   if (!entry.node.is_scalar()) {
-    problem(entry, entry.node.is_list() ? "wanted a value, found a list" : "wanted a value, found a map");
+    problem(entry, entry.node.is_list() ? "expected a value, found a list" : "expected a value, found a map");
     return "nil";
   }
   if (!is_interpolated(entry.node)) return literal(read_scalar(entry.node));
@@ -239,7 +239,7 @@ std::optional<std::string> duration_text(Mapper& mapper, const DocEntry& entry, 
   try {
     Duration::parse(text);
   } catch (const Error&) {
-    mapper.problem(entry, "wanted a time such as 100ba, 2ep or 0.5dur");
+    mapper.problem(entry, "expected a time such as 100ba, 2ep or 0.5dur");
     return std::nullopt;
   }
   const bool as_it_is = mapper.is_interpolated(entry.node) && text == scalar.text;
@@ -251,7 +251,7 @@ std::optional<std::string> duration_text(Mapper& mapper, const DocEntry& entry, 
 Convert duration_in(const char* unit) {
   return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
     if (entry.node.is_scalar()) return duration_text(mapper, entry, unit);
-    mapper.problem(entry, "wanted a time");
+    mapper.problem(entry, "expected a time");
     return std::nullopt;
   };
 }
@@ -259,7 +259,7 @@ Convert duration_in(const char* unit) {
 Convert durations_in(const char* unit) {
   return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
     if (!entry.node.is_list()) {
-      mapper.problem(entry, "wanted a list of times");
+      mapper.problem(entry, "expected a list of times");
       return std::nullopt;
     }
     std::string items;

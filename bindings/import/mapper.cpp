@@ -67,7 +67,7 @@ void Mapper::walk_top(const Rows& rows) {
 
 void Mapper::walk(const DocEntry& map, const Rows& rows) {
   if (map.node.is_scalar() && is_null(&map.node)) return;
-  if (!map.node.is_map()) return problem(map, "wanted a map of keys");
+  if (!map.node.is_map()) return problem(map, "expected a map of keys");
   for (const auto& [key, node] : map.node.entries) {
     const DocEntry entry = {map.path.empty() ? key : map.path + "." + key, node};
     if (const Row* row = find_row(rows, key)) {
@@ -222,7 +222,7 @@ Row group(const char* key, Rows rows) {
 std::optional<std::string> as_is(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar()) return mapper.expression(entry);
   if (entry.node.is_map()) {
-    mapper.problem(entry, "wanted a value, found a map");
+    mapper.problem(entry, "expected a value, found a map");
     return std::nullopt;
   }
   std::vector<std::string> items;
@@ -238,7 +238,7 @@ Convert count_of(const char* unit) {
   return [=](Mapper& mapper, const DocEntry& entry) -> std::optional<std::string> {
     const DocScalar scalar = mapper.value(&entry.node);
     if (!entry.node.is_scalar() || !scalar.is(DocScalar::Kind::kInteger)) {
-      mapper.problem(entry, "wanted a whole number");
+      mapper.problem(entry, "expected a whole number");
       return std::nullopt;
     }
     if (mapper.is_interpolated(entry.node)) return mapper.expression(entry) + " .. " + lua_quoted(unit);

@@ -153,7 +153,7 @@ void map_schedule(Mapper& mapper, const DocEntry& entry) {
   const double peak = number("learning_rate", 0), floor = number("min_decay_lr", peak);
   const double warmup = number("lr_warmup_steps", 0);
   const Decay decay = decay_of(mapper);
-  if (peak <= 0) return mapper.problem(entry, "wanted learning_rate");
+  if (peak <= 0) return mapper.problem(entry, "expected learning_rate");
   const DocNode* style = entry.node.find("lr_decay_style");
   mapper.component(
       entry, "scheduler", "t.sched.wsd", kSchedule,
@@ -258,7 +258,7 @@ void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
   const std::string mode = mapper.text_of(&entry.node);
   const bool scatters = mode == "REDUCE_SCATTER" || mode == "reduce_scatter";
   if (!scatters && mode != "ALL_REDUCE" && mode != "all_reduce")
-    return mapper.problem(entry, "wanted REDUCE_SCATTER or ALL_REDUCE");
+    return mapper.problem(entry, "expected REDUCE_SCATTER or ALL_REDUCE");
   mapper.emit(entry, "parallel.sequence_parallel", scatters ? "true" : "false", mode);
 }
 
@@ -269,7 +269,7 @@ void map_pp_engine(Mapper& mapper, const DocEntry& entry) {
   if (stages == nullptr || mapper.text_of(stages) == "1") return mapper.remark(entry, "there are no stages");
   if (engine == "1f1b") return mapper.emit(entry, "parallel.pp_schedule", "\"1f1b\"");
   if (engine == "afab") return mapper.emit(entry, "parallel.pp_schedule", "\"gpipe\"");
-  mapper.problem(entry, "wanted 1f1b or afab");
+  mapper.problem(entry, "expected 1f1b or afab");
 }
 
 Rows make_rows() {

@@ -15,7 +15,7 @@ double nanotron_number(Mapper& mapper, const char* path, double usual) {
   const char* const end = scalar.text.data() + scalar.text.size();
   const bool is_number = scalar.is(DocScalar::Kind::kInteger) || scalar.is(DocScalar::Kind::kNumber);
   if (is_number && std::from_chars(scalar.text.data(), end, number).ec == std::errc()) return number;
-  mapper.problem({path, *node}, "wanted a number");
+  mapper.problem({path, *node}, "expected a number");
   return usual;
 }
 
@@ -130,7 +130,7 @@ void note_data(Mapper& mapper, const DocEntry& entry) {
 
 void map_nanotron_stages(Mapper& mapper, const DocEntry& entry) {
   if (!entry.node.is_list() || entry.node.items.empty())
-    return mapper.problem(entry, "wanted a list of stages");
+    return mapper.problem(entry, "expected a list of stages");
   double before = -1;
   for (size_t i = 0; i < entry.node.items.size(); ++i) {
     const DocNode& stage = entry.node.items[i];

@@ -72,7 +72,7 @@ Rows composer_profiler_rows() {
 
 void map_composer(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
-  if (!entry.node.is_map()) return mapper.problem(entry, "wanted a map with a schedule");
+  if (!entry.node.is_map()) return mapper.problem(entry, "expected a map with a schedule");
   const DocNode* schedule = entry.node.find("schedule");
   const DocNode none;
   const bool given = schedule != nullptr && schedule->is_map();
@@ -90,7 +90,7 @@ Rows nanotron_profiler_rows() {
 
 void map_nanotron_profiler(Mapper& mapper, const DocEntry& entry) {
   if (entry.node.is_scalar() && mapper.is_null(&entry.node)) return mapper.remark(entry, "the default");
-  if (!entry.node.is_map()) return mapper.problem(entry, "wanted a map");
+  if (!entry.node.is_map()) return mapper.problem(entry, "expected a map");
   mapper.component(entry, "profile", "t.profile", nanotron_profiler_rows(),
                    usual_fields(entry.node, kNanotronCounts));
 }
@@ -102,7 +102,7 @@ std::optional<int64_t> titan_count(Mapper& mapper, const char* key, int64_t usua
   if (node == nullptr) return usual;
   const DocScalar scalar = mapper.value(node);
   if (scalar.is(DocScalar::Kind::kInteger)) return std::strtoll(scalar.text.c_str(), nullptr, 10);
-  mapper.problem({path, *node}, "wanted a whole number");
+  mapper.problem({path, *node}, "expected a whole number");
   return std::nullopt;
 }
 

@@ -48,7 +48,7 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
                                    [&](const Flavor& one) { return name == one.name; });
   if (family != "llama3" || flavor == std::end(kFlavors)) {
     mapper.problem(
-        entry, fmt::format("wanted llama3 in the flavors debugmodel, 1B, 3B, 8B, 70B or 405B, found {} {}",
+        entry, fmt::format("expected llama3 in the flavors debugmodel, 1B, 3B, 8B, 70B or 405B, found {} {}",
                            family, name));
     return mapper.walk(entry, kModel);
   }
@@ -210,7 +210,7 @@ std::optional<std::string> reshard_policy(Mapper& mapper, const DocEntry& entry)
   const std::string policy = mapper.text_of(&entry.node);
   if (policy == "never") return "false";
   if (policy == "default" || policy == "always") return "true";
-  mapper.problem(entry, "wanted default, always or never");
+  mapper.problem(entry, "expected default, always or never");
   return std::nullopt;
 }
 
@@ -392,7 +392,7 @@ const Rows& titan_rows() {
 
 void map_titan(Mapper& mapper) {
   if (mapper.root().find("model") == nullptr)
-    mapper.problem({"model", mapper.root()}, "wanted a section [model] with name and flavor");
+    mapper.problem({"model", mapper.root()}, "expected a section [model] with name and flavor");
   mapper.walk_top(titan_rows());
   write_defaults(mapper);
 }

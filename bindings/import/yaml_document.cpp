@@ -124,7 +124,7 @@ DocNode read_yaml(const std::string& text, const std::string& place) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() != 1) {
-      fail(ExitCode::kUnusable, "[{}] wanted one YAML document, found {}", place, documents.size());
+      fail(ExitCode::kUnusable, "[{}] expected one YAML document, found {}", place, documents.size());
     }
     return YamlReader(text, place).read(documents[0], {}, 0);
   } catch (const YAML::DeepRecursion&) {

@@ -11,7 +11,7 @@ constexpr double kMaxExact = 0x1p53;
 
 [[noreturn]] void refuse(const std::string& call, const Arg& arg, const std::string& wanted,
                          const std::string& given) {
-  throw ScriptError("E_ARGUMENT", fmt::format("{}: {} expects {}, given {}", call, arg.name, wanted, given),
+  throw ScriptError("E_ARGUMENT", fmt::format("{}: {} expects {}, got {}", call, arg.name, wanted, given),
                     arg.doc);
 }
 
@@ -115,8 +115,8 @@ void check_arguments(lua_State* L, const Class& object, const Method& method) {
   const auto num_args = static_cast<int>(method.args.size());
   if (lua_gettop(L) - 1 > num_args)
     throw ScriptError("E_ARGUMENT",
-                      fmt::format("{} takes {} argument{}, given {}", call, num_args,
-                                  num_args == 1 ? "" : "s", lua_gettop(L) - 1),
+                      fmt::format("{} takes {} argument{}, got {}", call, num_args, num_args == 1 ? "" : "s",
+                                  lua_gettop(L) - 1),
                       fmt::format("{}:{}", object.name, signature(method)));
   for (int i = 0; i < num_args; ++i) check_value(L, i + 2, call, method.args[static_cast<size_t>(i)]);
 }

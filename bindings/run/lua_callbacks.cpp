@@ -158,7 +158,7 @@ void LuaCallbacks::limit_memory() {
   const int64_t kept_bytes = int64_t{lua_gc(L_, LUA_GCCOUNT, 0)} * 1024;
   if (kept_bytes > max_bytes)
     fail(ExitCode::kRecipe,
-         "[callbacks] wanted at most lua_memory = {} in use when training starts, given {} MiB that the "
+         "[callbacks] expected at most lua_memory = {} in use when training starts, got {} MiB that the "
          "recipe "
          "itself keeps: set lua_memory higher, or keep less in states and tables",
          recipe_.config.lua_memory.str(), kept_bytes >> 20);

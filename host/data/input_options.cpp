@@ -13,7 +13,7 @@ BadRows bad_rows(const Arguments& arguments) {
   const std::string& name = arguments.text("bad-rows");
   for (const auto& [text, policy] : enum_names(BadRows()))
     if (name == text) return policy;
-  fail(ExitCode::kUsage, "[tycho {}] --bad-rows expects error or skip, given \"{}\"", arguments.verb, name);
+  fail(ExitCode::kUsage, "[tycho {}] --bad-rows expects error or skip, got \"{}\"", arguments.verb, name);
 }
 
 InputRules input_rules(const Arguments& arguments) {
@@ -29,7 +29,7 @@ InputRules input_rules(const Arguments& arguments) {
   for (const auto& [name, kind] : kFormats)
     if (format == name) rules.format = kind;
   if (!format.empty() && !rules.format)
-    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl, csv, tsv or parquet, given \"{}\"",
+    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl, csv, tsv or parquet, got \"{}\"",
          arguments.verb, format);
   return rules;
 }

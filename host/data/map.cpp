@@ -53,7 +53,7 @@ void for_each_line(const std::string& path, const std::function<void(std::string
 Json row_of(std::string_view line, const std::string& place) {
   Json row = parse_json(line, place);
   if (!row.is_object())
-    fail(ExitCode::kUnusable, "[{}] wanted an object of JSON, given {}", place, row.type_name());
+    fail(ExitCode::kUnusable, "[{}] expected an object of JSON, got {}", place, row.type_name());
   return row;
 }
 

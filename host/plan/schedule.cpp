@@ -46,8 +46,8 @@ PipelineShape pipeline_shape(const std::string& text, int64_t num_micro_batches)
   const auto sizes = sizes_of(text.substr(std::min(colon + 1, text.size())));
   if (!schedule || !sizes || sizes->size() > 3)
     fail(ExitCode::kUsage,
-         "[tycho plan] --schedule wanted gpipe, 1f1b or interleaved, a colon, and stages x micro-batches x "
-         "chunks, such as 1f1b:4x8 or interleaved:4x8x2; given \"{}\"",
+         "[tycho plan] --schedule expected gpipe, 1f1b or interleaved, a colon, and stages x micro-batches x "
+         "chunks, such as 1f1b:4x8 or interleaved:4x8x2; got \"{}\"",
          text);
   PipelineShape shape = {*schedule, sizes->front(), static_cast<int>(num_micro_batches), 1};
   if (sizes->size() > 1) shape.num_micro_batches = (*sizes)[1];
@@ -55,7 +55,7 @@ PipelineShape pipeline_shape(const std::string& text, int64_t num_micro_batches)
   if (const std::string problem = shape_problem(shape); !problem.empty())
     fail(ExitCode::kUsage, "[tycho plan] --schedule {}: {}", text, problem);
   if (static_cast<double>(shape.num_stages) * shape.num_micro_batches * shape.num_chunks > kMostPasses)
-    fail(ExitCode::kUsage, "[tycho plan] --schedule {}: wanted at most {} forward passes, of all stages",
+    fail(ExitCode::kUsage, "[tycho plan] --schedule {}: expected at most {} forward passes, of all stages",
          text, kMostPasses);
   return shape;
 }

@@ -15,7 +15,7 @@ namespace tycho {
 namespace {
 
 constexpr const char* kWanted =
-    R"(wanted {"id": 1, "entry": "1 + 2"}, {"id": 2, "complete": "r.opt"} or {"interrupt": true})";
+    R"(expected {"id": 1, "entry": "1 + 2"}, {"id": 2, "complete": "r.opt"} or {"interrupt": true})";
 
 /// Parses the object in a line; null when there is none.
 Json object_in(const std::string& line) {

@@ -57,7 +57,7 @@ InStep* still_there(InStep* ranks) {
 
 bool wants_to_look(const std::string& on_error, int rank) {
   if (on_error == "stop") return false;
-  if (on_error != "repl") fail(ExitCode::kUsage, "[run] --on-error must be stop or repl, given {}", on_error);
+  if (on_error != "repl") fail(ExitCode::kUsage, "[run] --on-error must be stop or repl, got {}", on_error);
   if (rank == 0 && (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0))
     fail(ExitCode::kUsage, "[run] --on-error repl needs a terminal; leave it out if there is none");
   return true;

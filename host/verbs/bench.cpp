@@ -64,7 +64,7 @@ int64_t size_of(const Arguments& arguments, const char* option) {
   try {
     return Bytes::parse(text).value;
   } catch (const Error&) {
-    fail(ExitCode::kUsage, "[bench] --{} is a size such as 8, 64K or 1GiB; given {}", option,
+    fail(ExitCode::kUsage, "[bench] --{} is a size such as 8, 64K or 1GiB; got {}", option,
          arguments.text(option));
   }
 }

@@ -60,7 +60,7 @@ int run_config(const Arguments& arguments) {
   }
   const bool hash = arguments.has("hash");
   if (query.recipe.file.empty() && (hash || !query.why.empty() || !query.recipe.pins.empty())) {
-    fail(ExitCode::kUsage, "[tycho config] wanted a recipe: tycho config RECIPE --why KEY");
+    fail(ExitCode::kUsage, "[tycho config] expected a recipe: tycho config RECIPE --why KEY");
   }
   import_request(query.recipe);
   const InterruptLua interruptible;

@@ -54,7 +54,7 @@ int64_t shard_bytes(const std::string& text) {
   } catch (const Error&) {
     // The same message for everything that is not a size.
   }
-  fail(ExitCode::kUsage, "[tycho convert] --shard-size wanted a size such as \"5GB\", given \"{}\"", text);
+  fail(ExitCode::kUsage, "[tycho convert] --shard-size expected a size such as \"5GB\", got \"{}\"", text);
 }
 
 /// Returns the command to type next.

@@ -67,7 +67,7 @@ int named(const Arguments& arguments, const char* command) {
 int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
 int run_save(const Arguments& arguments) {
   if (arguments.words.size() > 2 && !is_tag(arguments.words[2]))
-    fail(ExitCode::kUsage, "[tycho ctl] wanted a name without \"/\", given {}", arguments.words[2]);
+    fail(ExitCode::kUsage, "[tycho ctl] expected a name without \"/\", got {}", arguments.words[2]);
   return named(arguments, "save");
 }
 int run_profile(const Arguments& arguments) { return named(arguments, "profile"); }
@@ -96,10 +96,10 @@ std::string setting_code(const std::string& given) {
     if (setting.text) return fmt::format("cmd.{}({})", setting.command, quoted(value));
     char* end = nullptr;
     std::strtod(value.c_str(), &end);
-    if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: wanted a number, given {}", key, value);
+    if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: expected a number, got {}", key, value);
     return fmt::format("cmd.{}({})", setting.command, value);
   }
-  fail(ExitCode::kUsage, "[tycho ctl] set takes {}; given {}{}", fmt::join(keys, ", "), key,
+  fail(ExitCode::kUsage, "[tycho ctl] set takes {}; got {}{}", fmt::join(keys, ", "), key,
        did_you_mean(key, keys));
 }
 

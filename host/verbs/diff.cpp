@@ -116,7 +116,7 @@ std::vector<std::string> read_names(const Arguments& arguments, std::vector<PinA
     }
   }
   if (names.size() < 2)
-    fail(ExitCode::kUsage, "[tycho diff] wanted two recipes or runs, given {}; see --help", names.size());
+    fail(ExitCode::kUsage, "[tycho diff] expected two recipes or runs, got {}; see --help", names.size());
   if (!pins.empty() && !is_recipe(names[0]) && !is_recipe(names[1])) {
     fail(ExitCode::kUsage, "[tycho diff] {} applies to recipes, and neither {} nor {} is one", pins[0].text,
          names[0], names[1]);

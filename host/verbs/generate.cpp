@@ -95,7 +95,7 @@ class JsonSink : public GenerateSink {
 
 std::vector<std::string> prompts_of(const Arguments& arguments) {
   if (arguments.has("prompt") == arguments.has("prompts"))
-    fail(ExitCode::kUsage, "[tycho generate] wanted either --prompt TEXT or --prompts FILE");
+    fail(ExitCode::kUsage, "[tycho generate] expected either --prompt TEXT or --prompts FILE");
   if (arguments.has("prompts")) return read_prompts(arguments.text("prompts"));
   return {arguments.text("prompt")};
 }
@@ -121,7 +121,7 @@ GenerateRequest to_request(const Arguments& arguments) {
   request.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3);
   request.stop = arguments.all("stop");
   for (const std::string& stop : request.stop)
-    if (stop.empty()) fail(ExitCode::kUsage, "[tycho generate] --stop wanted a text, given an empty one");
+    if (stop.empty()) fail(ExitCode::kUsage, "[tycho generate] --stop expected a text, got an empty one");
   request.ignore_eos = arguments.has("ignore-eos");
   request.logprobs = arguments.has("logprobs");
   if (request.logprobs && !arguments.has("json"))

@@ -26,7 +26,7 @@ int run_import(const Arguments& arguments) {
   if (!file.text) fail(ExitCode::kUsage, "[tycho import] {}", file.message);
   refuse_program(request.file);
   if (!is_foreign_recipe(request.file) && !request.file.ends_with(".json"))
-    fail(ExitCode::kUsage, "[tycho import] wanted a .yaml, .yml, .toml or .json, given {}", request.file);
+    fail(ExitCode::kUsage, "[tycho import] expected a .yaml, .yml, .toml or .json, got {}", request.file);
   const Imported made = import_recipe(request.file, *file.text, request.pins);
   if (!made.pins.empty()) {
     fail(ExitCode::kUsage, "[tycho import] {} has no key for {}; pass Tycho's own keys to tycho run",

@@ -49,9 +49,9 @@ const Verb& launched_verb(const Arguments& arguments) {
                               verb.run == run_plan || verb.run == run_bench))
       return verb;
   if (name.ends_with(".lua") || name.ends_with(".yaml") || name.ends_with(".toml"))
-    fail(ExitCode::kUsage, "[tycho launch] wanted a verb before the recipe, given {0}; write  run {0}", name);
+    fail(ExitCode::kUsage, "[tycho launch] expected a verb before the recipe, got {0}; write  run {0}", name);
   fail(ExitCode::kUsage,
-       "[tycho launch] wanted run, rerun, repl, plan --probe or bench comm after the options, given \"{}\"; "
+       "[tycho launch] expected run, rerun, repl, plan --probe or bench comm after the options, got \"{}\"; "
        "other verbs "
        "run on one rank",
        name);
@@ -138,7 +138,7 @@ int run_launch(const Arguments& arguments) {
   ranks.num_nodes = static_cast<int>(arguments.integer("nodes", 1, kMaxNodes));
   ranks.node = static_cast<int>(arguments.integer("node", 0, kMaxNodes));
   if (ranks.node >= ranks.num_nodes)
-    fail(ExitCode::kUsage, "[tycho launch] --node wanted a number from 0 to {} (--nodes {}), given {}",
+    fail(ExitCode::kUsage, "[tycho launch] --node expected a number from 0 to {} (--nodes {}), got {}",
          ranks.num_nodes - 1, ranks.num_nodes, ranks.node);
   ranks.grace = std::chrono::duration<double>(arguments.number("grace", 0, 1e6));
   if (!check_command(verb, {arguments.words.begin() + 1, arguments.words.end()},

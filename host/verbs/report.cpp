@@ -34,7 +34,7 @@ namespace {
 int report_collectives(const Arguments& arguments) {
   no_more_words(arguments, 1);
   if (arguments.words.empty())
-    fail(ExitCode::kUsage, "[tycho report] --collectives wanted the folder of a run");
+    fail(ExitCode::kUsage, "[tycho report] --collectives expected the folder of a run");
   const WaitingRanks waiting = waiting_ranks(arguments.words[0]);
   if (arguments.has("json"))
     fmt::print("{}\n", waiting_json(waiting).dump(2));

@@ -93,7 +93,7 @@ bool chooses_folder(const std::vector<std::string>& words) {
   if (place.num_ranks == 1) return true;
   if (std::any_of(words.begin(), words.end(), names_folder)) return false;
   fail(ExitCode::kUsage,
-       "[tycho rerun] {} ranks need run_name=NAME or run_dir=FOLDER among the arguments, given {}",
+       "[tycho rerun] {} ranks need run_name=NAME or run_dir=FOLDER among the arguments, got {}",
        place.num_ranks, shell_line(words));
 }
 

@@ -44,7 +44,7 @@ std::string read_until(const std::string& text) {
     // The message below says what is wanted here.
   }
   fail(ExitCode::kUsage,
-       "[tycho run] --until wanted a duration such as 300ba, 1e9tok or 0.5dur, given \"{}\"", text);
+       "[tycho run] --until expected a duration such as 300ba, 1e9tok or 0.5dur, got \"{}\"", text);
 }
 
 /// Returns a line for each key that an argument set: "-- argument 2  seed=3  gives  seed = 3".

@@ -62,7 +62,7 @@ SweepCommand command_of(const Arguments& arguments, size_t first_word) {
       command.arguments.push_back({arguments.numbers[i], one});
   }
   if (command.file.empty())
-    fail(ExitCode::kUsage, "[tycho sweep] wanted the file of a sweep or a recipe; see --help");
+    fail(ExitCode::kUsage, "[tycho sweep] expected the file of a sweep or a recipe; see --help");
   if (arguments.has("name")) command.name = arguments.text("name");
   if (arguments.has("trials")) command.trials = arguments.integer("trials", 1, 1000000);
   return command;
@@ -247,7 +247,7 @@ int retry(const Arguments& arguments) {
     for (const Trial& trial : folder.board().trials())
       if (trial.state == TrialState::kFailed) trials.push_back(&trial);
   if (trials.empty() && !arguments.has("failed"))
-    fail(ExitCode::kUsage, "[sweep retry] wanted numbers of trials, or --failed");
+    fail(ExitCode::kUsage, "[sweep retry] expected numbers of trials, or --failed");
   return tell_trials("retry", trials, folder, "to be retried");
 }
 
@@ -267,7 +267,7 @@ int change(const Arguments& arguments) {
   }
   const int64_t trials = arguments.has("trials") ? arguments.integer("trials", 1, 1000000) : 0;
   if (more.empty() && trials == 0)
-    fail(ExitCode::kUsage, "[sweep {}] wanted key=value, such as trials=80", arguments.words[0]);
+    fail(ExitCode::kUsage, "[sweep {}] expected key=value, such as trials=80", arguments.words[0]);
   const size_t before = folder.board().trials().size();
   const PreparedSweep sweep = prepare_again(folder, more, trials);
   if (!recipe_changes(folder.board().definition().recipe_sources, sweep.definition.recipe_sources).empty())

@@ -123,7 +123,7 @@ int encode(const Arguments& arguments) {
   const bool added = arguments.has("added-tokens");
   if (arguments.has("lines")) {
     for_each_line([&](const Json& line, const std::string& place) {
-      if (!line.is_string()) fail(ExitCode::kUsage, "[{}] wanted a JSON string", place);
+      if (!line.is_string()) fail(ExitCode::kUsage, "[{}] expected a JSON string", place);
       fmt::print("{}\n", Json(encoded(*tokenizer, line.get_ref<const std::string&>(), added)).dump());
     });
     return 0;
@@ -142,7 +142,7 @@ int32_t to_id(const std::string& text, int32_t size) {
   char* end = nullptr;
   const long id = std::strtol(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0' || id < 0 || id >= size) {
-    fail(ExitCode::kUsage, "[tycho tokenizer decode] wanted ids from 0 to {}, given \"{}\"", size - 1, text);
+    fail(ExitCode::kUsage, "[tycho tokenizer decode] expected ids from 0 to {}, got \"{}\"", size - 1, text);
   }
   return static_cast<int32_t>(id);
 }
@@ -161,7 +161,7 @@ int decode(const Arguments& arguments) {
     no_more_words(arguments, 2);
     for_each_line([&](const Json& line, const std::string& place) {
       std::vector<int32_t> ids;
-      if (!line.is_array()) fail(ExitCode::kUsage, "[{}] wanted a JSON list of ids", place);
+      if (!line.is_array()) fail(ExitCode::kUsage, "[{}] expected a JSON list of ids", place);
       for (const Json& id : line) ids.push_back(to_id(id.dump(), tokenizer->size()));
       fmt::print("{}\n", Json(decoded(*tokenizer, ids, skip)).dump());
     });

@@ -33,12 +33,12 @@ end
 
 local function converted(session, name, text, default)
   if type(default) == "number" then
-    return tonumber(text) or session:refuse("arg", ("the argument %s wanted a number, given %q"):format(name, text))
+    return tonumber(text) or session:refuse("arg", ("the argument %s expected a number, got %q"):format(name, text))
   end
   if type(default) == "boolean" then
     if text == "true" then return true end
     if text == "false" then return false end
-    session:refuse("arg", ("the argument %s wanted true or false, given %q"):format(name, text))
+    session:refuse("arg", ("the argument %s expected true or false, got %q"):format(name, text))
   end
   return text
 end

@@ -57,7 +57,7 @@ local function set_list(node, key, spec, value, site, by)
   end
   if not given or (spec.length and #given ~= spec.length) then
     local blamed = changes and changes[#changes].site or site
-    return write().refuse(node, key, given or value, blamed, "wanted a " .. schema.describe(spec))
+    return write().refuse(node, key, given or value, blamed, "expected a " .. schema.describe(spec))
   end
   local hidden = node.state[key] == "pinned" and by == "recipe"
   local list = node_of.new(hidden and without_history(node.owner) or node.owner, spec, join(node.path, key),
@@ -99,12 +99,12 @@ local function set_group(node, key, spec, value, site, by)
   if type(value) == "string" and spec.shorthand then
     local fits, message = schema.check(schema.field(spec.fields, spec.shorthand), value)
     if fits == nil then
-      return write().refuse(node, key, value, site, ("wanted %s, or a %s"):format(message, schema.describe(spec)))
+      return write().refuse(node, key, value, site, ("expected %s, or a %s"):format(message, schema.describe(spec)))
     end
     given = { [spec.shorthand] = value }
   end
   if not given or (request and spec.type ~= "map") then
-    return write().refuse(node, key, value, site, "wanted a " .. schema.describe(spec))
+    return write().refuse(node, key, value, site, "expected a " .. schema.describe(spec))
   end
   local group = M.group_at(node, key, spec)
   if request and request.what == "remove" then
@@ -137,7 +137,7 @@ local function set_component(node, key, spec, value, site, by)
   if not kind or (namespace and namespace ~= spec.namespace) or not spec.kinds[kind] then
     local word = kind or (type(value) == "string" and value)
     local near = word and not namespace and schema.did_you_mean(word, schema.sorted_keys(spec.kinds))
-    return write().refuse(node, key, value, site, ("wanted %s%s"):format(schema.describe(spec),
+    return write().refuse(node, key, value, site, ("expected %s%s"):format(schema.describe(spec),
       near and ("  (did you mean t.%s.%s{}?)"):format(spec.namespace, near) or ""))
   end
   if not parts_site.file then

@@ -78,9 +78,9 @@ function M.identity(fn) return describe(fn, {}, 1) end
 -- A function as a recipe keeps it; nil and a message.
 function M.keep(fn)
   if M.is(fn) then return fn end
-  if type(fn) ~= "function" then return nil, "wanted a function, such as  function(ctx) ... end" end
+  if type(fn) ~= "function" then return nil, "expected a function, such as  function(ctx) ... end" end
   local _, at = text_of(fn)
-  if not at then return nil, "wanted a function written in a recipe file" end
+  if not at then return nil, "expected a function written in a recipe file" end
   return setmetatable({ fn = fn, at = at, hash = native.hash(M.identity(fn)) }, Ref)
 end
 

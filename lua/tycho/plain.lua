@@ -89,7 +89,7 @@ end
 function M.keep(x)
   local copied, found, at = M.copy(x)
   if copied ~= nil and type(copied) == "table" then return setmetatable({ data = copied }, Data) end
-  return nil, ("wanted a table of plain data (numbers, text, true and false)%s"):format(
+  return nil, ("expected a table of plain data (numbers, text, true and false)%s"):format(
     found and (", found %s%s"):format(found, at and " at " .. at or "") or "")
 end
 

@@ -28,7 +28,7 @@ end
 
 local function check_name(session, name)
   if type(name) == "string" and name:find("^%w[%w._-]*$") then return end
-  session:refuse("recipe", ("t.recipe %s: wanted a name of letters, digits, '.', '_' and '-'")
+  session:refuse("recipe", ("t.recipe %s: expected a name of letters, digits, '.', '_' and '-'")
     :format(schema.brief(name)))
 end
 
@@ -138,7 +138,7 @@ end
 -- Registers a rule that runs after every override and before anything starts.
 function M.add_check(self, name, fn)
   if type(name) ~= "string" or type(fn) ~= "function" then
-    self:refuse("check", "r:check wanted a name and a function",
+    self:refuse("check", "r:check expected a name and a function",
       'r:check("length", function(c) return c.seq_len <= 4096 end)')
   end
   table.insert(self.checks, { name = name, fn = fn, site = site_of.of_name(self.sites, "check") })

@@ -109,9 +109,9 @@ local function entry(problem, sources)
   return head(problem) .. (shown == "" and problem.hint and "; " .. problem.hint or "") .. "\n" .. shown
 end
 
--- "number > 0" of "optimizer.lr = -1: wanted number > 0; write 0.1", and "0.1".
+-- "number > 0" of "optimizer.lr = -1: expected number > 0; write 0.1", and "0.1".
 local function expected_of(message)
-  local text = message:match "wanted (.+)$" or message:match "expected (.+)$"
+  local text = message:match "expected (.+)$"
   if not text then return nil end
   return text:match "^(.-); write " or text:match "^(.-), got " or text, text:match "; write (.+)$"
 end

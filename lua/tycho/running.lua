@@ -179,7 +179,7 @@ function M.factor(moment)
   local fn = entry.functions.factor
   local ok, result = guarded(entry, fn, moment, function(factor)
     if type(factor) == "number" and factor - factor == 0 and factor >= 0 then return nil end
-    return { message = ("%s: it returned %s at step %d; wanted a number >= 0, a share of the peak"):format(begin_of(fn),
+    return { message = ("%s: it returned %s at step %d; expected a number >= 0, a share of the peak"):format(begin_of(fn),
       type(factor) == "number" and values.number_text(factor) or show.brief(factor), moment.step) }
   end)
   if ok then return result end

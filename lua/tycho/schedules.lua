@@ -29,7 +29,7 @@ local function value_at(self, fn, step, total, warmup)
     return nil, ("failed at step %d: %s"):format(step, self.without_place(value))
   end
   if type(value) ~= "number" or value ~= value or value < 0 or value == math.huge then
-    return nil, ("returned %s at step %d; wanted a number >= 0, a share of the peak"):format(tostring(value), step)
+    return nil, ("returned %s at step %d; expected a number >= 0, a share of the peak"):format(tostring(value), step)
   end
   return value
 end

@@ -285,7 +285,7 @@ local function meant_unit(spec, text)
   return ('; write "%s%s"'):format(number:gsub("[_,]", ""), unit)
 end
 
-local function wanted(spec) return "wanted " .. M.describe(spec) end
+local function wanted(spec) return "expected " .. M.describe(spec) end
 
 local function in_limits(spec, x)
   if spec.min and (x < spec.min or (spec.min_exclusive and x == spec.min)) then return false end
@@ -323,16 +323,16 @@ function check.integer(spec, value)
   if type(value) ~= "number" or value % 1 ~= 0 or not in_limits(spec, value) then
     return nil, wanted(spec) .. nearest_multiples(spec, value)
   end
-  if math.abs(value) > 2 ^ 53 then return nil, "wanted an integer that a double holds exactly, at most 2^53" end
+  if math.abs(value) > 2 ^ 53 then return nil, "expected an integer that a double holds exactly, at most 2^53" end
   return value
 end
 
 function check.string(spec, value)
-  if type(value) == "string" and native.utf8_error(value) then return nil, "wanted text in UTF-8" end
+  if type(value) == "string" and native.utf8_error(value) then return nil, "expected text in UTF-8" end
   local unfilled = type(value) == "string" and spec.name and other_values.certain_interpolation(value)
   if unfilled then return nil, "Tycho does not expand " .. unfilled end
   if type(value) == "string" then return value end
-  return nil, "wanted text in quotes"
+  return nil, "expected text in quotes"
 end
 
 function check.enum(spec, value)
@@ -357,14 +357,14 @@ function check.duration(spec, value)
   local quantity, message = value, nil
   if type(value) == "string" then quantity, message = values.duration(value) end
   if not quantity then
-    if spec.units then message = ('wanted a number and a unit of %s; given "%s"'):format(unit_words(spec), value) end
+    if spec.units then message = ('expected a number and a unit of %s; got "%s"'):format(unit_words(spec), value) end
     return nil, message .. meant_unit(spec, value)
   end
   if not values.is_quantity(quantity) or quantity.class ~= "duration" then return nil, wanted(spec) end
   if spec.units then
     local known = false
     for _, unit in ipairs(spec.units) do known = known or unit == quantity.unit end
-    if not known and quantity.unit == "s" then return nil, ("wanted %s, given a time"):format(unit_words(spec)) end
+    if not known and quantity.unit == "s" then return nil, ("expected %s, got a time"):format(unit_words(spec)) end
     if not known then
       local meant = unit_examples(spec, values.number_text(quantity.value))
       return nil, meant == "" and "this one must be in " .. unit_words(spec) or "this one must be in " .. meant

@@ -126,7 +126,7 @@ local function set_marker(node, key, spec, value, site, by)
     end
     unset(node, key, spec, site, by)
   elseif value == values.null then
-    if not spec.optional then return M.refuse(node, key, value, site, "wanted " .. schema.describe(spec)) end
+    if not spec.optional then return M.refuse(node, key, value, site, "expected " .. schema.describe(spec)) end
     M.keep(node, key, values.null, site, by)
   else
     local hint = node.spec.type == "map" and "; write t.unset to take the name out"

@@ -54,13 +54,13 @@ Options read_options(int argc, char** argv) {
       *flags.at(name) = true;
       continue;
     }
-    if (!texts.contains(name) && !numbers.contains(name)) refuse("wanted an option, given " + name);
-    if (++i == argc) refuse("wanted a value after " + name);
+    if (!texts.contains(name) && !numbers.contains(name)) refuse("expected an option, got " + name);
+    if (++i == argc) refuse("expected a value after " + name);
     if (texts.contains(name)) *texts.at(name) = fs::absolute(argv[i]).string();
     if (numbers.contains(name)) *numbers.at(name) = std::max(1L, std::atol(argv[i]));
   }
   if (!fs::exists(options.tycho) || !fs::exists(options.shim))
-    refuse("wanted --tycho and --shim to be files");
+    refuse("expected --tycho and --shim to be files");
   return options;
 }
 

@@ -95,7 +95,7 @@ TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_EQ(shell("tycho generate x --prompt a --top-p 3").code, 2);
   EXPECT_EQ(shell("tycho generate x --prompt a --max-tokens many").code, 2);
   EXPECT_EQ(shell("tycho generate x --prompt a --stop \"\"").code, 2);
-  EXPECT_CONTAINS(shell("tycho generate x").output, "wanted either --prompt TEXT or --prompts FILE");
+  EXPECT_CONTAINS(shell("tycho generate x").output, "expected either --prompt TEXT or --prompts FILE");
   EXPECT_EQ(shell("tycho generate x --prompt a --prompts b").code, 2);
   EXPECT_EQ(shell("tycho eval").code, 2);
   EXPECT_CONTAINS(shell("tycho eval x --split val").output, "--split is a folder inside --data");

@@ -22,7 +22,7 @@ TEST_F(PromptsTest, AnObjectWithoutAPromptIsNamed) {
   for (const char* line : {"{\"text\": \"a\"}", "{\"prompt\": 3}", "[\"prompt\"]"}) {
     const Outcome outcome = generate(std::string("\n") + line, "p.jsonl");
     EXPECT_EQ(outcome.code, 12);
-    EXPECT_CONTAINS(outcome.output, "[p.jsonl:2] wanted an object with a text called \"prompt\"");
+    EXPECT_CONTAINS(outcome.output, "[p.jsonl:2] expected an object with a text called \"prompt\"");
   }
 }
 

@@ -26,7 +26,7 @@ end
 
 local function report(...)
   local result = load(...)
-  if result.problems == 0 then error("wanted a report", 2) end
+  if result.problems == 0 then error("expected a report", 2) end
   return result.report
 end
 
@@ -51,9 +51,9 @@ describe("callbacks and schedules of a recipe", function()
     assert(text:find("batch_end", 1, true), text)
   end)
 
-  it("an event that is no function says what is wanted", function()
+  it("an event that is no function says what is expected", function()
     local text = report "r.callbacks.x = t.observe { batch_end = 3 }"
-    assert(text:find("wanted a function, such as  function(ctx) ... end", 1, true), text)
+    assert(text:find("expected a function, such as  function(ctx) ... end", 1, true), text)
   end)
 
   it("state that is not plain names the place", function()
@@ -116,7 +116,7 @@ describe("callbacks and schedules of a recipe", function()
 
   it("a schedule gives shares of the peak", function()
     local text = report 'r.scheduler = t.sched.fn("x", function(s) return s.frac < 0.5 and 1 or -1 end)'
-    assert(text:find("returned -1 at step 5; wanted a number >= 0", 1, true), text)
+    assert(text:find("returned -1 at step 5; expected a number >= 0", 1, true), text)
   end)
 
   it("plain data is copied, not shared", function()

@@ -106,7 +106,7 @@ end
 -- The report of a recipe that must not load.
 function M.report(text, arguments, files, check_tree)
   local result = M.load(text, arguments, files, check_tree)
-  if result.problems == 0 then error("wanted a report, the recipe loaded", 2) end
+  if result.problems == 0 then error("expected a report, the recipe loaded", 2) end
   return result.report
 end
 

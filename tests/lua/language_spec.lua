@@ -154,7 +154,7 @@ describe("units", function()
 
   it("name the unit that was meant", function()
     expect(report(whole 'r.max_duration = "4800 steps"')).to_contain 'write "4800ba"'
-    expect(report(whole 'r.max_duration = "1_000tokens"')).to_contain "wanted"
+    expect(report(whole 'r.max_duration = "1_000tokens"')).to_contain "expected"
   end)
 end)
 

@@ -35,9 +35,9 @@ describe("an override", function()
   it("says what is missing", function()
     expect(parsed "a..b=1").to_equal "a key cannot begin with ."
     expect(parsed "a.=1").to_equal "a key cannot begin with ="
-    expect(parsed "a").to_equal "wanted key=value"
-    expect(parsed "a*=").to_equal "wanted a value after *="
-    expect(parsed "@").to_equal "wanted a file name after @"
+    expect(parsed "a").to_equal "expected key=value"
+    expect(parsed "a*=").to_equal "expected a value after *="
+    expect(parsed "@").to_equal "expected a file name after @"
   end)
 
   it("can be written so that a shell takes it as one word", function()
@@ -95,7 +95,7 @@ describe("a relative operator", function()
 
   it("is refused where there is nothing to act on or the result does not fit", function()
     expect(report(whole(), { "micro_batch*=2" })).to_contain "micro_batch has no value to multiply"
-    expect(report(whole(), { "seq_len*=0.3" })).to_contain "307.2 after 1024: wanted integer > 0"
+    expect(report(whole(), { "seq_len*=0.3" })).to_contain "307.2 after 1024: expected integer > 0"
     expect(report(whole(), { "max_duration+=5tok" })).to_contain "cannot add 100ba and 5tok"
     expect(report(whole(), { "model.tied+=1" })).to_contain "does not work on a key that is true or false"
   end)

@@ -97,15 +97,15 @@ describe("pins", function()
     local text = report(whole(), { "max_duration=4800", "optimizer.lr=-1", "precision=fp17", "=3", "seq_len", "seed=", "model=gpt",
       "model.tied=yes", "precision+=3", "optimizer.betas=0.9" })
     expect(text).to_contain "argument 2  max_duration=4800: a duration needs a unit: 4800ba (batches), 4800tok (tokens)"
-    expect(text).to_contain "argument 3  optimizer.lr=-1: wanted number > 0"
+    expect(text).to_contain "argument 3  optimizer.lr=-1: expected number > 0"
     expect(text).to_contain 'argument 4  precision=fp17: one of  "fp32"  "bf16"'
-    expect(text).to_contain "argument 6  seq_len: wanted key=value"
+    expect(text).to_contain "argument 6  seq_len: expected key=value"
     expect(text).to_contain "argument 5  =3: a key cannot begin with ="
-    expect(text).to_contain "argument 7  seed=: wanted integer >= 0"
+    expect(text).to_contain "argument 7  seed=: expected integer >= 0"
     expect(text).to_contain "argument 8  model=gpt: one of  llama"
-    expect(text).to_contain "argument 9  model.tied=yes: wanted true or false"
+    expect(text).to_contain "argument 9  model.tied=yes: expected true or false"
     expect(text).to_contain 'argument 10  precision+=3: += does not work on a key that is one of  "fp32"  "bf16"; write key=value'
-    expect(text).to_contain "argument 11  optimizer.betas=0.9: wanted a list such as [0.9,0.98]"
+    expect(text).to_contain "argument 11  optimizer.betas=0.9: expected a list such as [0.9,0.98]"
     expect(text).to_contain "10 problems; nothing was started."
   end)
 end)

@@ -33,9 +33,9 @@ r.buffer = "1MiB"]])
     expect(tree(whole 'r.machine = "h100"').machine).to_equal { name = "h100", gpus = 8 }
     expect(tree(whole 'r.machine = { name = "h100", gpus = 4 }').machine).to_equal { name = "h100", gpus = 4 }
     expect(tree(whole(), { "machine=h200", "machine.gpus=2" }).machine).to_equal { name = "h200", gpus = 2 }
-    expect(report(whole 'r.machine = "h100"\nr.machine = 3')).to_contain "wanted a table of name, gpus"
-    expect(report(whole 'r.ckpt = "often"')).to_contain "wanted a table of every, keep"
-    expect(report(whole(), { "ckpt=often" })).to_contain "wanted a table such as {every=...}"
+    expect(report(whole 'r.machine = "h100"\nr.machine = 3')).to_contain "expected a table of name, gpus"
+    expect(report(whole 'r.ckpt = "often"')).to_contain "expected a table of every, keep"
+    expect(report(whole(), { "ckpt=often" })).to_contain "expected a table such as {every=...}"
   end)
 
   it("reads back what it wrote, with units", function()
@@ -63,7 +63,7 @@ r.scheduler = t.sched.constant { warmup = "3ba" }]])
   it("sets optional keys to none with t.null, never with nil", function()
     expect(tree(whole 'r.micro_batch = "4sp"\nr.micro_batch = t.null').micro_batch).to_equal(require("tycho.values").null)
     expect(report(whole "r.micro_batch = nil")).to_contain "write t.null for none"
-    expect(report(whole "r.seed = t.null")).to_contain "seed = t.null: wanted integer >= 0"
+    expect(report(whole "r.seed = t.null")).to_contain "seed = t.null: expected integer >= 0"
   end)
 
   it("lets optional components be none, set, and none again", function()
@@ -74,8 +74,8 @@ r.scheduler = t.sched.constant { warmup = "3ba" }]])
     expect(tree(whole 'r.probe = t.probe.text { path = "x" }\nr.probe = t.null').probe).to_equal(null)
     expect(tree(whole 'r.probe = t.probe.text { path = "x" }\nr.probe = t.unset').probe).to_equal(null)
     expect(report(whole "r.probe = t.probe.text {}")).to_contain "probe.path is required and not set"
-    expect(report(whole 'r.probe = "text"')).to_contain "wanted t.probe.text{}"
-    expect(report(whole "r.probe = { len = 9 }")).to_contain "wanted t.probe.text{}"
+    expect(report(whole 'r.probe = "text"')).to_contain "expected t.probe.text{}"
+    expect(report(whole "r.probe = { len = 9 }")).to_contain "expected t.probe.text{}"
   end)
 
   it("reports values that contain themselves", function()

@@ -27,16 +27,16 @@ recipes/x.lua:6:15: precision = "fp17": one of  "fp32"  "bf16"
 recipes/x.lua:7:18: max_duration = 4800: a duration needs a unit: 4800ba (batches), 4800tok (tokens), 4800sp (samples), 4800ep (epochs)
    7 | r.max_duration = 4800
      |                  ^^^^
-recipes/x.lua:9:11: model.width = 100: wanted integer > 0, a multiple of 8; write 96 or 104
+recipes/x.lua:9:11: model.width = 100: expected integer > 0, a multiple of 8; write 96 or 104
    9 |   width = 100,
      |           ^^^
 recipes/x.lua:10:3: unknown key  model.lyers (llama)
   10 |   lyers = 3,
      |   ^^^^^ did you mean  layers  (integer > 0, default 4)?
-recipes/x.lua:12:36: optimizer.lr = -1: wanted number > 0
+recipes/x.lua:12:36: optimizer.lr = -1: expected number > 0
   12 | r.optimizer = t.optim.adamw { lr = -1, betas = { 0.9, 3 } }
      |                                    ^^
-recipes/x.lua:12:55: optimizer.betas.2 = 3: wanted number >= 0 and < 1
+recipes/x.lua:12:55: optimizer.betas.2 = 3: expected number >= 0 and < 1
   12 | r.optimizer = t.optim.adamw { lr = -1, betas = { 0.9, 3 } }
      |                                                       ^
 recipes/x.lua:13:12: unknown key  ckpt.evry
@@ -57,7 +57,7 @@ recipes/x.lua:2:19: no t.optim.adamww
   end)
 
   it("names the wrong kind of component", function()
-    expect(report(whole "r.optimizer = t.sched.cosine {}")).to_contain "wanted t.optim.adamw{}"
+    expect(report(whole "r.optimizer = t.sched.cosine {}")).to_contain "expected t.optim.adamw{}"
   end)
 
   it("says what is required", function()
@@ -102,6 +102,6 @@ recipes/x.lua:2:6: not Lua
   end)
 
   it("refuses names that would lead out of the run's folder", function()
-    expect(report 'local t = require "tycho"\nlocal r = t.recipe "../x"').to_contain "wanted a name of letters, digits"
+    expect(report 'local t = require "tycho"\nlocal r = t.recipe "../x"').to_contain "expected a name of letters, digits"
   end)
 end)

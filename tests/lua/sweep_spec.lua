@@ -16,7 +16,7 @@ describe("t.arg", function()
   end)
   it("wants the type of its default", function()
     local report = fixture.report(fixture.whole 'r.seed = t.arg("which", 3)', { "which=x" })
-    expect(report).to_contain 'the argument which wanted a number, given "x"'
+    expect(report).to_contain 'the argument which expected a number, got "x"'
   end)
   it("says what is missing without a default", function()
     local report = fixture.report(fixture.whole 'r.run_name = t.arg("name_of_it")')

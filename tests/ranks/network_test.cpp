@@ -95,7 +95,7 @@ TEST_F(NetworkTest, AnInterfaceThatDoesNotExistIsNamed) {
                                "-TERM $rank_1 $rank_2; wait");
   EXPECT_CONTAINS(outcome.output, "code 11\n");
   EXPECT_CONTAINS(text("rank_0.log"),
-                  "TYCHO_INTERFACE wanted the name of a network interface of this machine");
+                  "TYCHO_INTERFACE expected the name of a network interface of this machine");
 }
 
 TEST_F(NetworkTest, ARankThatAnotherCannotReachIsNamedSoon) {

@@ -89,7 +89,7 @@ TEST_F(ShardedRanksTest, ShareSequencesAndResumeOnAnyMesh) {
   expect_close(numbers("one", "loss"), numbers("ring", "loss"));
   const Outcome refused = here("tycho plan x.lua parallel.cp=5");
   EXPECT_EQ(refused.code, 10) << refused.output;
-  EXPECT_CONTAINS(refused.output, "cannot be shared evenly by parallel.cp = 5: wanted a multiple of 10");
+  EXPECT_CONTAINS(refused.output, "cannot be shared evenly by parallel.cp = 5: expected a multiple of 10");
 }
 
 TEST_F(ShardedRanksTest, HeadsThatDoNotDivideAreRefusedBeforeAnythingStarts) {

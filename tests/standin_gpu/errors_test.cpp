@@ -52,7 +52,7 @@ TEST_F(Errors, ACopyThatFailsEndsTheRunAndItsCheckpointsStay) {
 TEST_F(Errors, WithoutADeviceARunSaysSo) {
   const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_GPUS=0;");
   EXPECT_EQ(outcome.code, 11) << outcome.output;
-  EXPECT_CONTAINS(outcome.output, "[device] wanted a GPU (device = \"cuda\"), found none");
+  EXPECT_CONTAINS(outcome.output, "[device] expected a GPU (device = \"cuda\"), found none");
 }
 
 TEST_F(Errors, MoreRanksThanDevicesAreRefused) {

@@ -30,7 +30,7 @@ double bytes_of_unit(std::string_view name, std::string_view text) {
     if (name == unit.name) return unit.bytes;
   }
   fail(ExitCode::kRecipe,
-       "[bytes] wanted a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", given "
+       "[bytes] expected a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", got "
        "\"{}\"",
        text);
 }
@@ -58,7 +58,7 @@ Bytes Bytes::parse(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number < 0) {
-    fail(ExitCode::kRecipe, "[bytes] wanted a size such as \"64MiB\" or \"4096\", given \"{}\"", text);
+    fail(ExitCode::kRecipe, "[bytes] expected a size such as \"64MiB\" or \"4096\", got \"{}\"", text);
   }
   std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
@@ -66,7 +66,7 @@ Bytes Bytes::parse(std::string_view text) {
   const double whole = std::round(bytes);
   // 1.1TB is not exact in binary: a whole number up to rounding is what was meant.
   if (bytes > 0x1p53 || std::abs(bytes - whole) > bytes * 1e-15) {
-    fail(ExitCode::kRecipe, "[bytes] wanted a whole number of bytes up to 8192TiB, given \"{}\"", text);
+    fail(ExitCode::kRecipe, "[bytes] expected a whole number of bytes up to 8192TiB, got \"{}\"", text);
   }
   return {static_cast<int64_t>(whole)};
 }

@@ -40,7 +40,7 @@ Duration Duration::parse(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number)) {
     fail(ExitCode::kRecipe,
-         "[duration] wanted a number and a unit, such as \"100ba\" or \"2e9tok\", given \"{}\"", text);
+         "[duration] expected a number and a unit, such as \"100ba\" or \"2e9tok\", got \"{}\"", text);
   }
   std::string_view name = text.substr(static_cast<size_t>(end - text.data()));
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
@@ -48,8 +48,8 @@ Duration Duration::parse(std::string_view text) {
     if (name == unit.name) return {number * unit.factor, unit.unit};
   }
   fail(ExitCode::kRecipe,
-       "[duration] wanted a unit: ba (steps), ep (epochs), sp (samples), tok (tokens), dur (share of the "
-       "run), s, m or h; given \"{}\"",
+       "[duration] expected a unit: ba (steps), ep (epochs), sp (samples), tok (tokens), dur (share of the "
+       "run), s, m or h; got \"{}\"",
        text);
 }
 
@@ -60,7 +60,7 @@ std::string Duration::str() const {
 
 int64_t Duration::count() const {
   if (!is_exact_integer(value)) {
-    fail(ExitCode::kRecipe, "[duration] wanted a whole number of {}, given {}", unit_name(unit), str());
+    fail(ExitCode::kRecipe, "[duration] expected a whole number of {}, got {}", unit_name(unit), str());
   }
   return static_cast<int64_t>(value);
 }

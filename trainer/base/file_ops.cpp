@@ -262,7 +262,7 @@ void read_exactly(const std::string& path, int64_t offset, void* data, size_t nu
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_read(path, errno);
     if (n == 0) {
-      fail(ExitCode::kUnusable, "[files] {} ends early: wanted {} bytes at offset {}, found {}", path,
+      fail(ExitCode::kUnusable, "[files] {} ends early: expected {} bytes at offset {}, found {}", path,
            num_bytes, offset, filled);
     }
     filled += static_cast<size_t>(n);

@@ -17,12 +17,12 @@ std::string quoted(const std::string& text) {
   try {
     return Json(text).dump();
   } catch (const Json::exception&) {
-    fail(ExitCode::kRecipe, "[json] wanted UTF-8 text, given bytes that are not");
+    fail(ExitCode::kRecipe, "[json] expected UTF-8 text, got bytes that are not");
   }
 }
 
 void append_number(std::string& out, double x) {
-  if (!std::isfinite(x)) fail(ExitCode::kRecipe, "[json] wanted a finite number, given {}", x);
+  if (!std::isfinite(x)) fail(ExitCode::kRecipe, "[json] expected a finite number, got {}", x);
   const bool whole = x == std::floor(x) && std::abs(x) <= 0x1p53 && !(x == 0 && std::signbit(x));
   out += whole ? fmt::format("{}", static_cast<int64_t>(x)) : fmt::format("{}", x);
 }

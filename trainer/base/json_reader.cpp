@@ -60,7 +60,7 @@ JsonPlace JsonPlace::item(const Json& value, size_t index) const {
 }
 
 void JsonPlace::wanted(const std::string& wanted) const {
-  problems.push_back({path, "wanted " + wanted + ", given " + shown(json)});
+  problems.push_back({path, "expected " + wanted + ", got " + shown(json)});
 }
 
 void read_value(const JsonPlace& place, const Rule&, bool& out) {

@@ -23,7 +23,7 @@ struct JsonPlace {
   JsonPlace child(const Json& value, const std::string& name) const;
   /// `index` from 0; the path counts from 1.
   JsonPlace item(const Json& value, size_t index) const;
-  /// Adds the problem "wanted <wanted>, given <the value>".
+  /// Adds the problem "expected <wanted>, got <the value>".
   void wanted(const std::string& wanted) const;
 };
 

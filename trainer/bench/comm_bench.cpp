@@ -190,17 +190,17 @@ std::vector<std::string> wanted_verbs(const CommBenchRequest& request) {
   if (request.verbs.empty()) return comm_verbs();
   for (const std::string& verb : request.verbs)
     if (std::find(comm_verbs().begin(), comm_verbs().end(), verb) == comm_verbs().end())
-      fail(ExitCode::kUsage, "[bench] verbs are {}; given {}", fmt::join(comm_verbs(), ", "), verb);
+      fail(ExitCode::kUsage, "[bench] verbs are {}; got {}", fmt::join(comm_verbs(), ", "), verb);
   return request.verbs;
 }
 
 void check_sizes(const CommBenchRequest& request) {
   if (request.min_bytes < 1 || request.max_bytes < request.min_bytes)
-    fail(ExitCode::kUsage, "[bench] wanted sizes from 1 byte up, the largest last; given {} to {}",
+    fail(ExitCode::kUsage, "[bench] expected sizes from 1 byte up, the largest last; got {} to {}",
          request.min_bytes, request.max_bytes);
   if (request.factor < 2 || request.iterations < 1 || request.warmup < 0)
     fail(ExitCode::kUsage,
-         "[bench] wanted a factor of at least 2 and at least one iteration; given {} and {}", request.factor,
+         "[bench] expected a factor of at least 2 and at least one iteration; got {} and {}", request.factor,
          request.iterations);
 }
 
@@ -241,7 +241,7 @@ MeshShape parse_mesh(const std::string& text, int num_ranks) {
       fail(
           ExitCode::kUsage,
           "[bench] a mesh is written as dp_replicate=2,dp_shard=4, of pp, dp_replicate, dp_shard, cp and tp; "
-          "given {}",
+          "got {}",
           text);
     shape.sizes[axis] = std::stoi(size);
   }

@@ -156,7 +156,7 @@ void measure_large(const StorageBenchRequest& request, const ScratchFolder& scra
 
 StorageReport bench_storage(const StorageBenchRequest& request, const std::atomic<int>& stop) {
   if (request.file_bytes < 1 || request.num_files < 1)
-    fail(ExitCode::kUsage, "[bench] wanted at least one file of at least one byte; given {} of {}",
+    fail(ExitCode::kUsage, "[bench] expected at least one file of at least one byte; got {} of {}",
          request.num_files, request.file_bytes);
   if (!fs::is_directory(request.folder))
     fail(ExitCode::kUnusable, "[bench] {} is not a folder", request.folder);

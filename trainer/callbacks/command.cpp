@@ -76,7 +76,7 @@ void take(const CommandSpec& spec, const CommandArgument& argument, const Json& 
     fail(ExitCode::kRecipe, "[cmd.{}] {} is missing: {}", spec.name, argument.name, spec.usage);
   }
   if (!fits(argument.type, value))
-    fail(ExitCode::kRecipe, "[cmd.{}] {} = {}: wanted {}", spec.name, argument.name, given_text(value),
+    fail(ExitCode::kRecipe, "[cmd.{}] {} = {}: expected {}", spec.name, argument.name, given_text(value),
          wanted(argument.type));
   out[argument.name] = value;
 }
@@ -275,7 +275,7 @@ Controls Controls::from_json(const Json& json) {
     return read_controls(json);
   } catch (const Json::exception& error) {
     fail(ExitCode::kUnusable,
-         "[train state] wanted what commands changed, given something else ({}): resume from another "
+         "[train state] expected what commands changed, got something else ({}): resume from another "
          "checkpoint",
          error.what());
   }

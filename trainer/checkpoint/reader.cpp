@@ -141,11 +141,10 @@ struct CheckpointReader::State {
 CheckpointReader::CheckpointReader(const CheckpointInfo& info, CheckpointWeights weights)
     : state_(std::make_unique<State>()) {
   if (weights == CheckpointWeights::kAverage && !has_average(info))
-    fail(
-        ExitCode::kUnusable,
-        "[checkpoint] {} keeps no average of the weights: wanted a checkpoint of a run with ema.half_life or "
-        "ema.decay, after ema.start; without --ema its trained weights are read",
-        info.path);
+    fail(ExitCode::kUnusable,
+         "[checkpoint] {} keeps no average of the weights: expected a checkpoint of a run with ema.half_life "
+         "or ema.decay, after ema.start; without --ema its trained weights are read",
+         info.path);
   state_->info = info;
   state_->weights = weights;
   Manifest manifest = manifest_from_json(info.manifest, info.path);
@@ -185,7 +184,7 @@ void CheckpointReader::read(const std::string& name, void* data, int64_t num_byt
 void CheckpointReader::read_box(const std::string& name, const Box& box, void* data,
                                 int64_t num_bytes) const {
   const Tensor& tensor = state_->tensor(name);
-  TYCHO_CHECK(lies_in(box, tensor.shape.shape), "[checkpoint] wanted {} of tensor '{}', which is [{}]",
+  TYCHO_CHECK(lies_in(box, tensor.shape.shape), "[checkpoint] expected {} of tensor '{}', which is [{}]",
               box_text(box), name, fmt::join(tensor.shape.shape, ", "));
   const int64_t width = safetensors_dtype_bytes(tensor.shape.dtype);
   TYCHO_CHECK(num_bytes == volume(box) * width,

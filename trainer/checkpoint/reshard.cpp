@@ -70,7 +70,7 @@ int64_t num_tensor_bytes(const CheckpointReader& reader) {
 
 CheckpointInfo reshard(const CheckpointReader& from, FileOps& files, const std::string& dir, int num_files) {
   if (num_files < 1 || num_files > kMostFiles)
-    fail(ExitCode::kUsage, "[checkpoint] wanted 1 to {} files, given {}", kMostFiles, num_files);
+    fail(ExitCode::kUsage, "[checkpoint] expected 1 to {} files, got {}", kMostFiles, num_files);
   const CheckpointInfo& original = from.info();
   const Manifest manifest = manifest_from_json(original.manifest, original.path);
   CheckpointMeta meta = {.step = original.step,

@@ -52,7 +52,7 @@ std::optional<std::string> read_if_there(const std::string& path) {
   // Reading a pipe would wait for somebody who writes to it, and a link leads to a file of somebody else.
   if (!error && status.type() != std::filesystem::file_type::regular)
     fail(ExitCode::kUnusable,
-         "[lock] wanted {} to be a file, found {}. Remove it, or use another folder for this run with "
+         "[lock] expected {} to be a file, found {}. Remove it, or use another folder for this run with "
          "run_dir=PATH",
          path, kind_of(status.type()));
   try {

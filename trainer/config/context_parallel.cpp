@@ -21,7 +21,7 @@ void check_context_parallel(const TrainConfig& config, ConfigProblems& problems)
   const int64_t step = row_parts(config.parallel), below = seq_len / step * step;
   if (seq_len % step != 0)
     problems.add("seq_len",
-                 "{} tokens cannot be shared evenly by parallel.cp = {}{}: wanted a multiple of {}; "
+                 "{} tokens cannot be shared evenly by parallel.cp = {}{}: expected a multiple of {}; "
                  "write {}{}, or set parallel.cp = 1",
                  seq_len, cp, tp > 1 ? fmt::format(" and parallel.tp = {}", tp) : "", step,
                  below > 0 ? fmt::format("{} or ", below) : "", below + step);

@@ -48,8 +48,8 @@ void check_resume(const std::string& resume, ConfigProblems& problems) {
   for (const char* taken : {"auto", "none", "true", "false", "yes", "no", "on", "off"})
     if (word == taken && resume != "auto" && resume != "none")
       problems.add("resume",
-                   "wanted \"auto\" (resume from the newest checkpoint of the run, or start), \"none\" "
-                   "(start over) or the path of a checkpoint, given \"{}\"",
+                   "expected \"auto\" (resume from the newest checkpoint of the run, or start), \"none\" "
+                   "(start over) or the path of a checkpoint, got \"{}\"",
                    resume);
 }
 
@@ -166,9 +166,9 @@ constexpr int64_t kLeastLuaBytes = int64_t{16} << 20, kMostLuaBytes = int64_t{1}
 
 void check_callbacks(const TrainConfig& config, ConfigProblems& problems) {
   if (config.lua_memory.value < kLeastLuaBytes || config.lua_memory.value > kMostLuaBytes)
-    problems.add("lua_memory", "wanted 16MiB to 1TiB, given {}", config.lua_memory.str());
+    problems.add("lua_memory", "expected 16MiB to 1TiB, got {}", config.lua_memory.str());
   if (config.callbacks.size() > kMostCallbacks)
-    return problems.add("callbacks", "wanted at most {}, given {}; one callback can do several things",
+    return problems.add("callbacks", "expected at most {}, got {}; one callback can do several things",
                         kMostCallbacks, config.callbacks.size());
   const std::vector<std::string> metrics = eval_metrics(config.eval_data);
   for (const auto& [name, callback] : config.callbacks)

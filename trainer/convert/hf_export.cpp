@@ -34,7 +34,7 @@ const DtypeNames& choose_dtype(const std::string& wanted, const Json& kept_confi
   for (const DtypeNames& names : kDtypes)
     if (wanted == names.ours || (wanted == "as-is" && torch == names.torch)) return names;
   if (wanted != "as-is")
-    fail(ExitCode::kUsage, "[convert] --dtype wanted fp32, bf16, fp16 or as-is, given \"{}\"", wanted);
+    fail(ExitCode::kUsage, "[convert] --dtype expected fp32, bf16, fp16 or as-is, got \"{}\"", wanted);
   return kDtypes[0];
 }
 
@@ -139,7 +139,7 @@ std::string config_text(const HfConfigText& config, const Json& token_ids, const
 ReadWeights weights_to_export(const CheckpointReader& checkpoint, const ModelConfig& model, bool merge) {
   if (!model.lora.is_used() && merge)
     fail(ExitCode::kUsage,
-         "[convert] --merge wanted adapters to merge, and {} holds a whole model: leave it out",
+         "[convert] --merge expected adapters to merge, and {} holds a whole model: leave it out",
          checkpoint.info().path);
   std::vector<UnitSpec> units = model_layout(model).units;
   std::erase_if(units, [](const UnitSpec& unit) { return unit.base; });

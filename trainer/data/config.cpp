@@ -87,7 +87,7 @@ void check_streams(const MdsConfig& data, const std::string& path, ConfigProblem
   }
   if (!data.local_dir.empty())
     problems.add(path + ".local_dir", "cannot be combined with streams, which have their own");
-  if (data.streams.size() > kMost) return problems.add(path + ".streams", "wanted at most {}", kMost);
+  if (data.streams.size() > kMost) return problems.add(path + ".streams", "expected at most {}", kMost);
   check_stream_names(data, path, problems);
   check_weights(data, path, problems);
 }
@@ -224,7 +224,7 @@ void check_token_files(const TokenFilesConfig& data, const std::string& path, in
                        ConfigProblems& problems) {
   if (data.path.empty())
     problems.add(path + ".path", "is empty: write a .bin or .ds file, or a folder of them");
-  if (data.token_bytes == 3) problems.add(path + ".token_bytes", "is 3, wanted 2 or 4");
+  if (data.token_bytes == 3) problems.add(path + ".token_bytes", "is 3, expected 2 or 4");
   problems.idle(path + ".token_bytes", data.token_bytes.has_value(),
                 data.format == TokenFormat::kNanoset || data.format == TokenFormat::kAuto,
                 "unless the files are a Nanoset");

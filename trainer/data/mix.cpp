@@ -18,13 +18,13 @@ void check_wanted(const std::vector<StreamConfig>& streams, const Json& wanted) 
   if (names.empty())
     fail(ExitCode::kRecipe, "[data] there is one data set and no streams to mix: write train_data.streams");
   if (!wanted.is_object() || wanted.empty())
-    fail(ExitCode::kRecipe, "[data] wanted proportions by name, such as {{ {} = 0.2 }}, given {}", names[0],
+    fail(ExitCode::kRecipe, "[data] expected proportions by name, such as {{ {} = 0.2 }}, got {}", names[0],
          wanted.dump());
   for (const auto& [name, value] : wanted.items()) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       fail(ExitCode::kRecipe, "[data] no stream is called \"{}\"{}", name, did_you_mean(name, names));
     if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0)
-      fail(ExitCode::kRecipe, "[data] the proportion of {} must be a number >= 0, given {}", name,
+      fail(ExitCode::kRecipe, "[data] the proportion of {} must be a number >= 0, got {}", name,
            value.dump());
   }
 }

@@ -77,13 +77,13 @@ std::string remote_problem(const std::string& remote) {
     return remote.size() > begin && remote[begin] == '/' ? "" : "names a host: write file:///FOLDER";
   if (scheme == "s3")
     return is_bucket(remote.substr(begin, remote.find('/', begin) - begin)) ? ""
-                                                                            : "wanted s3://BUCKET/PREFIX";
+                                                                            : "expected s3://BUCKET/PREFIX";
   if (scheme == "hf") {
     const size_t owner = remote.find('/', begin);
     const size_t name = owner == std::string::npos ? owner : remote.find('/', owner + 1);
     return remote.compare(begin, 9, "datasets/") == 0 && name != std::string::npos && name + 1 < remote.size()
                ? ""
-               : "wanted hf://datasets/OWNER/NAME or hf://datasets/OWNER/NAME/FOLDER";
+               : "expected hf://datasets/OWNER/NAME or hf://datasets/OWNER/NAME/FOLDER";
   }
   return fmt::format("{}:// is not supported; {}", scheme, other_scheme(scheme));
 }

@@ -108,7 +108,7 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
          num_gpus, local_rank, num_gpus);
   if (kind == DeviceKind::kAuto) return at::kCPU;
   fail(ExitCode::kTopology,
-       "[device] wanted a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
+       "[device] expected a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
        "with TYCHO_CUDA=ON",
        problem.empty() ? "found none" : problem);
 }

@@ -22,7 +22,7 @@ namespace {
 DeviceKind device_kind(const char* verb, const std::string& name) {
   for (const auto& [text, kind] : enum_names(DeviceKind{}))
     if (name == text) return kind;
-  fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; given {}", verb, name);
+  fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; got {}", verb, name);
 }
 
 /// Opens the requested checkpoint with the requested weights.

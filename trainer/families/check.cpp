@@ -70,7 +70,7 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems&
                  "{} is not below high_freq_factor = {}; Llama 3.1 has 1 and 4", rope.low_freq_factor,
                  rope.high_freq_factor);
   if (rope.type == RopeStretch::kDynamic && head_dim <= 2)
-    problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, given {}", head_dim);
+    problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, got {}", head_dim);
 }
 
 void check_xpos(const MptConfig& model, ConfigProblems& problems) {

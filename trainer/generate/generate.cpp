@@ -30,7 +30,7 @@ TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters)
   if (!without_adapters) return config;
   if (!config.model.lora.is_used())
     fail(ExitCode::kUsage,
-         "[generate] --without-adapters wanted adapters to leave out, and {} holds a whole model", path);
+         "[generate] --without-adapters expected adapters to leave out, and {} holds a whole model", path);
   config.model.lora = {};
   return config;
 }
@@ -39,7 +39,7 @@ void check_ids(const char* what, const std::vector<int32_t>& ids, const TrainCon
   const int64_t vocab = model_layout(config.model).vocab_size;
   for (const int32_t id : ids)
     if (id < 0 || id >= vocab)
-      fail(ExitCode::kUsage, "[{}] wanted tokens from 0 to {}, given {}", what, vocab - 1, id);
+      fail(ExitCode::kUsage, "[{}] expected tokens from 0 to {}, got {}", what, vocab - 1, id);
 }
 
 std::vector<float> on_host(const Tensor& logits_V) {
@@ -90,7 +90,7 @@ void Generator::check_prompt(const std::vector<int32_t>& ids) const {
   const int64_t longest = longest_sequence(config_);
   if (ids.empty() || std::cmp_greater_equal(ids.size(), longest))
     fail(ExitCode::kUsage,
-         "[generate] wanted a prompt of 1 to {} tokens (the model's longest sequence is {}), given {}",
+         "[generate] expected a prompt of 1 to {} tokens (the model's longest sequence is {}), got {}",
          longest - 1, longest, ids.size());
   check_ids("generate", ids, config_);
 }
@@ -151,7 +151,7 @@ Tensor logits_of(const TrainConfig& config, UnitStore& units, const at::Device& 
   const auto count = static_cast<int64_t>(tokens.size());
   const int64_t longest = longest_sequence(config);
   if (count == 0 || count > longest)
-    fail(ExitCode::kUsage, "[logits] wanted 1 to {} tokens (the model's longest sequence), given {}", longest,
+    fail(ExitCode::kUsage, "[logits] expected 1 to {} tokens (the model's longest sequence), got {}", longest,
          count);
   check_ids("logits", tokens, config);
   Decoder decoder(config.model, units, 1, count, compute_dtype(config.precision), device, region, stage);

@@ -22,7 +22,7 @@ HarnessText text_of(const Json& object, const char* field, const std::string& pl
   if (found == object.end() || !found->is_array() || !std::all_of(found->begin(), found->end(), is_id))
     fail(
         ExitCode::kUsage,
-        "[eval] {} wanted \"{}\" as a string or a list of token ids, given {}: write {{\"context\": \"...\", "
+        "[eval] {} expected \"{}\" as a string or a list of token ids, got {}: write {{\"context\": \"...\", "
         "\"continuation\": \"...\"}}",
         place, field, found == object.end() ? "no such field" : found->dump().substr(0, 80));
   return found->get<std::vector<int32_t>>();
@@ -107,11 +107,11 @@ std::vector<HarnessRequest> read_harness_requests(std::string_view text, const s
     const std::string place = fmt::format("{}:{}", name, number);
     const Json object = parse_json(line, place);
     if (!object.is_object())
-      fail(ExitCode::kUsage, "[eval] {} wanted a JSON object, given {}", place, object.dump().substr(0, 80));
+      fail(ExitCode::kUsage, "[eval] {} expected a JSON object, got {}", place, object.dump().substr(0, 80));
     requests.push_back({text_of(object, "context", place), text_of(object, "continuation", place), place});
   }
   if (requests.empty())
-    fail(ExitCode::kUsage, "[eval] wanted requests, one JSON object per line, and {} has none", name);
+    fail(ExitCode::kUsage, "[eval] expected requests, one JSON object per line, and {} has none", name);
   return requests;
 }
 
@@ -121,7 +121,7 @@ Continuation encode_request(const HarnessRequest& request, const Tokenizer* toke
   if (context.empty()) context = instead_of_nothing(tokenizer, request.place);
   if (asked.empty() || std::cmp_greater(asked.size(), longest))
     fail(ExitCode::kUsage,
-         "[eval] {} wanted a continuation of 1 to {} tokens (the model's longest sequence), given {}{}",
+         "[eval] {} expected a continuation of 1 to {} tokens (the model's longest sequence), got {}{}",
          request.place, longest, asked.size(),
          is_empty(request.continuation) || !asked.empty() ? ""
                                                           : ": its text merges into the context's tokens");
@@ -129,7 +129,7 @@ Continuation encode_request(const HarnessRequest& request, const Tokenizer* toke
   made.tokens.insert(made.tokens.end(), asked.begin(), asked.end());
   for (const int32_t id : made.tokens)
     if (id >= vocab_size)
-      fail(ExitCode::kUsage, "[eval] {} wanted tokens from 0 to {}, given {}", request.place, vocab_size - 1,
+      fail(ExitCode::kUsage, "[eval] {} expected tokens from 0 to {}, got {}", request.place, vocab_size - 1,
            id);
   // The last token is asked about and no input.
   const int64_t excess = static_cast<int64_t>(made.tokens.size()) - (longest + 1);

@@ -47,7 +47,7 @@ class ItemLine {
 
  private:
   [[noreturn]] void refuse(const char* field, const std::string& wanted, const Json* given) const {
-    fail(ExitCode::kUnusable, "[icl] {}: an item of type {} has \"{}\", {}; given {}", place_,
+    fail(ExitCode::kUnusable, "[icl] {}: an item of type {} has \"{}\", {}; got {}", place_,
          enum_name(task_.type), field, wanted, given == nullptr ? "none" : given->dump().substr(0, 80));
   }
 
@@ -107,12 +107,12 @@ std::vector<IclItem> read_task_items(const IclTaskConfig& task) {
     const std::string place = fmt::format("{}:{}", task.path, number);
     const Json object = parse_json(line, place);
     if (!object.is_object())
-      fail(ExitCode::kUnusable, "[icl] {} wanted a JSON object, given {}", place,
+      fail(ExitCode::kUnusable, "[icl] {} expected a JSON object, got {}", place,
            object.dump().substr(0, 80));
     items.push_back(item_of(ItemLine(object, task, place), task));
   }
   if (items.empty())
-    fail(ExitCode::kUnusable, "[icl] {} has no items: wanted one JSON object per line", task.path);
+    fail(ExitCode::kUnusable, "[icl] {} has no items: expected one JSON object per line", task.path);
   return items;
 }
 

@@ -9,7 +9,7 @@ namespace tycho {
 namespace {
 
 void check_limit(const char* op, double limit) {
-  TYCHO_CHECK(limit > 0, "[{}] wanted a limit above 0, got {}", op, limit);
+  TYCHO_CHECK(limit > 0, "[{}] expected a limit above 0, got {}", op, limit);
 }
 
 }  // namespace

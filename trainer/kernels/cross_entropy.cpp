@@ -24,7 +24,7 @@ void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& tar
                    const Tensor& weight_1, bool write_gradient, Tensor& losses_N) {
   const Range range("tycho::cross_entropy");
   const char* op = "cross_entropy";
-  TYCHO_CHECK(rules.softcap >= 0, "[cross_entropy] wanted a soft cap above 0, or 0 for none, got {}",
+  TYCHO_CHECK(rules.softcap >= 0, "[cross_entropy] expected a soft cap above 0, or 0 for none, got {}",
               rules.softcap);
   const RowsShape shape = rows_of(op, "logits", logits_NV);
   const auto device = logits_NV.device();

@@ -29,7 +29,7 @@ Stream stream_of(const Tensor& on) {
 
 Dtype dtype_of(std::string_view op, const Tensor& tensor) {
   if (tensor.scalar_type() == at::kFloat) return Dtype::kFp32;
-  TYCHO_CHECK(tensor.scalar_type() == at::kBFloat16, "[{}] wanted fp32 or bf16, got {}", op,
+  TYCHO_CHECK(tensor.scalar_type() == at::kBFloat16, "[{}] expected fp32 or bf16, got {}", op,
               c10::toString(tensor.scalar_type()));
   return Dtype::kBf16;
 }
@@ -38,12 +38,12 @@ float* data_or_null(Tensor& tensor) { return tensor.defined() ? tensor.mutable_d
 
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                   at::ScalarType dtype, const at::Device& device) {
-  TYCHO_CHECK(tensor.defined(), "[{}] {}: wanted {}, got no tensor", op, name,
+  TYCHO_CHECK(tensor.defined(), "[{}] {}: expected {}, got no tensor", op, name,
               describe(shape, dtype, true, device));
   if (tensor.sizes() == shape && tensor.scalar_type() == dtype && tensor.device() == device &&
       tensor.is_contiguous())
     return;
-  fail(ExitCode::kFailure, "[{}] {}: wanted {}, got {}", op, name, describe(shape, dtype, true, device),
+  fail(ExitCode::kFailure, "[{}] {}: expected {}, got {}", op, name, describe(shape, dtype, true, device),
        describe(tensor.sizes(), tensor.scalar_type(), tensor.is_contiguous(), tensor.device()));
 }
 
@@ -57,8 +57,8 @@ int64_t row_step(std::string_view op, std::string_view name, const Tensor& tenso
 }
 
 RowsShape rows_of(std::string_view op, std::string_view name, const Tensor& tensor) {
-  TYCHO_CHECK(tensor.defined() && tensor.dim() == 2, "[{}] {}: wanted a matrix [N, D], got {} dims", op, name,
-              tensor.defined() ? tensor.dim() : 0);
+  TYCHO_CHECK(tensor.defined() && tensor.dim() == 2, "[{}] {}: expected a matrix [N, D], got {} dims", op,
+              name, tensor.defined() ? tensor.dim() : 0);
   return {tensor.size(0), tensor.size(1)};
 }
 

@@ -21,8 +21,8 @@ Dtype dtype_of(std::string_view op, const Tensor& tensor);
 /// Returns an fp32 tensor's data; null for an undefined one.
 float* data_or_null(Tensor& tensor);
 
-/// Throws Error "[op] name: wanted bf16 [4096, 256] contiguous on cpu, got ..." unless the tensor is exactly
-/// that.
+/// Throws Error "[op] name: expected bf16 [4096, 256] contiguous on cpu, got ..." unless the tensor is
+/// exactly that.
 void check_tensor(std::string_view op, std::string_view name, const Tensor& tensor, at::IntArrayRef shape,
                   at::ScalarType dtype, const at::Device& device);
 

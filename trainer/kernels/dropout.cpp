@@ -10,7 +10,7 @@ namespace tycho {
 void dropout(const DropoutMask& mask, const Tensor& x_ND, const Tensor& residual_ND, Tensor& y_ND) {
   const Range range("tycho::dropout");
   const char* op = "dropout";
-  TYCHO_CHECK(mask.p >= 0 && mask.p < 1, "[dropout] wanted a probability in [0, 1), got {}", mask.p);
+  TYCHO_CHECK(mask.p >= 0 && mask.p < 1, "[dropout] expected a probability in [0, 1), got {}", mask.p);
   const RowsShape shape = rows_of(op, "x", x_ND);
   const auto dtype = x_ND.scalar_type();
   const auto device = x_ND.device();

@@ -40,7 +40,7 @@ Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_hal
 
 void copy_to_host(const Tensor& from, Tensor& to) {
   TYCHO_CHECK(from.sizes() == to.sizes() && from.is_contiguous() && to.is_contiguous() && to.is_cpu(),
-              "[copy_to_host] wanted contiguous tensors of one shape, the second on the host");
+              "[copy_to_host] expected contiguous tensors of one shape, the second on the host");
   if (from.is_cpu()) {
     to.copy_(from);
     return;

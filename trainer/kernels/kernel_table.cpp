@@ -65,7 +65,7 @@ const KernelTable& choose_cpu_kernels() {
     const KernelTable* table = cpu_kernels_for(wanted);
     if (!table)
       fail(ExitCode::kUsage,
-           "[kernels] TYCHO_CPU wanted one of {} that this CPU can run, got '{}'. Unset it to let Tycho "
+           "[kernels] TYCHO_CPU expected one of {} that this CPU can run, got '{}'. Unset it to let Tycho "
            "choose",
            fmt::join(kInstructionSets, ", "), wanted);
     return *table;

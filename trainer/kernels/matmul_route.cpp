@@ -18,7 +18,7 @@ std::optional<bool> wanted_ours() {
   if (wanted.empty()) return std::nullopt;
   if (wanted == "own") return true;
   if (wanted == "aten") return false;
-  fail(ExitCode::kUsage, "[kernels] TYCHO_GEMM wanted own or aten, got '{}'. Unset it to let Tycho choose",
+  fail(ExitCode::kUsage, "[kernels] TYCHO_GEMM expected own or aten, got '{}'. Unset it to let Tycho choose",
        wanted);
 }
 

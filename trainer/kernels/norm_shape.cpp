@@ -9,11 +9,11 @@ namespace tycho {
 NormShape norm_shape(std::string_view op, const Tensor& x_NC, const Tensor& weight_D, std::string_view y_name,
                      const Tensor& y_NC) {
   const RowsShape rows = rows_of(op, "x", x_NC);
-  TYCHO_CHECK(weight_D.defined() && weight_D.dim() == 1, "[{}] weight: wanted [D], got {} dims", op,
+  TYCHO_CHECK(weight_D.defined() && weight_D.dim() == 1, "[{}] weight: expected [D], got {} dims", op,
               weight_D.defined() ? weight_D.dim() : 0);
   const int64_t dim = weight_D.size(0);
   TYCHO_CHECK(dim > 0 && rows.dim % dim == 0,
-              "[{}] x: wanted rows that are a multiple of the weight's {} elements, got {}", op, dim,
+              "[{}] x: expected rows that are a multiple of the weight's {} elements, got {}", op, dim,
               rows.dim);
   const auto dtype = x_NC.scalar_type();
   const auto device = x_NC.device();

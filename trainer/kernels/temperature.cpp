@@ -11,7 +11,7 @@ void temperature(TemperatureRule rule, int64_t seq, int64_t first_position, cons
                  Tensor& x_NE) {
   const Range range("tycho::temperature");
   const char* op = "temperature";
-  TYCHO_CHECK(rule.floor_scale > 0, "[{}] wanted a floor_scale above 0, got {}", op, rule.floor_scale);
+  TYCHO_CHECK(rule.floor_scale > 0, "[{}] expected a floor_scale above 0, got {}", op, rule.floor_scale);
   const RowsShape rows = rows_of(op, "x", x_NE);
   const int64_t step = row_step(op, "x", x_NE, {rows.rows, rows.dim}, x_NE.scalar_type(), x_NE.device());
   RowPositions positions{seq, first_position};
@@ -21,8 +21,8 @@ void temperature(TemperatureRule rule, int64_t seq, int64_t first_position, cons
   } else {
     TYCHO_CHECK(
         seq > 0 && first_position >= 0,
-        "[{}] wanted sequences of 1 or more tokens from a position that is not negative, got {} from {}", op,
-        seq, first_position);
+        "[{}] expected sequences of 1 or more tokens from a position that is not negative, got {} from {}",
+        op, seq, first_position);
   }
   kernels(x_NE).temperature(rows, step, dtype_of(op, x_NE), rule, positions, x_NE.mutable_data_ptr(),
                             stream_of(x_NE));

@@ -37,7 +37,7 @@ UnitLayout::UnitLayout(UnitSpec spec) : spec_(std::make_shared<const UnitSpec>(s
 
 std::vector<Extent> UnitLayout::extents_in(int64_t begin, int64_t end) const {
   TYCHO_CHECK(0 <= begin && begin <= end && end <= numel(),
-              "[units] wanted elements [{}, {}) of {}, which has {}", begin, end, spec_->name, numel());
+              "[units] expected elements [{}, {}) of {}, which has {}", begin, end, spec_->name, numel());
   std::vector<Extent> parts;
   for (const Extent& whole : extents_) {
     const int64_t from = std::max(begin, whole.begin), to = std::min(end, whole.end);

@@ -207,7 +207,7 @@ class MlflowServer final : public MlflowStore {
                            stop_.get_token());
     });
     if (answer.status != 200)
-      fail(ExitCode::kStorage, "[mlflow] wanted to write {}/{}: {}", artifact_uri_, path,
+      fail(ExitCode::kStorage, "[mlflow] expected to write {}/{}: {}", artifact_uri_, path,
            answer.status == 0
                ? answer.problem
                : fmt::format("S3 answers {}; do the AWS credentials here allow s3:PutObject there?",

@@ -26,7 +26,7 @@ Json take(Json& object, const std::string& key) {
 int64_t take_count(Json& object, const std::string& key) {
   const Json value = take(object, key);
   if (!value.is_number_integer() || value.get<int64_t>() < 0) {
-    fail(ExitCode::kUnusable, "[train state] wanted a whole number >= 0 for {}, given {}", key, value.dump());
+    fail(ExitCode::kUnusable, "[train state] expected a whole number >= 0 for {}, got {}", key, value.dump());
   }
   return value.get<int64_t>();
 }
@@ -53,7 +53,7 @@ EvalScore take_score(Json& object, const std::string& key) {
   if (score.is_object()) score.erase(kNotFinite);
   const Json given = take(score, "loss");
   if (!number && !given.is_null())
-    fail(ExitCode::kUnusable, "[train state] wanted a number for loss, given {}", given.dump());
+    fail(ExitCode::kUnusable, "[train state] expected a number for loss, got {}", given.dump());
   const double loss = number.value_or(NAN);
   const int64_t tokens = take_count(score, "tokens"), step = take_count(score, "step");
   check_empty(score);
@@ -85,7 +85,7 @@ EvalRecords read_records(Json json) {
   if (json.contains("total")) records.total = read_record(take(json, "total"));
   const Json sets = take(json, "sets");
   if (!sets.is_object())
-    fail(ExitCode::kUnusable, "[train state] wanted the sets of eval, given {}", sets.dump());
+    fail(ExitCode::kUnusable, "[train state] expected the sets of eval, got {}", sets.dump());
   for (const auto& [name, record] : sets.items()) records.sets[name] = read_record(record);
   check_empty(json);
   return records;
@@ -98,7 +98,7 @@ OrderMarks read_marks(const Json& json) {
   };
   if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_words))
     fail(ExitCode::kUnusable,
-         "[train state] wanted lists of whole numbers >= 0 for order_marks: the checkpoint is damaged");
+         "[train state] expected lists of whole numbers >= 0 for order_marks: the checkpoint is damaged");
   return json.get<OrderMarks>();
 }
 

@@ -68,7 +68,7 @@ Machine named(const std::string& name, const HostSize& host, int64_t ranks_per_n
   if (name == "h200") return gpu_machine("h200", "H200", 139, 989.5e12, 67e12);
   if (name == "gb200") return gb200();
   if (name == "custom") return custom();
-  TYCHO_CHECK(name == "cpu", "[machine] wanted one of {}, given \"{}\"", fmt::join(machine_names(), ", "),
+  TYCHO_CHECK(name == "cpu", "[machine] expected one of {}, got \"{}\"", fmt::join(machine_names(), ", "),
               name);
   return cpu(host, ranks_per_node);
 }
@@ -89,7 +89,7 @@ void check(const MachineConfig& machine, ConfigProblems& problems) {
   const std::vector<std::string> names = machine_names();
   const bool is_known = std::find(names.begin(), names.end(), machine.name) != names.end();
   if (!machine.name.empty() && !is_known)
-    problems.add("machine.name", "wanted one of {}, given \"{}\"{}", fmt::join(names, ", "), machine.name,
+    problems.add("machine.name", "expected one of {}, got \"{}\"{}", fmt::join(names, ", "), machine.name,
                  what_to_write(machine.name, names));
   const auto key = [&](const char* name, bool given, bool needed) {
     const std::string path = std::string("machine.") + name;

@@ -38,7 +38,7 @@ void check_wandb(const std::string& path, const WandbSinkConfig& wandb, ConfigPr
   if (wandb.mode != "offline")
     problems.add(
         path + ".mode",
-        "wanted \"offline\", given \"{}\": a run sends nothing itself; write offline, and upload its "
+        "expected \"offline\", got \"{}\": a run sends nothing itself; write offline, and upload its "
         "folders with `wandb sync PATH` whenever you like",
         wandb.mode);
   // What W&B does not take in a project's name.
@@ -92,7 +92,7 @@ std::string tracking_uri_problem(const std::string& uri) {
     return "write https://HOST of the workspace, and set MLFLOW_TRACKING_TOKEN";
   if (!server && !uri.starts_with("file:///") && scheme_end != std::string::npos)
     return fmt::format(
-        "wanted http://, https:// or a folder, given \"{}\": start `mlflow server --backend-store-uri {}`, "
+        "expected http://, https:// or a folder, got \"{}\": start `mlflow server --backend-store-uri {}`, "
         "and write its address",
         uri, uri);
   return "";

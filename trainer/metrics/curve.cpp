@@ -29,7 +29,7 @@ Curve read_curve(const std::string& metrics_path, const std::string& name) {
     by_step[step] = *value;
   }
   if (by_step.empty()) {
-    fail(ExitCode::kUnusable, "[plot] wanted records with \"{}\" in {}, found none; does the run log it?",
+    fail(ExitCode::kUnusable, "[plot] expected records with \"{}\" in {}, found none; does the run log it?",
          name, metrics_path);
   }
   Curve curve;

@@ -30,7 +30,7 @@ Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& re
     : arena_(std::move(arena)), attention_state_(specs.saved.size()) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
   const int64_t needed = bytes(specs, recompute, dtype);
-  TYCHO_CHECK(needed <= arena_.numel(), "[model] wanted {} bytes for activations, given {}", needed,
+  TYCHO_CHECK(needed <= arena_.numel(), "[model] expected {} bytes for activations, got {}", needed,
               arena_.numel());
   int64_t offset = 0;
   const auto view_at = [&](int64_t begin, const SlotSpec& slot) {

@@ -37,11 +37,10 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
       options_(at::TensorOptions().dtype(dtype).device(device)),
       blocks_(decoder_blocks(spec_, {batch, num_positions}, num_positions, device, head_.region)),
       length_B_(static_cast<size_t>(batch)) {
-  TYCHO_CHECK(
-      spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
-      "[decoder] wanted at most the {} positions of the model's table, got {}: shorten the prompt or ask for "
-      "fewer tokens",
-      spec_.learned_positions, num_positions);
+  TYCHO_CHECK(spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
+              "[decoder] expected at most the {} positions of the model's table, got {}: shorten the prompt "
+              "or ask for fewer tokens",
+              spec_.learned_positions, num_positions);
   const auto options = options_.dtype(device.is_cpu() ? at::kFloat : dtype);
   // Each head's keys begin at a multiple of 64 bytes: the bits of MKL's products depend on where operands
   // lie.
@@ -65,7 +64,7 @@ Tensor Decoder::begin_row(int64_t row, const Tensor& tokens_T) {
 
 Tensor Decoder::next_of_rows(const std::vector<int64_t>& rows, const Tensor& tokens_R) {
   TYCHO_CHECK(!rows.empty() && tokens_R.numel() == std::ssize(rows),
-              "[decoder] wanted a token for each of one or more rows, got {} for {}", tokens_R.numel(),
+              "[decoder] expected a token for each of one or more rows, got {} for {}", tokens_R.numel(),
               rows.size());
   std::vector<CachedRows> pass;
   for (const int64_t row : rows) pass.push_back({row, 1, length_B_.at(static_cast<size_t>(row))});
@@ -76,7 +75,7 @@ Tensor Decoder::run(std::vector<CachedRows> rows, const Tensor& tokens_N, const 
   const int64_t num_tokens = tokens_N.numel(), sequences = num_sequences(rows), seq = num_tokens / sequences;
   for (const CachedRows& one : rows) {
     TYCHO_CHECK(one.length + seq <= num_positions_,
-                "[decoder] wanted room for {} more tokens after {}, the cache has {}", seq, one.length,
+                "[decoder] expected room for {} more tokens after {}, the cache has {}", seq, one.length,
                 num_positions_);
     for (int64_t row = one.first; row < one.first + one.count; ++row)
       length_B_.at(static_cast<size_t>(row)) = one.length + seq;

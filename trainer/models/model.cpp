@@ -114,7 +114,7 @@ void Model::lay_out() {
 
 Model& Model::at_width(int64_t seq) {
   if (seq == shape_.seq) return *this;
-  TYCHO_CHECK(seq > 0 && seq < shape_.seq, "[model] wanted sequences of at most {} tokens, given {}",
+  TYCHO_CHECK(seq > 0 && seq < shape_.seq, "[model] expected sequences of at most {} tokens, got {}",
               shape_.seq, seq);
   std::unique_ptr<Model>& narrow = narrower_[seq];
   if (narrow == nullptr) narrow.reset(new Model(*this, seq));

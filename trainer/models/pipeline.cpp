@@ -38,7 +38,7 @@ Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& m
   for (size_t i = 0; i < program_.size();) {
     const PipelineOp& op = program_[i];
     TYCHO_CHECK(static_cast<size_t>(op.micro_batch) < micro_batches.size(),
-                "[pipeline] wanted as many micro-batches as the schedule has, given {}",
+                "[pipeline] expected as many micro-batches as the schedule has, got {}",
                 micro_batches.size());
     if (op.peer >= 0) {
       i += start_messages(i, model);

@@ -70,7 +70,7 @@ WholePlace whole_place(const ParamSpec& param, int64_t first) {
   for (size_t d = dim + 1; d < param.shape.size(); ++d) step *= param.shape[d];
   place.row = param.shape[dim] * step, place.whole_row = param.part->whole[dim] * step;
   const std::vector<ParamPart::Run>& runs = param.part->runs;
-  TYCHO_CHECK(runs.size() <= WholePlace::kMostRuns, "[optim] {} has {} parts on a rank, wanted at most {}",
+  TYCHO_CHECK(runs.size() <= WholePlace::kMostRuns, "[optim] {} has {} parts on a rank, expected at most {}",
               param.name, runs.size(), WholePlace::kMostRuns);
   for (size_t k = 0; k < runs.size(); ++k)
     place.here[k] = runs[k].here * step, place.there[k] = runs[k].there * step;

@@ -33,7 +33,7 @@ constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Ax
 
 Mesh::Mesh(const MeshShape& shape, Communicator& world)
     : shape_(shape), coordinates_(coordinates_of(shape, world.rank())) {
-  TYCHO_CHECK(shape.num_ranks() == world.size(), "[parallel] wanted a mesh of {} ranks, given {}: {}",
+  TYCHO_CHECK(shape.num_ranks() == world.size(), "[parallel] expected a mesh of {} ranks, got {}: {}",
               world.size(), shape.num_ranks(), describe(shape));
   note_place(world, shape, coordinates_);
   for (const AxisSet axes : kGroups) add(used_axes(shape, axes), world);

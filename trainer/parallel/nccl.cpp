@@ -134,7 +134,7 @@ class NcclCommunicator final : public Communicator {
     for (const GroupedCall& call : calls) num_host += is_host_call(call) ? 1 : 0;
     if (num_host == calls.size()) return host_->start_together(calls);
     TYCHO_CHECK(num_host == 0,
-                "[nccl] start_together: wanted all tensors on {}, given {} of {} in host memory",
+                "[nccl] start_together: expected all tensors on {}, got {} of {} in host memory",
                 device_.str(), num_host, calls.size());
     std::vector<std::unique_ptr<Pending>> all(calls.size());
     for (auto& [ranks, pair] : pairs_) start_messages(pair, calls, all);
@@ -203,7 +203,7 @@ class NcclCommunicator final : public Communicator {
   bool is_host(const char* verb, const Tensor& x) const {
     check_whole(verb, x);
     TYCHO_CHECK(x.is_cpu() || x.device() == device_,
-                "[nccl] {}: wanted a tensor in host memory or on {}, given one on {}", verb, device_.str(),
+                "[nccl] {}: expected a tensor in host memory or on {}, got one on {}", verb, device_.str(),
                 x.device().str());
     return x.is_cpu();
   }

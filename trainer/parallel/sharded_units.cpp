@@ -18,7 +18,7 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
       cp_(groups.cp),
       partial_(std::move(partial)),
       num_own_units_(static_cast<int>(num_own_units(specs))) {
-  TYCHO_CHECK(rules.num_ranks == owners_.size(), "[parallel] wanted {} ranks that share the model, given {}",
+  TYCHO_CHECK(rules.num_ranks == owners_.size(), "[parallel] expected {} ranks that share the model, got {}",
               rules.num_ranks, owners_.size());
   const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
   for (const int64_t elements : of_params.elements)

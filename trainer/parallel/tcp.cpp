@@ -166,7 +166,7 @@ class TcpCommunicator final : public Communicator {
 
   static void check_host(const char* verb, const Tensor& x) {
     check_whole(verb, x);
-    TYCHO_CHECK(x.is_cpu(), "[parallel] {}: wanted a tensor in host memory, given one on {}", verb,
+    TYCHO_CHECK(x.is_cpu(), "[parallel] {}: expected a tensor in host memory, got one on {}", verb,
                 x.device().str());
   }
 

@@ -34,7 +34,7 @@ void check_pieces(const char* verb, const char* large_name, const Tensor& large,
   TYCHO_CHECK(
       large.numel() == small.numel() * group.size() && large.scalar_type() == small.scalar_type() &&
           large.device() == small.device(),
-      "[parallel] {} over {} ranks: wanted `{}` to be {} times `{}` in the same dtype and memory, given "
+      "[parallel] {} over {} ranks: expected `{}` to be {} times `{}` in the same dtype and memory, got "
       "{} and {}",
       verb, group.size(), large_name, group.size(), small_name, text_of(large), text_of(small));
   if (small.numel() == 0) return;
@@ -42,22 +42,22 @@ void check_pieces(const char* verb, const char* large_name, const Tensor& large,
   const bool overlap = address_of(small) < address_of(large) + large.nbytes() &&
                        address_of(large) < address_of(small) + small.nbytes();
   TYCHO_CHECK(!overlap || address_of(small) == own_piece,
-              "[parallel] {}: `{}` and `{}` overlap; wanted separate memory, or `{}` as piece {} of `{}`",
+              "[parallel] {}: `{}` and `{}` overlap; expected separate memory, or `{}` as piece {} of `{}`",
               verb, large_name, small_name, small_name, group.rank(), large_name);
 }
 
 }  // namespace
 
 void check_whole(const char* verb, const Tensor& x) {
-  TYCHO_CHECK(x.defined(), "[parallel] {}: wanted a tensor, given none", verb);
-  TYCHO_CHECK(x.is_contiguous(), "[parallel] {}: wanted a contiguous tensor; copy it with contiguous()",
+  TYCHO_CHECK(x.defined(), "[parallel] {}: expected a tensor, got none", verb);
+  TYCHO_CHECK(x.is_contiguous(), "[parallel] {}: expected a contiguous tensor; copy it with contiguous()",
               verb);
 }
 
 void check_sum(const char* verb, const Tensor& x) {
   check_whole(verb, x);
   TYCHO_CHECK(can_be_summed(x.scalar_type()),
-              "[parallel] {}: wanted fp32, fp64, bf16, int32, int64 or uint8, given {}", verb,
+              "[parallel] {}: expected fp32, fp64, bf16, int32, int64 or uint8, got {}", verb,
               c10::toString(x.scalar_type()));
 }
 
@@ -72,15 +72,15 @@ void check_reduce_scatter(const Tensor& out, const Tensor& in, const Communicato
 
 void check_broadcast(const Tensor& x, int root, const Communicator& group) {
   check_whole("broadcast", x);
-  TYCHO_CHECK(root >= 0 && root < group.size(), "[parallel] broadcast: wanted a root from 0 to {}, given {}",
+  TYCHO_CHECK(root >= 0 && root < group.size(), "[parallel] broadcast: expected a root from 0 to {}, got {}",
               group.size() - 1, root);
 }
 
 void check_message(const char* verb, const Tensor& x, int peer, const Communicator& group) {
   check_whole(verb, x);
-  TYCHO_CHECK(peer != group.rank(), "[parallel] {}: wanted another rank, given {}, which is this one{}", verb,
+  TYCHO_CHECK(peer != group.rank(), "[parallel] {}: expected another rank, got {}, which is this one{}", verb,
               peer, group.size() == 1 ? "; the group has no other" : "");
-  TYCHO_CHECK(peer >= 0 && peer < group.size(), "[parallel] {}: wanted a rank from 0 to {}, given {}", verb,
+  TYCHO_CHECK(peer >= 0 && peer < group.size(), "[parallel] {}: expected a rank from 0 to {}, got {}", verb,
               group.size() - 1, peer);
 }
 

@@ -136,7 +136,7 @@ std::string choices_text(const std::vector<MeshChoice>& choices, const Machine& 
 MeshChoice best_mesh(const std::vector<MeshChoice>& choices, const Machine& machine) {
   if (!choices.empty() && choices.front().fits) return choices.front();
   fail(ExitCode::kTopology,
-       "[plan] wanted a mesh that fits into {} a rank, and none does:\n{}Start more ranks, or set "
+       "[plan] expected a mesh that fits into {} a rank, and none does:\n{}Start more ranks, or set "
        "recompute.mode = \"full\" or a smaller micro_batch",
        memory_text(machine.memory_bytes), choices_text(choices, machine));
 }

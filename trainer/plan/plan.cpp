@@ -95,7 +95,7 @@ void add_time(Precision precision, const PlanDevices& devices, Plan& plan) {
   const std::optional<double> peak = device_peak_flops(devices.gpu, precision);
   if (!peak)
     fail(ExitCode::kUsage,
-         "[plan] wanted a GPU with a known peak in {}, such as A100, \"H100 HBM3\" or H200; given \"{}\"",
+         "[plan] expected a GPU with a known peak in {}, such as A100, \"H100 HBM3\" or H200; got \"{}\"",
          numbers, devices.gpu);
   plan.seconds = plan.total_flops / (*peak * devices.mfu * static_cast<double>(devices.num_ranks));
   plan.seconds_note =

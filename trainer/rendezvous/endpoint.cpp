@@ -67,7 +67,7 @@ std::optional<Endpoint> chosen_interface(const Environment& variable, int port) 
     if (!found && is_ours)
       fail(
           ExitCode::kTopology,
-          "[ranks] {} wanted the name of a network interface of this machine that is up, or {}; given \"{}\"",
+          "[ranks] {} expected the name of a network interface of this machine that is up, or {}; got \"{}\"",
           name, kAny, value);
     if (!found) continue;
     found->set_port(port);
@@ -149,7 +149,7 @@ Endpoint numeric_endpoint(const std::string& host, int port) {
   hints.ai_flags = AI_NUMERICHOST;
   addrinfo* all = nullptr;
   if (getaddrinfo(host.c_str(), nullptr, &hints, &all) != 0)
-    fail(ExitCode::kTopology, "[ranks] wanted a numeric address, given \"{}\"", host);
+    fail(ExitCode::kTopology, "[ranks] expected a numeric address, got \"{}\"", host);
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(all, freeaddrinfo);
   Endpoint endpoint = endpoint_of(all->ai_addr, all->ai_addrlen);
   endpoint.set_port(port);

@@ -62,7 +62,7 @@ std::string frame_bytes(uint8_t kind, std::string_view body) {
 size_t FrameReader::wanted() const { return (body_bytes_ == 0 ? kLengthBytes : body_bytes_) - bytes_.size(); }
 
 std::optional<Frame> FrameReader::add(std::string_view bytes) {
-  TYCHO_CHECK(bytes.size() <= wanted(), "[ranks] a frame wanted {} bytes, given {}", wanted(), bytes.size());
+  TYCHO_CHECK(bytes.size() <= wanted(), "[ranks] a frame expected {} bytes, got {}", wanted(), bytes.size());
   bytes_.append(bytes);
   if (wanted() > 0) return std::nullopt;
   if (body_bytes_ == 0) {

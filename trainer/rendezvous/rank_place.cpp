@@ -46,7 +46,7 @@ class Variables {
     const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
     if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
       return value;
-    fail(ExitCode::kTopology, "[ranks] {} wanted a whole number from {} to {}, given \"{}\"; {}", name, low,
+    fail(ExitCode::kTopology, "[ranks] {} expected a whole number from {} to {}, got \"{}\"; {}", name, low,
          high, given, kAlone);
   }
   int small(const std::string& name, const std::string& because, int low, int high) const {
@@ -68,7 +68,7 @@ std::string checked_token(const std::string& token) {
   register_secret(token);
   if (token.size() >= kShortestToken) return token;
   fail(ExitCode::kTopology,
-       "[ranks] TYCHO_TOKEN wanted a secret of {} or more characters, given {}; `openssl rand -hex 16` makes "
+       "[ranks] TYCHO_TOKEN expected a secret of {} or more characters, got {}; `openssl rand -hex 16` makes "
        "one",
        kShortestToken, token.size());
 }

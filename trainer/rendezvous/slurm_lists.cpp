@@ -16,7 +16,7 @@ constexpr int kMaxBrackets = 4;
 
 [[noreturn]] void refuse(const char* variable, std::string_view list, const char* what, const char* example) {
   constexpr size_t kShown = 120;
-  fail(ExitCode::kTopology, "[ranks] {}: {}; wanted a list such as {}, given \"{}\"", variable, what, example,
+  fail(ExitCode::kTopology, "[ranks] {}: {}; expected a list such as {}, got \"{}\"", variable, what, example,
        list.substr(0, kShown));
 }
 

@@ -152,7 +152,7 @@ BenchFile read_bench_file(const std::string& path) {
     made.title += " (" + path + ")";
     return made;
   } catch (const Json::exception& error) {
-    fail(ExitCode::kUnusable, "[report] {}: wanted {}, given another file ({})", path, wanted, error.what());
+    fail(ExitCode::kUnusable, "[report] {}: expected {}, got another file ({})", path, wanted, error.what());
   }
 }
 

@@ -172,7 +172,7 @@ WaitingRanks compare(const std::vector<const Json*>& files) {
     waiting.ranks.push_back(rank_of(*file));
   }
   const int num_ranks = files.front()->at("num_ranks").get<int>();
-  TYCHO_CHECK(num_ranks <= kMostRanks, "wanted at most {} ranks, given {}", kMostRanks, num_ranks);
+  TYCHO_CHECK(num_ranks <= kMostRanks, "expected at most {} ranks, got {}", kMostRanks, num_ranks);
   for (int rank = 0; rank < num_ranks; ++rank)
     if (with_files.count(rank) == 0) waiting.ranks.push_back({rank, false, "", "", "", ""});
   std::sort(waiting.ranks.begin(), waiting.ranks.end(),

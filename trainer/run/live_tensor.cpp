@@ -128,7 +128,7 @@ class LiveTensor final : public TensorView {
   std::unique_ptr<TensorView> slice(int64_t dim, int64_t begin, int64_t end) const override {
     const auto num_dims = static_cast<int64_t>(shape_.size());
     if (dim < 0 || dim >= num_dims || begin < 0 || end < begin || end > shape_[static_cast<size_t>(dim)])
-      fail(ExitCode::kUsage, "[tensor] wanted positions inside the tensor, given [{}, {}) of dimension {}",
+      fail(ExitCode::kUsage, "[tensor] expected positions inside the tensor, got [{}, {}) of dimension {}",
            begin, end, dim);
     return make_view(tensor_.slice(dim, begin, end), owned_);
   }
@@ -136,7 +136,7 @@ class LiveTensor final : public TensorView {
   std::unique_ptr<TensorView> select(int64_t dim, int64_t at) const override {
     const auto num_dims = static_cast<int64_t>(shape_.size());
     if (dim < 0 || dim >= num_dims || at < 0 || at >= shape_[static_cast<size_t>(dim)])
-      fail(ExitCode::kUsage, "[tensor] wanted a position inside the tensor, given {} of dimension {}", at,
+      fail(ExitCode::kUsage, "[tensor] expected a position inside the tensor, got {} of dimension {}", at,
            dim);
     return make_view(tensor_.select(dim, at), owned_);
   }
@@ -145,7 +145,7 @@ class LiveTensor final : public TensorView {
     const Tensor& other = dynamic_cast<const LiveTensor&>(right).tensor_;
     require_same_device(other);
     if (!fit(tensor_.sizes(), other.sizes()))
-      fail(ExitCode::kUsage, "[tensor] wanted shapes that fit, given {} and {}", shape_text(tensor_),
+      fail(ExitCode::kUsage, "[tensor] expected shapes that fit, got {} and {}", shape_text(tensor_),
            shape_text(other));
     return with_own_errors([&] {
       return make_view(combine(op, tensor_.to(at::kFloat), other.to(at::kFloat)).to(at::kFloat),
@@ -241,7 +241,7 @@ class LiveTensor final : public TensorView {
  private:
   void require_same_device(const Tensor& other) const {
     if (other.device() != tensor_.device())
-      fail(ExitCode::kUsage, "[tensor] wanted two tensors on one device, given {} and {}: x:cpu() copies one",
+      fail(ExitCode::kUsage, "[tensor] expected two tensors on one device, got {} and {}: x:cpu() copies one",
            tensor_.device().str(), other.device().str());
   }
 
@@ -252,7 +252,7 @@ class LiveTensor final : public TensorView {
 
   void require_elements() const {
     if (tensor_.numel() == 0)
-      fail(ExitCode::kUsage, "[tensor] wanted a tensor with elements, given an empty one");
+      fail(ExitCode::kUsage, "[tensor] expected a tensor with elements, got an empty one");
   }
 
   Tensor tensor_;

@@ -51,7 +51,7 @@ std::string npy_bytes(const TensorView& tensor) {
 
 void save_npy(FileOps& files, const TensorView& tensor, const std::string& path) {
   if (!path.ends_with(".npy"))
-    fail(ExitCode::kUsage, "[tensor] wanted a file that ends in .npy, which NumPy loads, given {}", path);
+    fail(ExitCode::kUsage, "[tensor] expected a file that ends in .npy, which NumPy loads, got {}", path);
   if (std::filesystem::exists(path))
     fail(ExitCode::kUsage, "[tensor] {} already exists: choose another name", path);
   const std::string bytes = npy_bytes(tensor);

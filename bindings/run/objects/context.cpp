@@ -182,7 +182,7 @@ void flatten(const Json& json, std::vector<double>& values) {
   } else if (json.is_number()) {
     values.push_back(json.get<double>());
   } else {
-    throw ScriptError("E_ARGUMENT", "dist expects numbers, tables of them, or tensors, given " + json.dump());
+    throw ScriptError("E_ARGUMENT", "dist expects numbers, tables of them, or tensors, got " + json.dump());
   }
 }
 

@@ -53,7 +53,7 @@ int show(Call& call) {
 
 int decode(Call& call) {
   const auto ids = call.tokens(1);
-  if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids expects a list of token ids, given text");
+  if (!ids) throw ScriptError("E_ARGUMENT", "data:decode: ids expects a list of token ids, got text");
   return call.push(session(call).decode(*ids));
 }
 

@@ -28,7 +28,7 @@ int push_part(Call& call, std::unique_ptr<TensorView> part) {
 std::shared_ptr<const TensorView> operand(Call& call, int index, const TensorView& like, const char* what) {
   if (lua_type(call.L, index) == LUA_TNUMBER) return like.scalar(lua_tonumber(call.L, index));
   if (Objects::class_of(call.L, index) != &tensor_class())
-    throw ScriptError("E_ARGUMENT", fmt::format("{} expects a tensor or a number, given {}", what,
+    throw ScriptError("E_ARGUMENT", fmt::format("{} expects a tensor or a number, got {}", what,
                                                 luaL_typename(call.L, index)));
   const auto object =
       std::static_pointer_cast<TensorObject>(Objects::target_of(call.L, tensor_class(), index));

@@ -66,7 +66,7 @@ end
 local function from_json(session, file, text, add)
   local json, message = native.json(text)
   if not is_group(json) then
-    return session:problem { file = file, message = message or "wanted an object of keys and values" }
+    return session:problem { file = file, message = message or "expected an object of keys and values" }
   end
   from_table(session.schema, "", json, { file = file, line = 1 }, add)
 end

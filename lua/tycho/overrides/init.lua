@@ -70,12 +70,12 @@ end
 local function without_operator(text)
   for _, habit in ipairs(kHabits) do
     local _, stop = text:find(habit[1])
-    if stop then return refuse("wanted key=value", stop, 1, habit[2]) end
+    if stop then return refuse("expected key=value", stop, 1, habit[2]) end
   end
   if text:find("%.lua$") or text:find("%.txt$") then
-    return refuse("wanted key=value", 1, #text, "write an override file as  @" .. text)
+    return refuse("expected key=value", 1, #text, "write an override file as  @" .. text)
   end
-  return refuse("wanted key=value", #text, 1, ("write  %s=VALUE"):format(text:match("^%s*(.-)%s*$")))
+  return refuse("expected key=value", #text, 1, ("write  %s=VALUE"):format(text:match("^%s*(.-)%s*$")))
 end
 
 local function removal(text)
@@ -90,7 +90,7 @@ end
 function M.parse(text)
   local first = text:sub(1, 1)
   if first == "@" then
-    if text == "@" then return refuse("wanted a file name after @", 1, 1) end
+    if text == "@" then return refuse("expected a file name after @", 1, 1) end
     return { op = "@", parts = {}, value = text:sub(2), value_col = 2, text = text }
   end
   if first == "~" then return removal(text) end
@@ -112,7 +112,7 @@ function M.parse(text)
   end
   local value_col = text:match("^%s*()", stop + 1)
   if value_col > #text and sign ~= "=" then
-    return refuse(("wanted %s after %s"):format(sign == ":=" and "an expression" or "a value", sign), #text + 1, 1)
+    return refuse(("expected %s after %s"):format(sign == ":=" and "an expression" or "a value", sign), #text + 1, 1)
   end
   return { op = adding and "+" or sign, parts = parts, value = text:sub(value_col), value_col = value_col, text = text }
 end

@@ -46,7 +46,7 @@ local function read_map(text, field_spec)
     if not key then key, value_text = part:match("^[\"']([^\"']+)[\"']%s*=%s*(.*)$") end
     if not key then
       local colon = part:find("^[%w_\"']+%s*:") and "; write = between a key and its value" or ""
-      return nil, ("wanted key=value between the braces, got \"%s\"%s"):format(part, colon)
+      return nil, ("expected key=value between the braces, got \"%s\"%s"):format(part, colon)
     end
     local spec, unknown = field_spec(key)
     if not spec then return nil, unknown end
@@ -82,7 +82,7 @@ function readers.boolean(spec, text)
   if text == "true" then return true end
   if text == "false" then return false end
   local meant = kOtherBooleans[text]
-  return nil, "wanted " .. schema.describe(spec) .. (meant and ("; write %s"):format(meant) or "")
+  return nil, "expected " .. schema.describe(spec) .. (meant and ("; write %s"):format(meant) or "")
 end
 
 local kThousands = { k = 1, K = 1, M = 2, B = 3, G = 3 }
@@ -119,7 +119,7 @@ function readers.number(spec, text)
   if number then return number end
   local percent = schema.is_ratio(spec) and tonumber(text:match("^([%d%.]+)%%$"))
   if percent then return percent / 100 end
-  return nil, "wanted " .. schema.describe(spec) .. number_hint(spec, text)
+  return nil, "expected " .. schema.describe(spec) .. number_hint(spec, text)
 end
 readers.integer = readers.number
 
@@ -129,7 +129,7 @@ local function not_a_list(spec, text)
   for word in text:gsub("^[\"'%(%[{]+", ""):gsub("[\"'%)%]}]+$", ""):gmatch "[^%s,;]+" do words[#words + 1] = word end
   local meant = "[" .. table.concat(words, ",") .. "]"
   local example = text ~= "" and M.read(spec, meant) ~= nil and meant or "[0.9,0.98]"
-  return ("wanted a list such as %s; in a shell, quote it: '%s'"):format(example, example)
+  return ("expected a list such as %s; in a shell, quote it: '%s'"):format(example, example)
 end
 
 function readers.list(spec, text)
@@ -147,7 +147,7 @@ end
 
 function readers.map(spec, text)
   local body = inside(text)
-  if not body then return nil, "wanted a table such as {a=1}; in a shell, quote it: '{a=1}'" end
+  if not body then return nil, "expected a table such as {a=1}; in a shell, quote it: '{a=1}'" end
   return read_map(body, function() return spec.item end)
 end
 
@@ -171,8 +171,8 @@ function readers.struct(spec, text)
   end
   if not body then
     local field, value = meant_field(spec, text)
-    if value then return nil, ("wanted a table; write one key:  %s.%s=%s"):format(spec.name or "key", field.name, value) end
-    return nil, ("wanted a table such as {%s=...}, or one key: %s.%s=..."):format(field.name, spec.name or "key", field.name)
+    if value then return nil, ("expected a table; write one key:  %s.%s=%s"):format(spec.name or "key", field.name, value) end
+    return nil, ("expected a table such as {%s=...}, or one key: %s.%s=..."):format(field.name, spec.name or "key", field.name)
   end
   return read_map(body, known_field(spec.fields))
 end
@@ -182,7 +182,7 @@ readers["function"] = function() return nil, "write functions in a recipe, not i
 function readers.data(_, text)
   local data = text:find("^[{%[]") and native.json(text)
   if type(data) == "table" then return data end
-  return nil, "wanted JSON such as '{\"mean\": 1}'"
+  return nil, "expected JSON such as '{\"mean\": 1}'"
 end
 
 -- cosine · cosine{floor=0.1} · {cosine, floor=0.1} · sched.cosine, as t.sched.cosine in recipes
@@ -215,7 +215,7 @@ function M.read(spec, text)
     value, message = reader(spec, text)
     if value ~= nil and schema.is_scalar(spec) then value, message = schema.check(spec, value) end
     if value ~= nil and spec.type == "list" and spec.length and #value ~= spec.length then
-      value, message = nil, "wanted a " .. schema.describe(spec)
+      value, message = nil, "expected a " .. schema.describe(spec)
     end
   else
     local unfilled = spec.type == "string" and spec.name and other_values.interpolation(text)

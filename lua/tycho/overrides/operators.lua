@@ -19,7 +19,7 @@ local function quantity_operand(op, spec, text)
   if op == "*=" or op == "/=" then return number_operand(op, text) end
   local parse = spec.type == "bytes" and values.bytes or values.duration
   local quantity, message = parse(text)
-  if not quantity and tonumber(text) then message = "wanted a unit, as in " .. schema.example(spec) end
+  if not quantity and tonumber(text) then message = "expected a unit, as in " .. schema.example(spec) end
   return quantity, message
 end
 

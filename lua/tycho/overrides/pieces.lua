@@ -27,7 +27,7 @@ function M.joined(arguments, tell)
     local whole, count = in_pieces(words, i)
     if whole then
       local shown = table.concat(words, " ", i, i + count - 1)
-      tell("problem", { argument = arguments[i].argument, text = shown }, { message = "wanted key=value in one word, without blanks",
+      tell("problem", { argument = arguments[i].argument, text = shown }, { message = "expected key=value in one word, without blanks",
         col = #words[i] + 1, len = 1, hint = "write  " .. overrides.shell_word(whole) })
     else
       out[#out + 1] = arguments[i]

@@ -50,7 +50,7 @@ function M.add_constructors(session, groups)
         session:refuse(kind, ("t.space.%s expects two numbers: t.space.%s(%s, %s)"):format(kind, kind, names[1], names[2]))
       end
       if kind ~= "normal" and not (a < b) then   -- luacheck: ignore 581 (a NaN is refused too)
-        session:refuse(kind, ("t.space.%s expects the lower number first, given %s and %s"):format(kind, text_of(a), text_of(b)))
+        session:refuse(kind, ("t.space.%s expects the lower number first, got %s and %s"):format(kind, text_of(a), text_of(b)))
       end
       if third == nil then return make("space", kind, { [names[1]] = a, [names[2]] = b }) end
       local list, expected = steps.values(kind, a, b, third)

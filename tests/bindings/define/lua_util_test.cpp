@@ -30,7 +30,7 @@ int raise_lua_error(lua_State* L) {
 int raise_error(lua_State* L) {
   return protect(L, [&]() -> int {
     const Probe probe(g_destroyed);
-    fail(ExitCode::kStorage, "[disk] wanted room, it is full");
+    fail(ExitCode::kStorage, "[disk] expected room, it is full");
   });
 }
 
@@ -73,7 +73,7 @@ TEST_F(LuaUtilTest, LuaErrorsRunDestructorsOfCppFrames) {
 
 TEST_F(LuaUtilTest, ErrorsKeepTextAndExitCodeAcrossLua) {
   const Error error = error_of(state_, "raise_error()");
-  EXPECT_STREQ(error.what(), "[disk] wanted room, it is full");
+  EXPECT_STREQ(error.what(), "[disk] expected room, it is full");
   EXPECT_EQ(error.code(), ExitCode::kStorage);
   EXPECT_EQ(g_destroyed, 1);
 }

@@ -112,9 +112,9 @@ local kInits = { nil, 1, 2, 5, 100, 0, -1, -3, -100, 2.5 }
 local kCounts = { nil, nil, 0, 1, 2, -1, 1.5 }
 
 local function compare(name, p, s, ...)
-  local wanted, got = outcome(string[name], s, p, ...), outcome(ours[name], s, p, ...)
-  if wanted == got or wanted:find("too complex", 1, true) then return end
-  error(("%s(%q, %q, %s): wanted %s, got %s"):format(name, s, p, show(...), wanted, got))
+  local expected, got = outcome(string[name], s, p, ...), outcome(ours[name], s, p, ...)
+  if expected == got or expected:find("too complex", 1, true) then return end
+  error(("%s(%q, %q, %s): expected %s, got %s"):format(name, s, p, show(...), expected, got))
 end
 
 local matched = 0
@@ -123,8 +123,8 @@ for i = 1, 30000 do
   compare("find", p, s, kInits[draw(10)], draw(8) == 1)
   compare("match", p, s, kInits[draw(10)])
   compare("gsub", p, s, one_of(kReplacements), kCounts[draw(7)])
-  local wanted, got = outcome(all_of, string.gmatch, s, p), outcome(all_of, ours.gmatch, s, p)
-  if wanted ~= got then error(("gmatch(%q, %q): wanted %s, got %s"):format(s, p, wanted, got)) end
+  local expected, got = outcome(all_of, string.gmatch, s, p), outcome(all_of, ours.gmatch, s, p)
+  if expected ~= got then error(("gmatch(%q, %q): expected %s, got %s"):format(s, p, expected, got)) end
   local ok, at = pcall(string.find, s, p)
   if ok and at then matched = matched + 1 end
 end

@@ -75,7 +75,7 @@ TEST(Yaml, RefusesWhatIsNotYaml) {
   EXPECT_CONTAINS(parse_refusal("a: 1\na: 2\n"),
                   "x.yaml:2:1: the key a appears twice\n   2 | a: 2\n     | ^");
   EXPECT_CONTAINS(parse_refusal("a: !!python/object:os.system x\n"), "a value with the tag");
-  EXPECT_CONTAINS(parse_refusal("a: 1\n---\nb: 2\n"), "wanted one YAML document, found 2");
+  EXPECT_CONTAINS(parse_refusal("a: 1\n---\nb: 2\n"), "expected one YAML document, found 2");
   EXPECT_CONTAINS(parse_refusal("? [a]\n: 1\n"), "a key that is not text");
   EXPECT_CONTAINS(parse_refusal("a: &x [*x]\n"), "x.yaml");
 }

@@ -96,7 +96,7 @@ TEST(FoundryCallbacks, LossesByLengthAreRecordedAtTheInterval) {
         "log_batch_interval: 50  (a table is recorded as soon as it is computed)"})
     expect_contains(made, part);
   expect_contains(recipe_of("callbacks: {loss_perp_v_len: {log_batch_interval: 50}}\n"),
-                  "wanted compute_batch_interval");
+                  "expected compute_batch_interval");
   expect_contains(recipe_of("callbacks: {loss_perp_v_len: {log_batch_interval: 50, compute_batch_interval: "
                             "25, ignore_index: 0}}\n"),
                   "tokens without a target are -100 here");

@@ -66,7 +66,7 @@ TEST(FoundryChat, RowsAreFilledUpOnTheSideOfTheTokenizer) {
   };
   EXPECT_CONTAINS(with_side("left"), "padding_side = \"left\"");
   EXPECT_LACKS(with_side("right"), "padding_side = \"");
-  EXPECT_CONTAINS(with_side("top"), "wanted left or right");
+  EXPECT_CONTAINS(with_side("top"), "expected left or right");
 }
 
 TEST(FoundryChat, TheTokenizersTemplateWritesConversations) {

@@ -30,7 +30,8 @@ TEST(FoundryData, MapsWhereDataLies) {
                   "has no files of the split test");
   EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=12"),
                   "target_prompts = \"all\",\n  min_target_prompt = 12,");
-  EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=x"), "wanted none, all or");
+  EXPECT_CONTAINS(finetuning("hf_name: ./d, split: train, target_prompts: length>=x"),
+                  "expected none, all or");
   const std::string mds = finetuning("local: /cache, remote: 's3://b/sft', split: train");
   EXPECT_CONTAINS(mds, "path = \"/cache/train\"");
   EXPECT_CONTAINS(mds, "remote = \"s3://b/sft/train\"");
@@ -41,7 +42,7 @@ TEST(FoundryData, MapsWhereDataLies) {
                   "local_dir = \"/data/c4\",\n  split = \"train\",\n");
   EXPECT_CONTAINS(text("local: x, epoch_size: 10k"), "epoch_size = 10000,");
   EXPECT_CONTAINS(text("local: x, epoch_size: 123"), "epoch_size = 123,");
-  EXPECT_CONTAINS(text("local: x, epoch_size: lots"), "wanted a number of samples");
+  EXPECT_CONTAINS(text("local: x, epoch_size: lots"), "expected a number of samples");
 }
 
 TEST(FoundryData, MapsTheOrderOfSamples) {
@@ -104,7 +105,8 @@ TEST(FoundryData, MapsWhatFetchesData) {
     EXPECT_CONTAINS(fetched, line);
   EXPECT_CONTAINS(text("remote: /data, " + keys), "-- cache_limit: 10gb  (data is read in place)");
   EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: 4096"), "cache_limit = \"4096B\"");
-  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: big"), "wanted a size such as 100gb");
+  EXPECT_CONTAINS(text("remote: 'https://h/c', local: /c, cache_limit: big"),
+                  "expected a size such as 100gb");
 }
 
 TEST(FoundryData, MapsStreams) {
@@ -121,7 +123,7 @@ TEST(FoundryData, MapsStreams) {
   EXPECT_CONTAINS(text("streams: {a: {local: x, repeat: 2}}"), "split = \"\", [\"repeat\"] = 2 } },");
   EXPECT_CONTAINS(text("streams: {a: {remote: 's3://b/c', local: x}, b: {local: y}}"),
                   "{ name = \"a\", remote = \"s3://b/c\", local_dir = \"x\", split = \"\" }");
-  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {split: y}}"), "wanted the folder of the data");
+  EXPECT_CONTAINS(text("streams: {a: {local: x}, b: {split: y}}"), "expected the folder of the data");
   EXPECT_CONTAINS(text("streams: {a: {local: x, proportoin: 1}, b: {local: y}}"), "unknown key");
 }
 

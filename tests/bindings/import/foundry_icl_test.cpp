@@ -53,12 +53,12 @@ TEST(FoundryIcl, MapsTasksAndTheGauntlet) {
   EXPECT_CONTAINS(recipe_with("icl_tasks: eval/yamls/tasks.yaml\n"),
                   "copy the list icl_tasks of that file here");
   EXPECT_CONTAINS(recipe_with("icl_tasks: [{label: a, dataset_uri: 's3://x/a.jsonl'}]\n"),
-                  "wanted a .jsonl on this machine");
+                  "expected a .jsonl on this machine");
   EXPECT_CONTAINS(recipe_with("icl_tasks: [{label: a, icl_task_type: code_evaluation}]\n"),
                   "Tycho has language_modeling, multiple_choice");
   EXPECT_CONTAINS(recipe_with("icl_tasks: [{label: a, metric_names: [Other]}]\n"), "Other is not measured");
   EXPECT_CONTAINS(recipe_with("eval_gauntlet: {categories: [{name: a, benchmarks: [{name: b}]}]}\n"),
-                  "wanted num_fewshot");
+                  "expected num_fewshot");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST(FoundryImport, ShardsAsFsdpDoes) {
   EXPECT_CONTAINS(degrees, "r.parallel.dp_replicate = 2");
   EXPECT_LACKS(degrees, "taken to be 8");
   EXPECT_LACKS(of("fsdp_config: {sharding_strategy: NO_SHARD}\n"), "r.parallel");
-  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: SOME}\n"), "wanted FULL_SHARD, SHARD_GRAD_OP");
+  EXPECT_CONTAINS(of("fsdp_config: {sharding_strategy: SOME}\n"), "expected FULL_SHARD, SHARD_GRAD_OP");
 }
 
 TEST(FoundryImport, LoggersBecomeSinks) {
@@ -213,7 +213,7 @@ TEST(FoundryImport, MapsGroupsOfParameters) {
     return of(std::string("optimizer: {name: decoupled_adamw, lr: 1, param_groups: [") + group + "]}\n");
   };
   EXPECT_CONTAINS(groups("{param_str_match: x, eps: 1}"), "only lr, weight_decay and betas can be set");
-  EXPECT_CONTAINS(groups("{lr: 1}"), "wanted param_str_match");
+  EXPECT_CONTAINS(groups("{lr: 1}"), "expected param_str_match");
   EXPECT_CONTAINS(of("optimizer: {name: decoupled_adamw, lr: 1, disable_grad: ^wte}\n"), "without its ^");
 }
 
@@ -228,7 +228,7 @@ TEST(FoundryImport, MapsAnAverageOfTheWeights) {
   EXPECT_EQ(smoothing.find("r.ema.half_life"), std::string::npos) << smoothing;
   EXPECT_EQ(smoothing.find("r.ema.every"), std::string::npos) << smoothing;
   EXPECT_CONTAINS(ema("smoothing: 0.999"), "write half_life: null beside smoothing");
-  EXPECT_CONTAINS(ema("half_life: null"), "wanted half_life or smoothing, and both are null");
+  EXPECT_CONTAINS(ema("half_life: null"), "expected half_life or smoothing, and both are null");
   EXPECT_CONTAINS(ema("halflife: 10ba"), "algorithms.ema.halflife");
 }
 
@@ -240,7 +240,7 @@ TEST(FoundryImport, MapsEveryWayOfClippingAndEverySchedule) {
   EXPECT_CONTAINS(clip("norm"), "r.clip.norm = 0.5\n");
   EXPECT_CONTAINS(clip("value"), "r.clip.value = 0.5\n");
   EXPECT_CONTAINS(clip("adaptive"), "r.clip.adaptive = 0.5\n");
-  EXPECT_CONTAINS(clip("other"), "wanted norm, value or adaptive");
+  EXPECT_CONTAINS(clip("other"), "expected norm, value or adaptive");
   const auto schedule = [](const std::string& fields) { return of("scheduler: {" + fields + "}\n"); };
   EXPECT_CONTAINS(schedule("name: step, step_size: 10ba, gamma: 0.5"),
                   "t.sched.step {\n  step_size = \"10ba\",\n  gamma = 0.5,\n  compat = \"composer\",");

@@ -241,7 +241,7 @@ TEST(Import, ReadsTheDataWhereItIs) {
   EXPECT_CONTAINS(data("s3://bucket/x"), "  local_dir = \"/tmp/x\",\n  remote = \"s3://bucket/x\",\n");
   EXPECT_CONTAINS(data("gs://bucket/x"), "AWS_ENDPOINT_URL=https://storage.googleapis.com");
   EXPECT_CONTAINS(refusal("max_duration: 1ba\ntrain_loader: {name: text, dataset: {remote: 's3://b/x'}}\n"),
-                  "wanted local too");
+                  "expected local too");
 }
 
 TEST(Import, MapsModelsOfHuggingFace) {
@@ -288,13 +288,13 @@ TEST(Import, MakesASetOfEveryLoaderThatIsEvaluated) {
 
 TEST(Import, LoadersThatAreEvaluatedHaveNamesOfTheirOwn) {
   const std::string one = "- {name: text, dataset: {local: v}", two = one + "}\n";
-  EXPECT_CONTAINS(eval_list(two), "eval_loaders.0: wanted a label, which names the metrics of the set");
+  EXPECT_CONTAINS(eval_list(two), "eval_loaders.0: expected a label, which names the metrics of the set");
   EXPECT_CONTAINS(eval_list(one + ", label: a}\n" + one + ", label: a}\n"),
                   "eval_loaders.1.label = a: another set is called a");
   EXPECT_CONTAINS(eval_list(one + ", label: loss}\n"), "no set can be called loss");
   EXPECT_CONTAINS(eval_list("- {name: finetuning, label: a, dataset: {hf_name: ./d, split: test}}\n"),
                   "path = \"./d\",\n  split = \"test\",");
-  EXPECT_CONTAINS(eval_list("- {name: denoising, label: a}\n"), "eval_loaders.0.name = denoising: wanted");
+  EXPECT_CONTAINS(eval_list("- {name: denoising, label: a}\n"), "eval_loaders.0.name = denoising: expected");
   EXPECT_CONTAINS(lua_of("eval_loaders: null\neval_interval: 3\n"), "(there is no eval_loader)");
 }
 
@@ -377,11 +377,11 @@ TEST(Import, TakesTheParametersOfAFileForMcli) {
 }
 
 TEST(Import, RefusesFilesOfNoKnownSystem) {
-  EXPECT_CONTAINS(refusal("a: 1\n"), "wanted an LLM Foundry training YAML");
-  EXPECT_CONTAINS(refusal("- 1\n"), "wanted an LLM Foundry training YAML");
+  EXPECT_CONTAINS(refusal("a: 1\n"), "expected an LLM Foundry training YAML");
+  EXPECT_CONTAINS(refusal("- 1\n"), "expected an LLM Foundry training YAML");
   EXPECT_CONTAINS(refusal("max_duration: \xff\n"), "line 1: this is not UTF-8 text");
-  EXPECT_CONTAINS(refusal("job = 1\n", "x.toml"), "wanted a section [model]");
-  EXPECT_CONTAINS(refusal("optimizer: 3\ntokens: 4\n"), "wanted a map of keys");
+  EXPECT_CONTAINS(refusal("job = 1\n", "x.toml"), "expected a section [model]");
+  EXPECT_CONTAINS(refusal("optimizer: 3\ntokens: 4\n"), "expected a map of keys");
 }
 
 }  // namespace

@@ -105,9 +105,9 @@ TEST(Interpolation, FollowsReferencesInReferences) {
 }
 
 TEST(Interpolation, RefusesAListWhereAValueBelongs) {
-  EXPECT_CONTAINS(line_refusal("run_name: [a, b]\n"), "run_name: wanted a value, found a list");
+  EXPECT_CONTAINS(line_refusal("run_name: [a, b]\n"), "run_name: expected a value, found a list");
   EXPECT_CONTAINS(line_refusal("variables: {l: [1]}\nseed: ${variables.l}\nrun_name: ${variables.l}\n"),
-                  "run_name: wanted a value, found a list");
+                  "run_name: expected a value, found a list");
 }
 
 }  // namespace

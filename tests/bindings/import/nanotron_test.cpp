@@ -150,7 +150,7 @@ TEST(Nanotron, KindsOfTensorParallel) {
   EXPECT_CONTAINS(with("ALL_REDUCE"), "r.parallel.sequence_parallel = false");
   EXPECT_CONTAINS(with("REDUCE_SCATTER"), "r.parallel.sequence_parallel = true");
   EXPECT_CONTAINS(with("reduce_scatter"), "r.parallel.sequence_parallel = true");
-  EXPECT_CONTAINS(with("RING"), "wanted REDUCE_SCATTER or ALL_REDUCE");
+  EXPECT_CONTAINS(with("RING"), "expected REDUCE_SCATTER or ALL_REDUCE");
 }
 
 /// Nanotron 0.3 has the optimizer's numbers beside optimizer_factory.

@@ -44,9 +44,9 @@ TEST(ImportProfiles, KnowComposersDefaults) {
 
 TEST(ImportProfiles, RefuseWhatIsNotSupported) {
   EXPECT_HAS(composer("profiler: {schedule: {wait: 7, wiat: 1}}\n"), "wiat");
-  EXPECT_HAS(composer("profiler: {schedule: {active: \"3,\"}}\n"), "wanted a whole number");
+  EXPECT_HAS(composer("profiler: {schedule: {active: \"3,\"}}\n"), "expected a whole number");
   EXPECT_HAS(composer("profiler: {with_stack: true}\n"), "traces contain no stacks");
-  EXPECT_HAS(composer("profiler: 3\n"), "wanted a map");
+  EXPECT_HAS(composer("profiler: 3\n"), "expected a map");
   EXPECT_HAS(composer("profiling: {schedule: {wait: 1}}\n"), "did you mean \"profiler\"?");
 }
 

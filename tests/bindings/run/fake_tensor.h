@@ -79,7 +79,7 @@ class FakeTensor final : public TensorView {
   std::unique_ptr<TensorView> combined(TensorOp op, const TensorView& right) const override {
     const std::vector<double> other = right.values();
     if (other.size() != numbers_.size() && other.size() != 1 && numbers_.size() != 1)
-      fail(ExitCode::kUsage, "[tensor] wanted shapes that fit");
+      fail(ExitCode::kUsage, "[tensor] expected shapes that fit");
     std::vector<double> result(std::max(other.size(), numbers_.size()));
     for (size_t i = 0; i < result.size(); ++i)
       result[i] = combine(op, numbers_[numbers_.size() == 1 ? 0 : i], other[other.size() == 1 ? 0 : i]);

@@ -48,7 +48,7 @@ TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
   load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.set_lr(-1) end }");
   EXPECT_NE(call().find("x.lua:7"), std::string::npos);
   load("r.callbacks.a = t.control { batch_end = function(ctx) ctx.cmd.save(\"a/b\") end }");
-  EXPECT_EQ(call(), "x.lua:7: [cmd.save] tag = \"a/b\": wanted a name without \"/\"");
+  EXPECT_EQ(call(), "x.lua:7: [cmd.save] tag = \"a/b\": expected a name without \"/\"");
 }
 
 TEST_F(LuaCallbacksTest, OnOtherRanksAnObserverRecordsAndACallbackOfAllRanksDoesNot) {

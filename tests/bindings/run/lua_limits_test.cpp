@@ -82,9 +82,10 @@ TEST_F(LuaLimitsTest, ARecipeThatKeepsMoreThanCallbacksMayUseSaysSo) {
     FAIL() << "it was set up";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kRecipe);
-    EXPECT_TRUE(std::string(error.what())
-                    .starts_with("[callbacks] wanted at most lua_memory = 16MiB in use when training starts, "
-                                 "given "))
+    EXPECT_TRUE(
+        std::string(error.what())
+            .starts_with("[callbacks] expected at most lua_memory = 16MiB in use when training starts, "
+                         "got "))
         << error.what();
   }
 }

@@ -56,7 +56,7 @@ TEST_F(LuaCallbacksTest, NumbersThatAreNotFiniteAreRecorded) {
   EXPECT_TRUE(std::isnan(session_.metrics[2].second));
   EXPECT_TRUE(session_.events_.at(0).starts_with("warning: bad  x=nan")) << session_.events_.at(0);
   load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.log:metric('ppl', 'much') end }");
-  EXPECT_NE(call().find("log:metric: value expects a number, given \"much\""), std::string::npos);
+  EXPECT_NE(call().find("log:metric: value expects a number, got \"much\""), std::string::npos);
   load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.log:metric('not_finite', 1) end }");
   EXPECT_NE(call().find("every record already has not_finite"), std::string::npos);
 }
@@ -128,7 +128,7 @@ TEST_F(LuaCallbacksTest, AScheduleThatFailsOrGivesNoShareSaysItsNameAndLineAndKe
     }
     return std::string();
   };
-  const std::string wanted = " at step 59; wanted a number >= 0, a share of the peak";
+  const std::string wanted = " at step 59; expected a number >= 0, a share of the peak";
   EXPECT_EQ(raised("return 0 / 0"), "the schedule mine failed: x.lua:7: it returned nan" + wanted);
   EXPECT_EQ(raised("return -0.5"), "the schedule mine failed: x.lua:7: it returned -0.5" + wanted);
   EXPECT_EQ(raised("return math.huge"), "the schedule mine failed: x.lua:7: it returned inf" + wanted);

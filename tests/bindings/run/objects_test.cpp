@@ -193,8 +193,8 @@ TEST_F(ObjectsTest, TensorsAreCalculatedWith) {
   EXPECT_EQ(error("return w:view(3, -1)"),
             "tensor:view: 8 elements are not a multiple of 3; this tensor is [2 x 4]");
   EXPECT_EQ(error("return w:view(-1, -1)"), "tensor:view takes -1 once; this tensor is [2 x 4]");
-  EXPECT_EQ(error("return w * 'x'"), "tensor * x: x expects a tensor or a number, given string");
-  EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison expects a tensor or a number, given table");
+  EXPECT_EQ(error("return w * 'x'"), "tensor * x: x expects a tensor or a number, got string");
+  EXPECT_EQ(error("return w:gt {}"), "tensor: a comparison expects a tensor or a number, got table");
 }
 
 TEST_F(ObjectsTest, TensorsAreIndexedByPosition) {
@@ -231,7 +231,7 @@ TEST_F(ObjectsTest, TensorsAreSavedForNumPy) {
   EXPECT_EQ(read_file(path).substr(0, 6), "\x93NUMPY");
   EXPECT_EQ(error("w:save '" + path + "'").find("[tensor] " + path + " already exists"), 0u);
   EXPECT_EQ(error("w:save 'w.pt'"),
-            "[tensor] wanted a file that ends in .npy, which NumPy loads, given w.pt");
+            "[tensor] expected a file that ends in .npy, which NumPy loads, got w.pt");
   ref_->writes_files = false;  // another rank
   EXPECT_EQ(run("return w:save '" + (dir_ / "other.npy") + "'"), dir_ / "other.npy");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "other.npy"));
@@ -259,13 +259,13 @@ TEST_F(ObjectsTest, ErrorsSayWhatToWrite) {
   EXPECT_EQ(error("trainer:stepp(1)"), "trainer has no stepp; did you mean \"step\"?");
   EXPECT_EQ(error("trainer.step(3)"), "trainer.step is called without its trainer");
   EXPECT_EQ(error("trainer.step(3)", "hint"), "write trainer:step(...), with a colon");
-  EXPECT_EQ(error("trainer:step('x')"), "trainer:step: n expects a whole number of 1 or more, given \"x\"");
-  EXPECT_EQ(error("trainer:step(1, 2)"), "trainer:step takes 1 argument, given 2");
+  EXPECT_EQ(error("trainer:step('x')"), "trainer:step: n expects a whole number of 1 or more, got \"x\"");
+  EXPECT_EQ(error("trainer:step(1, 2)"), "trainer:step takes 1 argument, got 2");
   EXPECT_EQ(error("model:generate('x', { temprature = 1 })"),
             "model:generate: no option temprature; did you mean \"temperature\"?");
   EXPECT_EQ(
       error("trainer:run('soon')"),
-      "trainer:run: duration expects a duration such as \"100ba\", \"2ep\" or \"1e6tok\", given \"soon\"");
+      "trainer:run: duration expects a duration such as \"100ba\", \"2ep\" or \"1e6tok\", got \"soon\"");
   EXPECT_EQ(error("opt.lr = 3"), "opt is read-only: lr cannot be set");
   EXPECT_EQ(error("opt:set_lr(1)"), "opt:set_lr: opt is read-only");
   EXPECT_EQ(error("opt.x = 3", "where"), "test.lua:1");

@@ -57,11 +57,11 @@ TEST_F(DataMapTest, NamesTheRowAndLeavesNothingHalfWritten) {
   EXPECT_CONTAINS(failed.output, "no answer");
   EXPECT_EQ(here("ls sft.jsonl sft.jsonl.part").code, 2);
   EXPECT_CONTAINS(mapped("return function(row) return 7 end").output,
-                  "[raw.jsonl:1] wanted a row, a list of rows, or nil from rows.lua, given 7");
-  EXPECT_CONTAINS(mapped("return function(row) return { row, 7 } end").output, "given 7");
+                  "[raw.jsonl:1] expected a row, a list of rows, or nil from rows.lua, got 7");
+  EXPECT_CONTAINS(mapped("return function(row) return { row, 7 } end").output, "got 7");
   EXPECT_CONTAINS(mapped("return function(row) return { f = print } end").output,
                   "[raw.jsonl:1] rows.lua failed");
-  EXPECT_CONTAINS(mapped("return { }").output, "wanted a file that returns a function, given table");
+  EXPECT_CONTAINS(mapped("return { }").output, "expected a file that returns a function, got table");
   EXPECT_CONTAINS(mapped("return function(").output, "cannot be loaded: rows.lua:1:");
   EXPECT_EQ(mapped("return function(row) while true do end end").code, 12);
   write("raw.jsonl", "{\"q\": 1}\n{\"q\": \n");

@@ -69,18 +69,18 @@ TEST_F(PlanScheduleTest, GivesItAsJson) {
 
 TEST_F(PlanScheduleTest, RefusesWhatHasNoTable) {
   for (const auto& [given, message] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"2f2b:4x8", "such as 1f1b:4x8 or interleaved:4x8x2; given \"2f2b:4x8\""},
-           {"1f1b", "given \"1f1b\""},
-           {"1f1b:", "given \"1f1b:\""},
-           {"1f1b:4x", "given \"1f1b:4x\""},
-           {"1f1b:4,8", "given \"1f1b:4,8\""},
-           {"1f1b:4x8x1x1", "given \"1f1b:4x8x1x1\""},
-           {"1f1b:99999999999x2", "given \"1f1b:99999999999x2\""},
+           {"2f2b:4x8", "such as 1f1b:4x8 or interleaved:4x8x2; got \"2f2b:4x8\""},
+           {"1f1b", "got \"1f1b\""},
+           {"1f1b:", "got \"1f1b:\""},
+           {"1f1b:4x", "got \"1f1b:4x\""},
+           {"1f1b:4,8", "got \"1f1b:4,8\""},
+           {"1f1b:4x8x1x1", "got \"1f1b:4x8x1x1\""},
+           {"1f1b:99999999999x2", "got \"1f1b:99999999999x2\""},
            {"1f1b:0x8", "a pipeline has at least one stage, not 0"},
            {"1f1b:4x-8", "a step has at least one micro-batch, not -8"},
            {"gpipe:4x8x2", "the schedule \"gpipe\" has one chunk on each stage, not 2"},
            {"interleaved:4x8", "at least two chunks on each stage, not 1"},
-           {"1f1b:1000000x1000000", "wanted at most 1048576 forward passes"}}) {
+           {"1f1b:1000000x1000000", "expected at most 1048576 forward passes"}}) {
     const Outcome outcome = plan(std::string("--schedule=") + given);
     EXPECT_EQ(outcome.code, 2) << given;
     EXPECT_CONTAINS(outcome.output, message);

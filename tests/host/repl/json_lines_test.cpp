@@ -93,7 +93,7 @@ TEST_F(JsonLinesTest, AnInvalidRequestIsAnErrorAndTheNextOneIsAnswered) {
   ASSERT_EQ(got.size(), 14U);
   for (size_t i = 0; i < 12; i += 2) {
     EXPECT_CONTAINS(got[i].at("error").at("message").get<std::string>(),
-                    "wanted {\"id\": 1, \"entry\": \"1 + 2\"}");
+                    "expected {\"id\": 1, \"entry\": \"1 + 2\"}");
     EXPECT_EQ(got[i + 1].at("done"), "error");
     EXPECT_EQ(got[i].contains("id"), i >= 6);
   }

@@ -116,7 +116,7 @@ TEST_F(ReplTest, CommandsAreQueuedAndAPinnedRateIsSaid) {
   EXPECT_EQ(got.code, 0) << got.output;
   EXPECT_CONTAINS(script("build(r);\ncmd.set_lrr(1)\n").output, "cmd has no set_lrr; did you mean");
   EXPECT_CONTAINS(script("build(r);\ncmd.set_lr('fast')\n").output,
-                  "[cmd.set_lr] lr = \"fast\": wanted a number");
+                  "[cmd.set_lr] lr = \"fast\": expected a number");
   EXPECT_CONTAINS(script("build(r);\ncmd:set_lr(1)\n").output, "cmd:set_lr must be written with a dot");
   EXPECT_CONTAINS(script("build(r);\ncmd.set_schedule(t.sched.linear { alpha_g = 1 })\n").output, "alpha_g");
   EXPECT_CONTAINS(script("build(r);\ntrainer:close()\ncmd.stop()\n").output, "E_EXPIRED  this cmd belonged");
@@ -244,7 +244,7 @@ TEST_F(ReplTest, APostMortemNeedsATerminal) {
   EXPECT_CONTAINS(got.output, "--on-error repl needs a terminal");
   EXPECT_EQ(got.code, 2);
   got = here("tycho run x.lua --on-error ask");
-  EXPECT_CONTAINS(got.output, "--on-error must be stop or repl, given ask");
+  EXPECT_CONTAINS(got.output, "--on-error must be stop or repl, got ask");
 }
 
 TEST_F(ReplTest, ABrokenRecipeEndsAScript) {

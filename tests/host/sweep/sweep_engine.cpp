@@ -38,7 +38,7 @@ void fail_as_asked(const AdamWConfig& optimizer, const TrainConfig& config, int6
   if (optimizer.lr > 1 && step == 5)
     throw Error("[trainer] loss nan at step 5: training has diverged", ExitCode::kNumerics);
   if (optimizer.betas[0] == 0.5 && config.micro_batch && config.micro_batch->value > 4)
-    throw Error("[kernels] out of memory: wanted 80 GiB", ExitCode::kNumerics);
+    throw Error("[kernels] out of memory: expected 80 GiB", ExitCode::kNumerics);
   if (optimizer.weight_decay == 9)
     throw Error("[files] cannot write x: No space left on device", ExitCode::kStorage);
   if (optimizer.weight_decay == 8 && !fs::exists(run_dir + "/failed-once")) {

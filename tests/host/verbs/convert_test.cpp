@@ -25,7 +25,7 @@ TEST_F(ConvertTest, AnAverageThatIsNotThereIsAnError) {
   const Outcome none = here("tycho convert runs/llama out --ema");
   EXPECT_EQ(none.code, 12);
   EXPECT_CONTAINS(none.output,
-                  " keeps no average of the weights: wanted a checkpoint of a run with ema.half_life or "
+                  " keeps no average of the weights: expected a checkpoint of a run with ema.half_life or "
                   "ema.decay, after ema.start; without --ema its trained weights are read");
   const Outcome folder = here("tycho convert " + kLlama + " out --ema");
   EXPECT_EQ(folder.code, 2);

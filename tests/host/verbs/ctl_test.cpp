@@ -23,7 +23,7 @@ class CtlTest : public ShellTest {
 TEST_F(CtlTest, ATagIsTheNameOfAFolder) {
   const Outcome refused = here("tycho ctl runs/x save a/b");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_CONTAINS(refused.output, "[tycho ctl] wanted a name without \"/\", given a/b");
+  EXPECT_CONTAINS(refused.output, "[tycho ctl] expected a name without \"/\", got a/b");
 }
 
 TEST_F(CtlTest, PlotsSeveralMetricsAndRunsTogether) {

@@ -72,9 +72,9 @@ TEST_F(LaunchTest, SeveralMachinesNeedAPlaceToMeetAndASecret) {
   refused(token + port, "--nodes 2 needs TYCHO_ADDRESS or MASTER_ADDR", 11);
   refused(token + address, "--nodes 2 needs TYCHO_PORT or MASTER_PORT", 11);
   refused(address + port, "--nodes 2 needs TYCHO_TOKEN", 11);
-  refused(address + port + "TYCHO_TOKEN=short", "a secret of 16 or more characters, given 5", 11);
-  refused(address + token + "TYCHO_PORT=many", "TYCHO_PORT wanted a whole number", 11);
-  refused(token + address + port, "--node wanted a number from 0 to 1 (--nodes 2), given 2", 2, "2");
+  refused(address + port + "TYCHO_TOKEN=short", "a secret of 16 or more characters, got 5", 11);
+  refused(address + token + "TYCHO_PORT=many", "TYCHO_PORT expected a whole number", 11);
+  refused(token + address + port, "--node expected a number from 0 to 1 (--nodes 2), got 2", 2, "2");
 }
 
 TEST_F(LaunchTest, TheExitCodeIsThatOfARankThatFailed) {
@@ -93,13 +93,13 @@ TEST_F(LaunchTest, WhatIsWrongIsSaidOnce) {
   EXPECT_EQ(said(launch("-n 4 run x.lua sed=1"), "unknown key"), 10);
   EXPECT_EQ(said(launch("-n 4 run x.lua --plian"), "no option --plian"), 2);
   EXPECT_EQ(said(launch("-n 4 run x.lua --on-error repl"), "--on-error repl needs a terminal"), 2);
-  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error ask"), "--on-error must be stop or repl, given ask"), 2);
+  EXPECT_EQ(said(launch("-n 4 run x.lua --on-error ask"), "--on-error must be stop or repl, got ask"), 2);
   EXPECT_EQ(said(launch("-n 4 check x.lua"),
-                 "wanted run, rerun, repl, plan --probe or bench comm after the options, given \"check\""),
+                 "expected run, rerun, repl, plan --probe or bench comm after the options, got \"check\""),
             2);
-  EXPECT_EQ(said(launch("-n 4"), "wanted a command for every rank"), 2);
-  EXPECT_EQ(said(launch("run x.lua"), "wanted --ranks"), 2);
-  EXPECT_EQ(said(launch("-n 0 run x.lua"), "--ranks wanted a whole number from 1 to 1024"), 2);
+  EXPECT_EQ(said(launch("-n 4"), "expected a command for every rank"), 2);
+  EXPECT_EQ(said(launch("run x.lua"), "expected --ranks"), 2);
+  EXPECT_EQ(said(launch("-n 0 run x.lua"), "--ranks expected a whole number from 1 to 1024"), 2);
   EXPECT_EQ(said(launch("--plain -n 2 run x.lua"), "no option --plain"), 2);
 }
 

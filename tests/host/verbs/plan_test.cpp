@@ -108,7 +108,7 @@ TEST_F(PlanProbeTest, EstimatesTheSpeedOnNamedMachines) {
   EXPECT_EQ(crowded.code, 2);
   EXPECT_CONTAINS(crowded.output, "has 8 GPUs, and 16 ranks are to be on it");
   EXPECT_CONTAINS(plan("plan x.lua machine=v100").output,
-                  "machine.name: wanted one of h100, h200, gb200, cpu, custom, given \"v100\"");
+                  "machine.name: expected one of h100, h200, gb200, cpu, custom, got \"v100\"");
 }
 
 TEST_F(PlanProbeTest, ProposesAMeshAndPlansForIt) {
@@ -122,7 +122,7 @@ TEST_F(PlanProbeTest, ProposesAMeshAndPlansForIt) {
   EXPECT_EQ(Json::parse(node.output).at("num_ranks"), 8) << "of one node";
   const Outcome small = plan("plan x.lua --ranks 2 machine=h100 machine.memory=1MiB parallel=auto");
   EXPECT_EQ(small.code, 11);
-  EXPECT_CONTAINS(small.output, "wanted a mesh that fits into 1.05 MB a rank, and none does");
+  EXPECT_CONTAINS(small.output, "expected a mesh that fits into 1.05 MB a rank, and none does");
   const Outcome wrong = plan("plan x.lua parallel=fsdp");
   EXPECT_EQ(wrong.code, 10);
   EXPECT_CONTAINS(wrong.output, "one of  \"given\"  \"auto\"");

@@ -90,7 +90,7 @@ TEST_F(TestVerbTest, SpecsResolveAndBuildRecipes) {
       "  r.optimizer = t.optim.adamw { lr = 1e-3 }\n  r.max_duration = '10ba'\n"
       "  r.train_data = t.data.mds { local_dir = 'd' }\n  expect(resolve(r).model.width).to_equal(64)\nend)\n"
       "it('says what is wrong with it', function()\n  local r = t.recipe 'y'\n  r.seed = 'x'\n"
-      "  expect(function() resolve(r) end).to_fail_with 'seed = \"x\": wanted integer'\nend)\n",
+      "  expect(function() resolve(r) end).to_fail_with 'seed = \"x\": expected integer'\nend)\n",
       "x_spec.lua");
   const Outcome tried = here("TYCHO_PATH=lib tycho test x_spec.lua");
   EXPECT_EQ(tried.code, 0) << tried.output;

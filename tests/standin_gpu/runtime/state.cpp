@@ -49,7 +49,7 @@ std::vector<Failure> read_failures() {
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     const size_t first = one.find(':'), second = one.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) {
-      std::fprintf(stderr, "[standin] TYCHO_STANDIN_FAIL: wanted NAME[@RANK]:CALL[+]:CODE, given %s\n",
+      std::fprintf(stderr, "[standin] TYCHO_STANDIN_FAIL: expected NAME[@RANK]:CALL[+]:CODE, got %s\n",
                    one.c_str());
       std::abort();
     }

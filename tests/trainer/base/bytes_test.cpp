@@ -37,9 +37,10 @@ TEST(Bytes, RefuseOtherUnitsFractionsAndSigns) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kRecipe);
-    EXPECT_STREQ(error.what(),
-                 "[bytes] wanted a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", "
-                 "given \"3mb\"");
+    EXPECT_STREQ(
+        error.what(),
+        "[bytes] expected a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", "
+        "got \"3mb\"");
   }
 }
 

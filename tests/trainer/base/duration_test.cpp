@@ -43,7 +43,7 @@ TEST(Duration, NamesTheUnitsWhenThereIsNone) {
     for (const char* unit : {"ba", "ep", "sp", "tok", "dur", " s,", " m ", " h;"}) {
       EXPECT_NE(text.find(unit), std::string::npos) << unit;
     }
-    EXPECT_NE(text.find("given \"100\""), std::string::npos);
+    EXPECT_NE(text.find("got \"100\""), std::string::npos);
   }
 }
 

@@ -322,7 +322,7 @@ TEST(ReadExactly, ReadsARangeOrNamesIt) {
   EXPECT_EQ(std::string(bytes, 4), "6789");
   const Failure failure = failure_of([&] { read_exactly(dir / "f", 7, bytes, 4); });
   EXPECT_EQ(failure.code, ExitCode::kUnusable);
-  EXPECT_EQ(failure.message, "[files] " + (dir / "f") + " ends early: wanted 4 bytes at offset 7, found 3");
+  EXPECT_EQ(failure.message, "[files] " + (dir / "f") + " ends early: expected 4 bytes at offset 7, found 3");
   EXPECT_EQ(failure_of([&] { read_exactly(dir / "g", 0, bytes, 1); }).code, ExitCode::kUnusable);
 }
 

@@ -63,52 +63,52 @@ TEST(JsonReader, SetsAndUnsetsOptionals) {
 }
 
 TEST(JsonReader, ChecksTypes) {
-  EXPECT_EQ(problem_of(R"({"flag": 1})"), "flag: wanted true or false, given 1");
-  EXPECT_EQ(problem_of(R"({"whole": 8.5})"), "whole: wanted a whole number >= 0, a multiple of 4, given 8.5");
+  EXPECT_EQ(problem_of(R"({"flag": 1})"), "flag: expected true or false, got 1");
+  EXPECT_EQ(problem_of(R"({"whole": 8.5})"), "whole: expected a whole number >= 0, a multiple of 4, got 8.5");
   EXPECT_EQ(problem_of(R"({"whole": "8"})"),
-            "whole: wanted a whole number >= 0, a multiple of 4, given \"8\"");
+            "whole: expected a whole number >= 0, a multiple of 4, got \"8\"");
   EXPECT_EQ(problem_of(R"({"whole": 1e17})"),
-            "whole: wanted a whole number >= 0, a multiple of 4, given 1e+17");
-  EXPECT_EQ(problem_of(R"({"number": true})"), "number: wanted a number, given true");
-  EXPECT_EQ(problem_of(R"({"number": null})"), "number: wanted a number, given null");
-  EXPECT_EQ(problem_of(R"({"text": 3})"), "text: wanted text, given 3");
-  EXPECT_EQ(problem_of(R"({"list": 3})"), "list: wanted a list, given 3");
-  EXPECT_EQ(problem_of(R"({"map": []})"), "map: wanted a table of named values, given []");
-  EXPECT_EQ(problem_of(R"({"inner": 1})"), "inner: wanted a table of fields, given 1");
+            "whole: expected a whole number >= 0, a multiple of 4, got 1e+17");
+  EXPECT_EQ(problem_of(R"({"number": true})"), "number: expected a number, got true");
+  EXPECT_EQ(problem_of(R"({"number": null})"), "number: expected a number, got null");
+  EXPECT_EQ(problem_of(R"({"text": 3})"), "text: expected text, got 3");
+  EXPECT_EQ(problem_of(R"({"list": 3})"), "list: expected a list, got 3");
+  EXPECT_EQ(problem_of(R"({"map": []})"), "map: expected a table of named values, got []");
+  EXPECT_EQ(problem_of(R"({"inner": 1})"), "inner: expected a table of fields, got 1");
   EXPECT_EQ(problem_of(R"({"figure": "circle"})"),
-            "figure: wanted a component with its kind, given \"circle\"");
-  EXPECT_EQ(problem_of("[]"), ": wanted a table of fields, given []");
+            "figure: expected a component with its kind, got \"circle\"");
+  EXPECT_EQ(problem_of("[]"), ": expected a table of fields, got []");
 }
 
 TEST(JsonReader, ChecksRanges) {
-  EXPECT_EQ(problem_of(R"({"whole": 6})"), "whole: wanted a whole number >= 0, a multiple of 4, given 6");
-  EXPECT_EQ(problem_of(R"({"whole": -4})"), "whole: wanted a whole number >= 0, a multiple of 4, given -4");
-  EXPECT_EQ(problem_of(R"({"maybe": 0})"), "maybe: wanted a whole number > 0, given 0");
-  EXPECT_EQ(problem_of(R"({"inner": {"x": 3.5}})"), "inner.x: wanted a number <= 3, given 3.5");
+  EXPECT_EQ(problem_of(R"({"whole": 6})"), "whole: expected a whole number >= 0, a multiple of 4, got 6");
+  EXPECT_EQ(problem_of(R"({"whole": -4})"), "whole: expected a whole number >= 0, a multiple of 4, got -4");
+  EXPECT_EQ(problem_of(R"({"maybe": 0})"), "maybe: expected a whole number > 0, got 0");
+  EXPECT_EQ(problem_of(R"({"inner": {"x": 3.5}})"), "inner.x: expected a number <= 3, got 3.5");
   EXPECT_EQ(problem_of(R"({"figure": {"kind": "square", "side": 11}})"),
-            "figure.side: wanted a whole number >= 1 and <= 10, given 11");
+            "figure.side: expected a whole number >= 1 and <= 10, got 11");
   EXPECT_EQ(read(R"({"figure": {"kind": "square", "side": 10}})").figure.as<sample::Square>().side, 10);
   EXPECT_EQ(read(R"({"whole": 0})").whole, 0);
 }
 
 TEST(JsonReader, ChecksEveryItem) {
   EXPECT_EQ(problem_of(R"({"inner": {"pair": [0.5, 1]}})"),
-            "inner.pair[2]: wanted a number >= 0 and < 1, given 1");
+            "inner.pair[2]: expected a number >= 0 and < 1, got 1");
   EXPECT_EQ(problem_of(R"({"inner": {"pair": [0.5]}})"),
-            "inner.pair: wanted a list of 2 values, given [0.5]");
-  EXPECT_EQ(problem_of(R"({"list": [1, 0]})"), "list[2]: wanted a whole number >= 1, given 0");
-  EXPECT_EQ(problem_of(R"({"map": {"b": 101}})"), "map.b: wanted a number <= 100, given 101");
+            "inner.pair: expected a list of 2 values, got [0.5]");
+  EXPECT_EQ(problem_of(R"({"list": [1, 0]})"), "list[2]: expected a whole number >= 1, got 0");
+  EXPECT_EQ(problem_of(R"({"map": {"b": 101}})"), "map.b: expected a number <= 100, got 101");
 }
 
 TEST(JsonReader, ChecksUnits) {
-  const std::string wanted = "length: wanted a duration > 0 in ba, tok, such as \"1ba\", given ";
+  const std::string wanted = "length: expected a duration > 0 in ba, tok, such as \"1ba\", got ";
   EXPECT_EQ(problem_of(R"({"length": "10ep"})"), wanted + "\"10ep\"");
   EXPECT_EQ(problem_of(R"({"length": "0ba"})"), wanted + "\"0ba\"");
   EXPECT_EQ(problem_of(R"({"length": 10})"), wanted + "10");
   EXPECT_EQ(problem_of(R"({"length": "ten"})"), wanted + "\"ten\"");
-  EXPECT_EQ(problem_of(R"({"size": "1KB"})"), "size: wanted a size such as \"64MiB\" >= 1024, given \"1KB\"");
+  EXPECT_EQ(problem_of(R"({"size": "1KB"})"), "size: expected a size such as \"64MiB\" >= 1024, got \"1KB\"");
   EXPECT_EQ(problem_of(R"({"size": "64mb"})"),
-            "size: wanted a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", given "
+            "size: expected a size with a unit out of B KB MB GB TB KiB MiB GiB TiB, such as \"64MiB\", got "
             "\"64mb\"");
 }
 
@@ -175,11 +175,11 @@ TEST(JsonReader, NamesTheNearestKeyKindAndValue) {
   EXPECT_EQ(problem_of(R"({"numbre": 1})"), "numbre: unknown key; did you mean \"number\"?");
   EXPECT_EQ(problem_of(R"({"inner": {"zzz": 1}})"), "inner.zzz: unknown key; known here: x, pair");
   EXPECT_EQ(problem_of(R"({"color": "gren"})"),
-            "color: wanted one of red, green, given \"gren\"; did you mean \"green\"?");
+            "color: expected one of red, green, got \"gren\"; did you mean \"green\"?");
   EXPECT_EQ(problem_of(R"({"figure": {"kind": "sqare", "side": 1}})"),
-            "figure.kind: wanted one of circle, square, given \"sqare\"; did you mean \"square\"?");
+            "figure.kind: expected one of circle, square, got \"sqare\"; did you mean \"square\"?");
   EXPECT_EQ(problem_of(R"({"figure": {"side": 1}})"),
-            "figure.kind: wanted one of circle, square, given null");
+            "figure.kind: expected one of circle, square, got null");
   EXPECT_EQ(problem_of(R"({"figure": {"kind": "circle", "radius": 1, "side": 1}})"),
             "figure.side: unknown key; known here: kind, radius");
 }

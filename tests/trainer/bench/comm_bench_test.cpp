@@ -108,7 +108,7 @@ TEST(CommBench, RefusesWhatMakesNoSense) {
   };
   CommBenchRequest request = small();
   request.verbs = {"all_reduce", "allgather"};
-  EXPECT_NE(refusal(request).find("given allgather"), std::string::npos);
+  EXPECT_NE(refusal(request).find("got allgather"), std::string::npos);
   request = small();
   request.max_bytes = 4;
   EXPECT_NE(refusal(request).find("the largest last"), std::string::npos);

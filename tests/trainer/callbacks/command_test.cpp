@@ -30,16 +30,16 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_EQ(refusal("set_lrr", {0.1}), "[cmd] no command set_lrr; did you mean \"set_lr\"?");
   EXPECT_EQ(refusal("scale_lr", Json::array()),
             "[cmd.scale_lr] factor is missing: scale_lr(0.5, { for_next = \"200ba\" })");
-  EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": wanted a number >= 0");
-  EXPECT_EQ(refusal("set_lr", {NAN}), "[cmd.set_lr] lr = nan: wanted a number >= 0");
-  EXPECT_EQ(refusal("save", {"a/b"}), "[cmd.save] tag = \"a/b\": wanted a name without \"/\"");
+  EXPECT_EQ(refusal("set_lr", {"fast"}), "[cmd.set_lr] lr = \"fast\": expected a number >= 0");
+  EXPECT_EQ(refusal("set_lr", {NAN}), "[cmd.set_lr] lr = nan: expected a number >= 0");
+  EXPECT_EQ(refusal("save", {"a/b"}), "[cmd.save] tag = \"a/b\": expected a name without \"/\"");
   EXPECT_EQ(refusal("save", {"before-lunch"}), "");
   EXPECT_EQ(refusal("set_betas", Json::array({Json::array({0.9, 1.0})})),
-            "[cmd.set_betas] betas = [0.9,1.0]: wanted two numbers from 0 to below 1");
+            "[cmd.set_betas] betas = [0.9,1.0]: expected two numbers from 0 to below 1");
   EXPECT_NE(refusal("scale_lr", {0.5}, {{"for_nxt", "2ba"}}).find("did you mean \"for_next\""),
             std::string::npos);
   EXPECT_NE(refusal("resume", {1}).find("takes at most 0 values"), std::string::npos);
-  EXPECT_EQ(refusal("set_mix", {3}), "[cmd.set_mix] mix = 3: wanted a table");
+  EXPECT_EQ(refusal("set_mix", {3}), "[cmd.set_mix] mix = 3: expected a table");
   EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
 }
 

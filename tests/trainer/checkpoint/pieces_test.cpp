@@ -218,7 +218,7 @@ TEST_F(PiecesTest, RefusesToReadOutsideATensor) {
   float room[40];
   EXPECT_TRUE(failure_of([&] {
                 reader.read_box("b", {{30}, {11}}, room, 44);
-              }).says("wanted [30:41] of tensor 'b', which is [40]"));
+              }).says("expected [30:41] of tensor 'b', which is [40]"));
   EXPECT_TRUE(failure_of([&] { reader.read_box("b", {{30}, {10}}, room, 44); }).says("has 40 bytes"));
 }
 

@@ -59,7 +59,7 @@ TEST(ReadConfig, FailsWithAListOfAllProblems) {
     EXPECT_EQ(error.code(), ExitCode::kRecipe);
     EXPECT_STREQ(error.what(),
                  "[config] 2 problems\n"
-                 "  seq_len: wanted a whole number > 0, given -1\n"
+                 "  seq_len: expected a whole number > 0, got -1\n"
                  "  optimizer.lrr: unknown key; did you mean \"lr\"?");
   }
   EXPECT_EQ(read_config_or_fail(recipe()).seq_len, 128);
@@ -86,7 +86,7 @@ TEST(ReadTrainedConfig, IgnoresPartsThatItsUseDoesNotNeed) {
   json["train_data"]["eos_token_id"] = 1 << 30;
   json["global_batch"] = "8";
   EXPECT_EQ(trained_problem(json, TrainedUse::kModel), "");
-  EXPECT_NE(trained_problem(json, TrainedUse::kEvaluation).find("global_batch: wanted"), std::string::npos);
+  EXPECT_NE(trained_problem(json, TrainedUse::kEvaluation).find("global_batch: expected"), std::string::npos);
   json["global_batch"] = "8sp";
   EXPECT_NE(trained_problem(json, TrainedUse::kEvaluation).find("train_data.eos_token_id: "),
             std::string::npos);

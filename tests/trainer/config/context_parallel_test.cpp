@@ -23,11 +23,11 @@ TEST(ContextParallelConfig, SharesSequencesOfTwiceAsManyParts) {
   EXPECT_EQ(problems_with(97, 1), "");
   EXPECT_EQ(
       problems_with(100, 4),
-      "seq_len: 100 tokens cannot be shared evenly by parallel.cp = 4: wanted a multiple of 8; write 96 "
+      "seq_len: 100 tokens cannot be shared evenly by parallel.cp = 4: expected a multiple of 8; write 96 "
       "or 104, or set parallel.cp = 1");
   EXPECT_EQ(
       problems_with(5, 4),
-      "seq_len: 5 tokens cannot be shared evenly by parallel.cp = 4: wanted a multiple of 8; write 8, or "
+      "seq_len: 5 tokens cannot be shared evenly by parallel.cp = 4: expected a multiple of 8; write 8, or "
       "set parallel.cp = 1");
 }
 
@@ -39,7 +39,7 @@ TEST(ContextParallelConfig, LeavesTokensForRanksThatShareMatrices) {
   EXPECT_EQ(shared(96, true), "");
   EXPECT_EQ(shared(100, false), "");
   EXPECT_EQ(shared(100, true),
-            "seq_len: 100 tokens cannot be shared evenly by parallel.cp = 2 and parallel.tp = 4: wanted a "
+            "seq_len: 100 tokens cannot be shared evenly by parallel.cp = 2 and parallel.tp = 4: expected a "
             "multiple of 8; write 96 or 104, or set parallel.cp = 1");
 }
 

@@ -146,7 +146,7 @@ TEST(CheckConfig, RefusesRemotesThatCannotBeReadAndKeysThatWouldDoNothing) {
   const auto data = [](TrainConfig& c) -> MdsConfig& { return std::get<MdsConfig>(c.train_data.value); };
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).remote = "s3://bucket/x"; }), "");
   EXPECT_EQ(problems_after([&](TrainConfig& c) { data(c).remote = "s3:///x"; }),
-            "train_data.remote: wanted s3://BUCKET/PREFIX");
+            "train_data.remote: expected s3://BUCKET/PREFIX");
   EXPECT_EQ(problems_after([&](TrainConfig& c) {
               data(c).remote = "https://h/x";
               data(c).local_dir.clear();

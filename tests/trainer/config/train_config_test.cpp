@@ -17,9 +17,9 @@ TEST(CheckConfig, AcceptsTheDefaults) {
 
 TEST(CheckConfig, LuaHasABoundedShareOfTheMachine) {
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.lua_memory = {1 << 20}; }),
-            "lua_memory: wanted 16MiB to 1TiB, given 1MiB");
+            "lua_memory: expected 16MiB to 1TiB, got 1MiB");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.lua_memory = {int64_t{1} << 50}; }),
-            "lua_memory: wanted 16MiB to 1TiB, given 1024TiB");
+            "lua_memory: expected 16MiB to 1TiB, got 1024TiB");
   const auto with_callbacks = [](int count) {
     return [count](TrainConfig& c) {
       for (int i = 0; i < count; ++i) c.callbacks["c" + std::to_string(i)] = {SpeedConfig{}};
@@ -27,15 +27,16 @@ TEST(CheckConfig, LuaHasABoundedShareOfTheMachine) {
   };
   EXPECT_EQ(problems_after(with_callbacks(1000)), "");
   EXPECT_EQ(problems_after(with_callbacks(1001)),
-            "callbacks: wanted at most 1000, given 1001; one callback can do several things");
+            "callbacks: expected at most 1000, got 1001; one callback can do several things");
 }
 
 TEST(CheckConfig, ResumeIsNotABoolean) {
   for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
-    EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = given; }),
-              std::string("resume: wanted \"auto\" (resume from the newest checkpoint of the run, or start), "
-                          "\"none\" (start over) or the path of a checkpoint, given \"") +
-                  given + "\"");
+    EXPECT_EQ(
+        problems_after([&](TrainConfig& c) { c.resume = given; }),
+        std::string("resume: expected \"auto\" (resume from the newest checkpoint of the run, or start), "
+                    "\"none\" (start over) or the path of a checkpoint, got \"") +
+            given + "\"");
   for (const char* good : {"auto", "none", "runs/x", "./true", "step-000000300.1234abcd"})
     EXPECT_EQ(problems_after([&](TrainConfig& c) { c.resume = good; }), "");
 }

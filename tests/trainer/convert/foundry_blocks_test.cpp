@@ -102,10 +102,10 @@ TEST(FoundryBlocks, NamesWhatBlocksCannotOverride) {
                   "block_overrides.overrides.near.attn_config.clip_qkv: cannot differ between blocks; LLM "
                   "Foundry can override sliding_window_size, nope");
   expect_contains(text, "block_overrides.overrides.near.ffn_config: cannot differ");
-  expect_contains(text, "again.attn_config.reuse_kv_layer_idx: wanted");
-  expect_contains(text, "near_again.attn_config.reuse_kv_x_layer_idx: wanted");
+  expect_contains(text, "again.attn_config.reuse_kv_layer_idx: expected");
+  expect_contains(text, "near_again.attn_config.reuse_kv_x_layer_idx: expected");
   expect_contains(text, "block_overrides.order[1].name: \"far\" is not one of the overrides");
-  expect_contains(text, "block_overrides.order[2].repeat: wanted");
+  expect_contains(text, "block_overrides.order[2].repeat: expected");
   json = mpt_with_blocks();
   json["n_layers"] = 26;
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); }),

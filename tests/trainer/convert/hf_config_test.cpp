@@ -256,17 +256,17 @@ TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   expect_contains(text, "models/x/config.json");
   expect_contains(text, "hidden_act: is \"gelu\", but Tycho computes \"silu\"");
   expect_contains(text, "hiden_size: is unknown to Tycho; did you mean \"hidden_size\"?");
-  expect_contains(text, "rope_scaling.rope_type: wanted one of default");
+  expect_contains(text, "rope_scaling.rope_type: expected one of default");
   expect_contains(text, "rope_scaling.beta_fast: is unknown");
   expect_contains(text, "quantization_config");
-  expect_contains(text, "num_hidden_layers: wanted a whole number");
+  expect_contains(text, "num_hidden_layers: expected a whole number");
 }
 
 TEST(HfConfig, SaysThatExpertsAreNotSupported) {
   Json json = mpt_7b();
   json["ffn_config"] = {{"ffn_type", "mb_dmoe"}, {"moe_num_experts", 8}};
   const std::string text = message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "config.json"); });
-  expect_contains(text, "ffn_config.ffn_type: wanted one of mptmlp");
+  expect_contains(text, "ffn_config.ffn_type: expected one of mptmlp");
   expect_contains(text, "mixtures of experts are not supported");
 }
 
@@ -278,7 +278,7 @@ TEST(HfConfig, NamesExpertsWhereverTheyAre) {
   Json mpt = mpt_7b();
   mpt["ffn_config"] = {{"ffn_type", "torch_dmoe"}};
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(mpt, "c"); }),
-                  "given \"torch_dmoe\"; mixtures of experts are not supported");
+                  "got \"torch_dmoe\"; mixtures of experts are not supported");
 }
 
 TEST(HfConfig, RejectsEqualFrequencyFactors) {
@@ -309,11 +309,11 @@ TEST(HfConfig, NotesAnInitialisationThatItsWeightsReplace) {
   Json json = mpt_7b();
   json["init_config"]["name"] = "orthogonal_";
   expect_contains(message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "c"); }),
-                  "init_config.name: wanted one of kaiming_normal_");
+                  "init_config.name: expected one of kaiming_normal_");
   const HfConfig config = read_hf_config(json, "c", HfStart::kItsWeights);
   EXPECT_EQ(config.model.as<MptConfig>().init.name, InitScheme::kKaimingNormal);
   ASSERT_EQ(config.notes.size(), 1u);
-  expect_contains(config.notes[0], "init_config.name wanted one of");
+  expect_contains(config.notes[0], "init_config.name expected one of");
   expect_contains(config.notes[0], "no effect, because weights are loaded");
 }
 

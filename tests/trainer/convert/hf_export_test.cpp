@@ -147,7 +147,7 @@ TEST(HfExport, RoundsToTheDtypeThatIsAskedFor) {
   }
   expect_contains(
       message_of(ExitCode::kUsage, [&] { export_hf(real_files(), reader, dir / "x", {.dtype = "int8"}); }),
-      "wanted fp32, bf16, fp16 or as-is");
+      "expected fp32, bf16, fp16 or as-is");
 }
 
 TEST(HfExport, DescribesATokenizerOfOurOwn) {

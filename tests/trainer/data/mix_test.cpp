@@ -47,9 +47,9 @@ TEST(MixTest, SaysWhatDoesNotFit) {
   refused({{MdsConfig{.local_dir = "x"}}}, {{"web", 1}}, "no streams to mix");
   refused({{ChatConfig{.path = "x"}}}, {{"web", 1}}, "no streams to mix");
   refused(data, {{"cod", 0.2}}, "no stream is called \"cod\"; did you mean");
-  refused(data, Json::array({1, 2}), "wanted proportions by name, such as { web = 0.2 }");
-  refused(data, Json::object(), "wanted proportions by name");
-  refused(data, {{"web", -1}}, "must be a number >= 0, given -1");
+  refused(data, Json::array({1, 2}), "expected proportions by name, such as { web = 0.2 }");
+  refused(data, Json::object(), "expected proportions by name");
+  refused(data, {{"web", -1}}, "must be a number >= 0, got -1");
   refused(data, {{"web", "x"}}, "must be a number >= 0");
   refused(data, {{"web", 0.7}, {"code", 0.4}}, "add up to 1.1");
   refused(data, {{"web", 0}, {"code", 0}, {"books", 0}}, "of all streams are 0");

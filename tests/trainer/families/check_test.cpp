@@ -66,7 +66,7 @@ TEST(ModelRules, RejectEqualFrequencyFactors) {
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = same}), text);
   EXPECT_EQ(problems_of(MptConfig{.positions = PositionKind::kRope, .rope_scaling = same}), text);
   EXPECT_EQ(problems_of(LlamaConfig{.head_width = 2, .rope_scaling = {.type = RopeStretch::kDynamic}}),
-            "model.rope_scaling.type: dynamic needs a head width above 2, given 2");
+            "model.rope_scaling.type: dynamic needs a head width above 2, got 2");
 }
 
 TEST(ModelRules, RefuseStretchesThatDoNothing) {

@@ -132,10 +132,10 @@ TEST(Prompts, SayWhichItemCannotBeAsked) {
   };
   const auto lm = IclType::kLanguageModeling;
   expect(refusal(lm, ""), "has no items");
-  expect(refusal(lm, "\n[1]\n"), "items.jsonl:2 wanted a JSON object, given [1]");
+  expect(refusal(lm, "\n[1]\n"), "items.jsonl:2 expected a JSON object, got [1]");
   expect(refusal(lm, "{\"context\": 3}"),
-         "items.jsonl:1: an item of type language_modeling has \"context\", a string; given 3");
-  expect(refusal(lm, R"({"context": "a"})"), "has \"continuation\", a string; given none");
+         "items.jsonl:1: an item of type language_modeling has \"context\", a string; got 3");
+  expect(refusal(lm, R"({"context": "a"})"), "has \"continuation\", a string; got none");
   expect(refusal(lm, R"({"context": "a", "continuation": "b"})", kLongest, true), "has \"category\"");
   expect(refusal(lm, R"({"context": " ", "continuation": "b"})"), "item 1 of x/0-shot has no context");
   expect(refusal(lm, R"({"context": "a", "continuation": "bcdefgh"})", 4),
@@ -143,7 +143,7 @@ TEST(Prompts, SayWhichItemCannotBeAsked) {
   const auto choice = IclType::kMultipleChoice;
   expect(refusal(choice, R"({"query": "a", "choices": ["b"], "gold": 0})"), "a list of two strings or more");
   expect(refusal(choice, R"({"query": "a", "choices": ["b", "c"], "gold": 2})"),
-         "a number from 0 to 1; given 2");
+         "a number from 0 to 1; got 2");
   expect(refusal(IclType::kSchema, R"({"context_options": ["b", 4]})"), "\"context_options\"");
   expect(refusal(IclType::kGeneration, R"({"context": "a", "answer": "b", "aliases": "c"})"),
          "a list of strings");

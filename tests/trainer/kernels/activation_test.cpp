@@ -149,7 +149,7 @@ TEST(ActivationOp, RejectsTensorsOfDifferentShapes) {
   EXPECT_EQ(error_of([&] {
               activation(Activation::kRelu, at::ones({4, 4}), y);
             }),
-            "[activation] y: wanted Float [4, 4] contiguous on cpu, got Float [4, 8] contiguous on cpu");
+            "[activation] y: expected Float [4, 4] contiguous on cpu, got Float [4, 8] contiguous on cpu");
   const Tensor x = at::full({4, 8}, -1.0);
   activation(Activation::kRelu, x, y);
   EXPECT_EQ(y.sum().item<float>(), 0.0f);
@@ -163,7 +163,7 @@ TEST(ActivationOp, RejectsABiasOfAnotherWidth) {
   Tensor y = at::empty({4, 8}), none;
   const Tensor x = at::full({4, 8}, -3.0);
   EXPECT_EQ(error_of([&] { bias_activation(Activation::kGelu, at::ones({4}), x, y); }),
-            "[bias_activation] bias: wanted Float [8] contiguous on cpu, got Float [4] contiguous on cpu");
+            "[bias_activation] bias: expected Float [8] contiguous on cpu, got Float [4] contiguous on cpu");
   bias_activation(Activation::kRelu, at::full({8}, 5.0), x, y);
   EXPECT_EQ(y.sum().item<float>(), 64.0f);
   Tensor dx = at::empty({4, 8}), dbias = at::ones({8});
@@ -175,11 +175,12 @@ TEST(ActivationOp, RejectsABiasOfAnotherWidth) {
 
 TEST(ActivationOp, RejectsGateAndUpThatAreNotAdjacent) {
   Tensor y = at::empty({4, 8});
-  EXPECT_EQ(error_of([&] {
-              gated_activation(Activation::kSilu, at::ones({4, 8}), y);
-            }),
-            "[gated_activation] gate_up: wanted Float [4, 16] contiguous on cpu, got Float [4, 8] contiguous "
-            "on cpu");
+  EXPECT_EQ(
+      error_of([&] {
+        gated_activation(Activation::kSilu, at::ones({4, 8}), y);
+      }),
+      "[gated_activation] gate_up: expected Float [4, 16] contiguous on cpu, got Float [4, 8] contiguous "
+      "on cpu");
   const Tensor gate_up = at::ones({4, 16});
   gated_activation(Activation::kSilu, gate_up, y);
   EXPECT_NEAR(y[0][0].item<float>(), 0.7310586, 1e-6);

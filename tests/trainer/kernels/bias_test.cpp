@@ -51,10 +51,11 @@ TEST(BiasOp, NamesTheTensorThatDoesNotFit) {
   bias_gradient(y, dbias, false);
   EXPECT_EQ(dbias[7].item<float>(), 2.0f);
   EXPECT_EQ(error_of([&] { add_bias(at::ones({7}), y, y); }),
-            "[add_bias] bias: wanted Float [8] contiguous on cpu, got Float [7] contiguous on cpu");
+            "[add_bias] bias: expected Float [8] contiguous on cpu, got Float [7] contiguous on cpu");
   Tensor coarse = at::empty({8}, at::kBFloat16);
-  EXPECT_EQ(error_of([&] { bias_gradient(y, coarse, false); }),
-            "[bias_gradient] dbias: wanted Float [8] contiguous on cpu, got BFloat16 [8] contiguous on cpu");
+  EXPECT_EQ(
+      error_of([&] { bias_gradient(y, coarse, false); }),
+      "[bias_gradient] dbias: expected Float [8] contiguous on cpu, got BFloat16 [8] contiguous on cpu");
 }
 
 }  // namespace

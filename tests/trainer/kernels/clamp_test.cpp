@@ -33,9 +33,9 @@ TEST(ClampOp, RejectsALimitOfZeroOrLess) {
   EXPECT_TRUE(at::equal(y, at::tensor({-1.0f, 0.5f, 1.0f})));
   clamp_backward(2.0, x, x, dx);
   EXPECT_TRUE(at::equal(dx, x));
-  EXPECT_EQ(error_of([&] { clamp(0, x, y); }), "[clamp] wanted a limit above 0, got 0");
+  EXPECT_EQ(error_of([&] { clamp(0, x, y); }), "[clamp] expected a limit above 0, got 0");
   EXPECT_EQ(error_of([&] { clamp_backward(-1, x, x, dx); }),
-            "[clamp_backward] wanted a limit above 0, got -1");
+            "[clamp_backward] expected a limit above 0, got -1");
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(CrossEntropyOp, NamesATargetOutsideTheVocabulary) {
   EXPECT_EQ(error_of([&] {
               cross_entropy({1.0f, -3.0f}, logits, at::tensor({1, 2, 2}, at::kInt), weight, true, losses);
             }),
-            "[cross_entropy] wanted a soft cap above 0, or 0 for none, got -3");
+            "[cross_entropy] expected a soft cap above 0, or 0 for none, got -3");
   cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), Tensor(), false, losses);
   EXPECT_EQ(losses[1].item<float>(), 0.0f);
   cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), weight, true, losses);

@@ -75,10 +75,10 @@ TEST(DropoutOp, RejectsAProbabilityOfOneOrMore) {
   dropout({.p = 0.5, .key = 3}, x, x, y);
   EXPECT_TRUE(((y == 1.0) | (y == 3.0)).all().item<bool>());
   EXPECT_EQ(error_of([&] { dropout({.p = 1.0}, x, {}, y); }),
-            "[dropout] wanted a probability in [0, 1), got 1");
+            "[dropout] expected a probability in [0, 1), got 1");
   EXPECT_NE(error_of([&] {
               dropout({.p = 0.1}, x, at::ones({4, 7}), y);
-            }).find("residual: wanted"),
+            }).find("residual: expected"),
             std::string::npos);
 }
 

@@ -93,7 +93,7 @@ TEST(EmbeddingOp, NamesAPositionBeyondTheTable) {
             "[position_gradient] positions 0..4 are outside the table of 4");
   EXPECT_NE(error_of([&] {
               embedding(tokens, table, y, {at::randn({4, 2}), 3});
-            }).find("positions: wanted"),
+            }).find("positions: expected"),
             std::string::npos);
   embedding(tokens, table, y, {positions, 3, 1});
   EXPECT_TRUE(at::equal(y[4], table[2] + positions[2]));

@@ -124,7 +124,7 @@ static inline void tile_loadconfig(const void* config) {
   TileRegisters& all = registers();
   std::memset(&all, 0, sizeof all);
   std::memcpy(&all.config, config, sizeof all.config);
-  if (all.config.palette != 1 || all.config.start_row != 0) stop("wanted palette 1 from row 0 on");
+  if (all.config.palette != 1 || all.config.start_row != 0) stop("expected palette 1 from row 0 on");
   for (const uint8_t zero : all.config.reserved)
     if (zero != 0) stop("reserved bytes of a configuration are set");
   for (int i = 0; i < 16; ++i) {

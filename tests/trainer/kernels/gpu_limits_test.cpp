@@ -31,14 +31,14 @@ TEST(GpuLimits, NormsNameTheSharedMemoryThatTheGpuLacks) {
     if (dim > 12000)
       EXPECT_EQ(
           error_of(layer),
-          fmt::format("[layer_norm_backward] wanted {} bytes of shared memory for each block, more than "
+          fmt::format("[layer_norm_backward] expected {} bytes of shared memory for each block, more than "
                       "this GPU has: invalid argument. Its rows are too wide for this GPU; use a "
                       "narrower model or a newer GPU",
                       8 * dim));
     else
       layer();
     if (dim > 13000)
-      EXPECT_NE(error_of(rms).find("[rms_norm_backward] wanted 104000 bytes"), std::string::npos);
+      EXPECT_NE(error_of(rms).find("[rms_norm_backward] expected 104000 bytes"), std::string::npos);
     else
       rms();
   }
@@ -55,12 +55,13 @@ TEST(GpuLimits, AFailedTokenSortIsReportedAndNothingIsAdded) {
                                floats(dtable), workspace.mutable_data_ptr(), nullptr);
   };
   emulated_cuda().fail_sort(1);
-  EXPECT_EQ(error_of(backward),
-            "[embedding_backward] wanted the bytes that sorting the tokens takes, got a CUDA error: invalid "
-            "argument");
+  EXPECT_EQ(
+      error_of(backward),
+      "[embedding_backward] expected the bytes that sorting the tokens takes, got a CUDA error: invalid "
+      "argument");
   emulated_cuda().fail_sort(2);
   EXPECT_EQ(error_of(backward),
-            "[embedding_backward] wanted the tokens sorted, got a CUDA error: invalid argument");
+            "[embedding_backward] expected the tokens sorted, got a CUDA error: invalid argument");
   EXPECT_TRUE(at::equal(dtable, at::zeros({3, 8})));
   backward();
   EXPECT_EQ(dtable.sum().item<float>(), 400.0f);
@@ -73,7 +74,7 @@ class Sparse {
   explicit Sparse(int64_t n) : bytes_(static_cast<size_t>(n) * sizeof(T)) {
     void* const made =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    TYCHO_CHECK(made != MAP_FAILED, "[test] wanted {} bytes of address space", bytes_);
+    TYCHO_CHECK(made != MAP_FAILED, "[test] expected {} bytes of address space", bytes_);
     data_ = static_cast<T*>(made);
     emulated_cuda().remember(data_, bytes_);
   }

@@ -40,7 +40,7 @@ TEST(HostCopies, ACopyConvertsAndRefusesOtherShapes) {
   Tensor other = at::empty({5, 3});
   EXPECT_NE(error_of([&] {
               copy_to_host(from, other);
-            }).find("[copy_to_host] wanted contiguous tensors of one shape"),
+            }).find("[copy_to_host] expected contiguous tensors of one shape"),
             std::string::npos);
 }
 

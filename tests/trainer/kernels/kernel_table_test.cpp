@@ -123,7 +123,7 @@ TEST(KernelTablesDeathTest, ObeyTheEnvironment) {
         }
       },
       testing::ExitedWithCode(2),
-      "TYCHO_CPU wanted one of generic, avx2, avx512, avx512_bf16, amx_bf16 that this CPU can run, got "
+      "TYCHO_CPU expected one of generic, avx2, avx512, avx512_bf16, amx_bf16 that this CPU can run, got "
       "'sse9'");
 }
 

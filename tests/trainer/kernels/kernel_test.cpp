@@ -91,7 +91,7 @@ CudaTables open_cuda_plugin() {
 #ifdef TYCHO_CUDA_PLUGIN
   if (tables.kernels) return tables;
   void* plugin = dlopen(TYCHO_CUDA_PLUGIN, RTLD_NOW | RTLD_GLOBAL);
-  TYCHO_CHECK(plugin, "[test] wanted {}, got {}", TYCHO_CUDA_PLUGIN, dlerror());
+  TYCHO_CHECK(plugin, "[test] expected {}, got {}", TYCHO_CUDA_PLUGIN, dlerror());
   reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(plugin, kCudaInit))(
       [](const KernelTable* table) { tables.kernels = table; },
       [](const NcclTable* table) { tables.nccl = table; });
@@ -103,7 +103,7 @@ const EmulatedCuda& emulated_cuda() {
   static const EmulatedCuda& emulated = []() -> const EmulatedCuda& {
     const char* const other = std::getenv("TYCHO_EMULATED_CUDA");  // one with a mistake in it
     void* library = dlopen(other ? other : TYCHO_EMULATED_CUDA_PLUGIN, RTLD_NOW);
-    TYCHO_CHECK(library, "[test] wanted the emulated GPU, got {}", dlerror());
+    TYCHO_CHECK(library, "[test] expected the emulated GPU, got {}", dlerror());
     return *reinterpret_cast<decltype(&tycho_emulated_cuda)>(dlsym(library, "tycho_emulated_cuda"))();
   }();
   static RememberingAllocator allocator;
@@ -176,7 +176,7 @@ std::string error_of(const std::function<void()>& call) {
   } catch (const Error& error) {
     return error.what();
   }
-  ADD_FAILURE() << "wanted an Error";
+  ADD_FAILURE() << "expected an Error";
   return "";
 }
 

@@ -141,12 +141,12 @@ TEST(LayerNormOp, NamesTheTensorThatDoesNotFit) {
   layer_norm(x, weight, bias, kEps, y, mean, inv_std);
   EXPECT_NEAR(y.mean().item<float>(), 1.0, 1e-5);
   EXPECT_EQ(error_of([&] { layer_norm(x, weight, bias, kEps, y, short_mean, inv_std); }),
-            "[layer_norm] mean: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+            "[layer_norm] mean: expected Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
   EXPECT_NE(
-      error_of([&] { layer_norm(x, weight, at::ones({7}), kEps, y, mean, inv_std); }).find("bias: wanted"),
+      error_of([&] { layer_norm(x, weight, at::ones({7}), kEps, y, mean, inv_std); }).find("bias: expected"),
       std::string::npos);
   EXPECT_EQ(error_of([&] { layer_norm(x, at::ones({3}), {}, kEps, y, mean, inv_std); }),
-            "[layer_norm] x: wanted rows that are a multiple of the weight's 3 elements, got 8");
+            "[layer_norm] x: expected rows that are a multiple of the weight's 3 elements, got 8");
 }
 
 TEST(LayerNormOp, NormsQueriesOfPackedRowsAndTheirGradientsInPlace) {

@@ -122,7 +122,7 @@ TEST(MatmulOpDeathTest, LetsTheEnvironmentChooseForBothDtypes) {
           std::exit(static_cast<int>(error.code()));
         }
       },
-      testing::ExitedWithCode(2), "TYCHO_GEMM wanted own or aten, got 'mkl'");
+      testing::ExitedWithCode(2), "TYCHO_GEMM expected own or aten, got 'mkl'");
 }
 
 }  // namespace

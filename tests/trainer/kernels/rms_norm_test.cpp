@@ -116,7 +116,7 @@ TEST(RmsNormOp, NamesTheTensorThatDoesNotFit) {
   EXPECT_NEAR(y[3][7].item<float>(), 1.0, 1e-4);
   Tensor short_rms = at::empty({3});
   EXPECT_EQ(error_of([&] { rms_norm(x, weight, kEps, y, short_rms); }),
-            "[rms_norm] inv_rms: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+            "[rms_norm] inv_rms: expected Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
   EXPECT_NE(error_of([&] { rms_norm(x, at::ones({8}, at::kBFloat16), kEps, y, inv_rms); }).find("weight"),
             std::string::npos);
   EXPECT_NE(error_of([&] {
@@ -124,7 +124,7 @@ TEST(RmsNormOp, NamesTheTensorThatDoesNotFit) {
             }).find("not contiguous"),
             std::string::npos);
   EXPECT_EQ(error_of([&] { rms_norm(x, at::ones({3}), kEps, y, inv_rms); }),
-            "[rms_norm] x: wanted rows that are a multiple of the weight's 3 elements, got 8");
+            "[rms_norm] x: expected rows that are a multiple of the weight's 3 elements, got 8");
 }
 
 TEST(RmsNormOp, NormsQueriesAndKeysInPlaceOfTheirGradients) {

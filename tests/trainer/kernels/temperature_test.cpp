@@ -51,13 +51,14 @@ TEST(TemperatureOp, RefusesPositionsThatDoNotFit) {
   EXPECT_EQ(error_of([&] {
               temperature({1, 0}, 4, 0, {}, x);
             }),
-            "[temperature] wanted a floor_scale above 0, got 0");
-  EXPECT_EQ(error_of([&] { temperature({}, 0, -1, {}, x); }),
-            "[temperature] wanted sequences of 1 or more tokens from a position that is not negative, got 0 "
-            "from -1");
+            "[temperature] expected a floor_scale above 0, got 0");
+  EXPECT_EQ(
+      error_of([&] { temperature({}, 0, -1, {}, x); }),
+      "[temperature] expected sequences of 1 or more tokens from a position that is not negative, got 0 "
+      "from -1");
   EXPECT_NE(error_of([&] {
               temperature({}, 4, 0, at::zeros({3}, at::kInt), x);
-            }).find("[temperature] positions: wanted Int"),
+            }).find("[temperature] positions: expected Int"),
             std::string::npos);
 }
 

@@ -123,17 +123,17 @@ TEST(TrainState, CanBeSavedWhateverWasEvaluated) {
 TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
   EXPECT_EQ(message_of(R"({"step": 1, "samples": 2, "data": {"epoch": 0, "sample": 0}})"),
             "[train state] tokens is missing: the checkpoint is damaged or of another version");
-  EXPECT_EQ(message_of(R"({"step": -1})"), "[train state] wanted a whole number >= 0 for step, given -1");
-  EXPECT_EQ(message_of(R"({"step": "1"})"), "[train state] wanted a whole number >= 0 for step, given \"1\"");
+  EXPECT_EQ(message_of(R"({"step": -1})"), "[train state] expected a whole number >= 0 for step, got -1");
+  EXPECT_EQ(message_of(R"({"step": "1"})"), "[train state] expected a whole number >= 0 for step, got \"1\"");
   EXPECT_EQ(message_of(R"({"step": 18446744073709551615})"),
-            "[train state] wanted a whole number >= 0 for step, given 18446744073709551615");
+            "[train state] expected a whole number >= 0 for step, got 18446744073709551615");
   EXPECT_EQ(message_of(R"({"step": 1, "samples": 2, "tokens": 3, "data": 5})"),
             "[train state] epoch is missing: the checkpoint is damaged or of another version");
   const std::string whole = R"({"step": 1, "samples": 2, "tokens": 3, "data": {"epoch": 0, "sample": 0}, )";
   EXPECT_EQ(message_of((whole + R"("eval": {"sets": {"c4": {"last": 3}}}})").c_str()),
             "[train state] loss is missing: the checkpoint is damaged or of another version");
   EXPECT_EQ(message_of((whole + R"("eval": {"sets": 7}})").c_str()),
-            "[train state] wanted the sets of eval, given 7");
+            "[train state] expected the sets of eval, got 7");
   for (const char* marks : {"7", "[]", R"({"a": 7})", R"({"a": [1, -1]})", R"({"a": [1.5]})",
                             R"({"a": [null]})", R"({"a": [1], "b": {}})"})
     EXPECT_EQ(
@@ -142,7 +142,7 @@ TEST(TrainState, NamesWhatIsMissingWrongOrUnknown) {
                 R"({{"step": 1, "samples": 2, "tokens": 3, "data": {{"epoch": 0, "sample": 0, "order_marks": {}}}}})",
                 marks)
                 .c_str()),
-        "[train state] wanted lists of whole numbers >= 0 for order_marks: the checkpoint is damaged")
+        "[train state] expected lists of whole numbers >= 0 for order_marks: the checkpoint is damaged")
         << marks;
   EXPECT_EQ(message_of("[]"),
             "[train state] step is missing: the checkpoint is damaged or of another version");

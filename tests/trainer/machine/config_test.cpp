@@ -63,7 +63,7 @@ TEST(MachineConfig, NamesWhatIsWrong) {
   EXPECT_TRUE(problems_of({}).empty());
   EXPECT_TRUE(problems_of({.name = "h100"}).empty());
   EXPECT_EQ(problems_of({.name = "v100"}),
-            (std::vector<std::string>{"machine.name: wanted one of h100, h200, gb200, cpu, custom, given "
+            (std::vector<std::string>{"machine.name: expected one of h100, h200, gb200, cpu, custom, got "
                                       "\"v100\"; figures of your own: machine = "
                                       "{ name = \"custom\", memory = ..., peak_tflops = ... }"}));
   EXPECT_EQ(

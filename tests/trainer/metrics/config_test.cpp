@@ -87,7 +87,7 @@ TEST(LogConfig, RunsOfMlflowAreOnAServerOrInAFolder) {
   const std::string path = "log.sinks[2].tracking_uri: ";
   EXPECT_EQ(problems("sqlite:///mlflow.db"),
             path +
-                "wanted http://, https:// or a folder, given \"sqlite:///mlflow.db\": start `mlflow server "
+                "expected http://, https:// or a folder, got \"sqlite:///mlflow.db\": start `mlflow server "
                 "--backend-store-uri sqlite:///mlflow.db`, and write its address");
   EXPECT_EQ(problems("databricks"),
             path + "write https://HOST of the workspace, and set MLFLOW_TRACKING_TOKEN");
@@ -108,7 +108,7 @@ TEST(LogConfig, RunsOfWandbAreOfflineAndHaveAProject) {
   config.mode = "online";
   EXPECT_EQ(
       problems_of({kJsonl, SinkConfig{{config}}}),
-      "log.sinks[2].mode: wanted \"offline\", given \"online\": a run sends nothing itself; write offline, "
+      "log.sinks[2].mode: expected \"offline\", got \"online\": a run sends nothing itself; write offline, "
       "and upload its folders with `wandb sync PATH` whenever you like");
   config.mode = "offline";
   config.project = "team/llm";

@@ -213,9 +213,10 @@ TEST(ParallelConfig, IsReadFromARecipe) {
   EXPECT_EQ(problem(R"({"dp_replicate": 2, "tp": 2, "sequence_parallel": false})"), "2");
   EXPECT_EQ(problem(R"({"pp": 2, "pp_schedule": "gpipe"})"), "-1");
   EXPECT_EQ(problem(R"({"pp_schedule": "zero"})").rfind("parallel.pp_schedule: ", 0), 0U);
-  EXPECT_EQ(problem(R"({"dp_replicate": -2})").rfind("parallel.dp_replicate: wanted a whole number >= -1", 0),
-            0U);
-  EXPECT_EQ(problem(R"({"tp": 0})").rfind("parallel.tp: wanted a whole number > 0", 0), 0U);
+  EXPECT_EQ(
+      problem(R"({"dp_replicate": -2})").rfind("parallel.dp_replicate: expected a whole number >= -1", 0),
+      0U);
+  EXPECT_EQ(problem(R"({"tp": 0})").rfind("parallel.tp: expected a whole number > 0", 0), 0U);
   EXPECT_EQ(problem(R"({"dp": 2})").rfind("parallel.dp: unknown key", 0), 0U);
 }
 

@@ -105,7 +105,7 @@ TEST(Mesh, NeedsAsManyRanksAsItHasAndNamesSetsWithoutAGroup) {
       const Mesh mesh({{1, 3, 1, 1, 1}}, world);
       FAIL() << "three ranks on two";
     } catch (const Error& error) {
-      EXPECT_STREQ(error.what(), "[parallel] wanted a mesh of 2 ranks, given 3: dp_replicate 3");
+      EXPECT_STREQ(error.what(), "[parallel] expected a mesh of 2 ranks, got 3: dp_replicate 3");
     }
   });
   ThreadWorld(4).run([](Communicator& world) {

@@ -96,7 +96,7 @@ TEST(MeshChoice, SaysHowMuchIsMissingWhenNothingFits) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kTopology);
     const std::string text = error.what();
-    EXPECT_NE(text.find("wanted a mesh that fits into 8.59 GB a rank, and none does"), std::string::npos)
+    EXPECT_NE(text.find("expected a mesh that fits into 8.59 GB a rank, and none does"), std::string::npos)
         << text;
     EXPECT_NE(text.find("does not fit: tp 2"), std::string::npos) << text;
     EXPECT_NE(text.find("too much"), std::string::npos) << text;

@@ -70,7 +70,7 @@ TEST(Endpoint, AnInterfaceMayBeChosen) {
       refusal_of([&] {
         rendezvous_endpoint(place, variables({{"TYCHO_INTERFACE", "no0"}}));
       }),
-      "TYCHO_INTERFACE wanted the name of a network interface of this machine that is up, or any; given "
+      "TYCHO_INTERFACE expected the name of a network interface of this machine that is up, or any; got "
       "\"no0\"");
   // NCCL's may be a list or a pattern, which is not for us.
   EXPECT_EQ(own_endpoint(place, line, variables({{"NCCL_SOCKET_IFNAME", "^docker,lo"}})).text(),

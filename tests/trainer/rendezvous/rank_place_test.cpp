@@ -110,7 +110,7 @@ TEST(RankPlaceTest, EveryVariableOfTychoLaunchIsNeeded) {
 
 TEST(RankPlaceTest, RanksOfTychoMustBeAmongTheirNumber) {
   EXPECT_EQ(refusal(kLaunch + Set{{"TYCHO_RANK", "4"}}),
-            "[ranks] TYCHO_RANK wanted a whole number from 0 to 3, given \"4\"; TYCHO_NUM_RANKS=1 makes it a "
+            "[ranks] TYCHO_RANK expected a whole number from 0 to 3, got \"4\"; TYCHO_NUM_RANKS=1 makes it a "
             "single process");
   for (const char* text : {"-1", "x", "1x", " 1", "99999999999999999999"})
     EXPECT_CONTAINS(refusal(kLaunch + Set{{"TYCHO_RANK", text}}), "TYCHO_RANK");
@@ -214,7 +214,7 @@ TEST(RankPlaceTest, MissingAndContradictingVariablesOfTorchrunAreNamed) {
   for (const char* name :
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
     EXPECT_CONTAINS(refusal(without(kTorchrun, name)), name);
-  EXPECT_CONTAINS(refusal(kTorchrun + Set{{"RANK", "16"}}), "RANK wanted a whole number from 0 to 15");
+  EXPECT_CONTAINS(refusal(kTorchrun + Set{{"RANK", "16"}}), "RANK expected a whole number from 0 to 15");
   EXPECT_CONTAINS(refusal({{"RANK", "1"}, {"WORLD_SIZE", "1"}}), "RANK");
   EXPECT_CONTAINS(refusal(kTorchrun + Set{{"LOCAL_WORLD_SIZE", "32"}}), "LOCAL_WORLD_SIZE is 32");
 }
@@ -247,7 +247,7 @@ TEST(RankPlaceTest, NothingThatOthersCanGuessIsAToken) {
 TEST(RankPlaceTest, ATokenThatIsTooShortIsRefusedAndNotShown) {
   for (const Set& base : {kSlurm, kTorchrun, kLaunch}) {
     const std::string text = refusal(base + Set{{"TYCHO_TOKEN", "hunter2hunter2"}});
-    EXPECT_CONTAINS(text, "TYCHO_TOKEN wanted a secret of 16 or more characters, given 14");
+    EXPECT_CONTAINS(text, "TYCHO_TOKEN expected a secret of 16 or more characters, got 14");
     EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
   }
 }

@@ -142,7 +142,7 @@ TEST_F(RecentCollectivesTest, SaysWhichFileItCannotWrite) {
   recent_.keep_in(blocked + "/collectives", {});
   try {
     recent_.write("why");
-    FAIL() << "wanted an error";
+    FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kStorage);
     EXPECT_NE(std::string(error.what()).find(blocked), std::string::npos) << error.what();

@@ -55,8 +55,8 @@ TEST(SlurmHosts, ErrorsNameTheVariableAndShowWhatIsWanted) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "[ranks] SLURM_STEP_NODELIST: a bracket is not closed; wanted a list such as "
-                 "node[001-003,7],gpu3, given \"node[1-3\"");
+                 "[ranks] SLURM_STEP_NODELIST: a bracket is not closed; expected a list such as "
+                 "node[001-003,7],gpu3, got \"node[1-3\"");
     EXPECT_EQ(error.code(), ExitCode::kTopology);
   }
 }

@@ -73,7 +73,8 @@ TEST(BenchFile, SaysWhichFileIsNoBenchmark) {
       ADD_FAILURE() << "was taken: " << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kUnusable);
-      EXPECT_NE(std::string(error.what()).find("bench.json: wanted what tycho bench comm"), std::string::npos)
+      EXPECT_NE(std::string(error.what()).find("bench.json: expected what tycho bench comm"),
+                std::string::npos)
           << error.what();
     }
   }

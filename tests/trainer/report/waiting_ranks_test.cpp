@@ -151,7 +151,7 @@ TEST_F(WaitingRanksTest, SeveralMayAskAtTheSameTime) {
 TEST_F(WaitingRanksTest, SaysWhenNobodyAnswers) {
   try {
     ask_for_collectives(run_dir(), std::chrono::milliseconds(200));
-    FAIL() << "wanted an error";
+    FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUnusable);
     EXPECT_NE(std::string(error.what()).find("no rank of " + run_dir() + " answered"), std::string::npos);

@@ -297,7 +297,7 @@ TEST_F(EmaRun, ThatIsNotThereCannotBeRead) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUnusable);
     EXPECT_NE(std::string(error.what())
-                  .find("keeps no average of the weights: wanted a checkpoint of a run "
+                  .find("keeps no average of the weights: expected a checkpoint of a run "
                         "with ema.half_life or ema.decay"),
               std::string::npos)
         << error.what();

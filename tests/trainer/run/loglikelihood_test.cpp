@@ -114,20 +114,21 @@ TEST_F(LoglikelihoodTest, AnAnswerDoesNotDependOnWhatElseIsAsked) {
 }
 
 TEST_F(LoglikelihoodTest, SaysWhichRequestIsWrong) {
-  EXPECT_EQ(error_of("\n"), "[eval] wanted requests, one JSON object per line, and requests.jsonl has none");
-  EXPECT_NE(error_of("{\"context\": \"a\"}").find("requests.jsonl:1 wanted \"continuation\" as a string"),
+  EXPECT_EQ(error_of("\n"),
+            "[eval] expected requests, one JSON object per line, and requests.jsonl has none");
+  EXPECT_NE(error_of("{\"context\": \"a\"}").find("requests.jsonl:1 expected \"continuation\" as a string"),
             std::string::npos);
   EXPECT_NE(
       error_of("{\"context\": \"a\", \"continuation\": \"b\"}\n{").find("[requests.jsonl:2] not valid JSON"),
       std::string::npos);
   EXPECT_NE(error_of("{\"context\": [1, -1], \"continuation\": \"b\"}").find("a list of token ids"),
             std::string::npos);
-  EXPECT_NE(error_of("{\"context\": [100000], \"continuation\": [1]}").find("wanted tokens from 0 to"),
+  EXPECT_NE(error_of("{\"context\": [100000], \"continuation\": [1]}").find("expected tokens from 0 to"),
             std::string::npos);
   EXPECT_NE(error_of("{\"context\": \"a\", \"continuation\": \"\"}").find("continuation of 1 to 96 tokens"),
             std::string::npos);
   const std::string longer(97, '!');
-  EXPECT_NE(error_of(Json{{"context", "a"}, {"continuation", longer}}.dump()).find("given 97"),
+  EXPECT_NE(error_of(Json{{"context", "a"}, {"continuation", longer}}.dump()).find("got 97"),
             std::string::npos);
 }
 

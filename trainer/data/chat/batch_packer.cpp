@@ -11,7 +11,7 @@ namespace tycho {
 std::vector<std::vector<uint32_t>> BatchPacker::pack(std::span<const uint32_t> examples,
                                                      std::span<const int32_t> lengths) {
   TYCHO_CHECK(std::cmp_greater_equal(examples.size(), num_rows_),
-              "[packing] wanted at least {} examples for {} rows, given {}", num_rows_, num_rows_,
+              "[packing] expected at least {} examples for {} rows, got {}", num_rows_, num_rows_,
               examples.size());
   std::vector<uint32_t> by_length(examples.begin(), examples.end());
   std::stable_sort(by_length.begin(), by_length.end(),
@@ -35,7 +35,7 @@ std::vector<std::vector<uint32_t>> BatchPacker::pack(std::span<const uint32_t> e
 
 void BatchPacker::place(uint32_t example, int64_t length, bool in_row_of_its_own) {
   TYCHO_CHECK(length > 0 && length <= row_tokens_,
-              "[packing] wanted examples of 1 to {} tokens, given one of {}", row_tokens_, length);
+              "[packing] expected examples of 1 to {} tokens, got one of {}", row_tokens_, length);
   Row row;
   if (!in_row_of_its_own) {
     const auto fit = std::find_if(rows_.begin(), rows_.end(),

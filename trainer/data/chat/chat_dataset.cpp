@@ -82,7 +82,7 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
          counted.reasons.front());
   if (num_read_ == 0)
     fail(ExitCode::kUnusable,
-         "[data] {} has no rows: wanted one JSON object per line, or rows of Parquet or CSV", place_);
+         "[data] {} has no rows: expected one JSON object per line, or rows of Parquet or CSV", place_);
   note_losses(counted);
   note_template(config, *tokenizer);
   if (config.packs_batches()) return;

@@ -81,9 +81,9 @@ std::vector<ChatMessage> read_messages(const Line& line, const Json& list) {
                  messages.size(), messages.back().role);
   }
   if (messages.front().role == kAssistant)
-    line.wrong("the first message is from the assistant: wanted a prompt before it");
+    line.wrong("the first message is from the assistant: expected a prompt before it");
   if (messages.back().role != kAssistant)
-    line.wrong("the last message has the role \"{}\": wanted the assistant's, which is trained on",
+    line.wrong("the last message has the role \"{}\": expected the assistant's, which is trained on",
                messages.back().role);
   return messages;
 }
@@ -94,7 +94,7 @@ ChatRow parse_chat_row(std::string_view text, std::string_view place) {
   const Line line(place);
   line.check_utf8(text);
   const Json json = parse_json(text, place);
-  if (!json.is_object()) line.wrong("wanted a JSON object, is {}", json.type_name());
+  if (!json.is_object()) line.wrong("expected a JSON object, is {}", json.type_name());
   ChatRow row;
   row.place = place;
   const char* response = json.contains("completion") ? "completion" : "response";

@@ -20,7 +20,7 @@ std::vector<std::vector<uint32_t>> pack_examples(std::span<const int32_t> length
   for (const uint32_t example : by_length) {
     const int64_t length = lengths[example];
     TYCHO_CHECK(length > 0 && length <= row_tokens,
-                "[packing] wanted examples of 1 to {} tokens, given one of {}", row_tokens, length);
+                "[packing] expected examples of 1 to {} tokens, got one of {}", row_tokens, length);
     const auto fit = free_space.lower_bound({length, 0});
     const std::pair<int64_t, size_t> row =
         fit == free_space.end() ? std::pair(row_tokens, rows.size()) : *fit;

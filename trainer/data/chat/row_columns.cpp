@@ -27,7 +27,7 @@ void append_tokens(const MdsArray& array, int64_t vocab_size, const std::string&
 
 std::vector<int32_t> tokens_of_list(const Json& list, int64_t vocab_size, const std::string& place) {
   if (!list.is_array())
-    fail(ExitCode::kUnusable, "[{}] wanted a list of tokens, is {}", place, list.type_name());
+    fail(ExitCode::kUnusable, "[{}] expected a list of tokens, is {}", place, list.type_name());
   std::vector<int32_t> tokens;
   for (const Json& token : list) {
     if (!token.is_number_integer() || token.get<int64_t>() < 0 || token.get<int64_t>() >= vocab_size)

@@ -10,7 +10,7 @@ std::vector<std::optional<Value>> Arguments::bind(std::string_view what,
                                                   size_t num_required, const Rendering& rendering) const {
   std::vector<std::optional<Value>> bound(names.size());
   if (values.size() > names.size())
-    rendering.wrong("{} takes at most {} arguments, given {}", what, names.size(), values.size());
+    rendering.wrong("{} takes at most {} arguments, got {}", what, names.size(), values.size());
   std::copy(values.begin(), values.end(), bound.begin());
   for (const auto& [name, value] : named) {
     const auto found = std::find(names.begin(), names.end(), name);
@@ -24,13 +24,13 @@ std::vector<std::optional<Value>> Arguments::bind(std::string_view what,
 
 std::string text_or(const std::optional<Value>& given, std::string otherwise, const Rendering& rendering) {
   if (!given || given->is<None>()) return otherwise;
-  if (!given->is_text()) rendering.wrong("wanted a text as argument, given {}", type_of(*given));
+  if (!given->is_text()) rendering.wrong("expected a text as argument, got {}", type_of(*given));
   return given->text();
 }
 
 int64_t integer_or(const std::optional<Value>& given, int64_t otherwise, const Rendering& rendering) {
   if (!given || given->is<None>()) return otherwise;
-  if (!given->is_integer()) rendering.wrong("wanted a whole number as argument, given {}", type_of(*given));
+  if (!given->is_integer()) rendering.wrong("expected a whole number as argument, got {}", type_of(*given));
   return given->integer();
 }
 

@@ -132,7 +132,7 @@ Value ExpressionEvaluator::evaluate_dict(const Expr& expr) {
   std::vector<std::pair<std::string, Value>> members;
   for (size_t i = 0; i < expr.parts.size(); i += 2) {
     const Value key = part(expr, i);
-    if (!key.is_text()) rendering_.wrong("keys of dicts must be texts, given {}", type_of(key));
+    if (!key.is_text()) rendering_.wrong("keys of dicts must be texts, got {}", type_of(key));
     members.emplace_back(key.text(), part(expr, i + 1));
   }
   return make_dict(std::move(members), rendering_);
@@ -156,7 +156,7 @@ Value ExpressionEvaluator::concatenation(const Expr& expr) {
 
 Value ExpressionEvaluator::sign(const Expr& expr) {
   const Value value = part(expr, 0);
-  if (!value.is_number()) rendering_.wrong("a sign wants a number, given {}", type_of(value));
+  if (!value.is_number()) rendering_.wrong("a sign expects a number, got {}", type_of(value));
   if (expr.kind == ExprKind::kNegate) {
     if (value.is<double>()) return Value::Data(-value.as<double>());
     return arithmetic("-", Value::Data(int64_t{0}), value, rendering_);
@@ -240,7 +240,7 @@ Value ExpressionEvaluator::make_range(const Arguments& arguments) {
   std::vector<Value> items;
   for (int64_t at = start; step > 0 ? at < stop : at > stop;) {
     // As Jinja's sandbox.
-    if (items.size() == 100'000) rendering_.wrong("range is too long: wanted at most 100000 numbers");
+    if (items.size() == 100'000) rendering_.wrong("range is too long: expected at most 100000 numbers");
     items.push_back(Value::Data(at));
     if (__builtin_add_overflow(at, step, &at)) break;
   }

@@ -59,7 +59,7 @@ std::string ExpressionParser::expect_name() {
 }
 
 void ExpressionParser::expect_operator(std::string_view text) {
-  if (!is_operator(text)) rendering_.wrong("wanted '{}', found {}", text, shown(current()));
+  if (!is_operator(text)) rendering_.wrong("expected '{}', found {}", text, shown(current()));
   take();
 }
 

@@ -66,10 +66,10 @@ Value indent_filter(const Value& value, const Arguments& arguments, Rendering& r
     by = given[0]->text();
   } else {
     const int64_t width = integer_or(given[0], 4, rendering);
-    if (width > 1000) rendering.wrong("indent wants at most 1000 spaces, given {}", width);
+    if (width > 1000) rendering.wrong("indent expects at most 1000 spaces, got {}", width);
     by.assign(static_cast<size_t>(std::max<int64_t>(width, 0)), ' ');
   }
-  if (!value.is_text()) rendering.wrong("indent wants a text, given {}", type_of(value));
+  if (!value.is_text()) rendering.wrong("indent expects a text, got {}", type_of(value));
   const std::string text = value.text() + "\n";
   std::string out = flag_or(given[1], false) ? by : "";
   bool is_first = true;
@@ -124,7 +124,7 @@ Value abs_filter(const Value& value, const Arguments& arguments, Rendering& rend
   arguments.bind("abs", {}, 0, rendering);
   if (value.is<double>()) return Value::Data(std::abs(value.as<double>()));
   if (!value.is_integer() || value.integer() == INT64_MIN)
-    rendering.wrong("abs wants a number, given {}", type_of(value));
+    rendering.wrong("abs expects a number, got {}", type_of(value));
   return Value::Data(std::abs(value.integer()));
 }
 
@@ -138,13 +138,13 @@ Value tojson_filter(const Value& value, const Arguments& arguments, Rendering& r
     style.indent = given[1]->text();
   } else if (given[1] && !given[1]->is<None>()) {
     const int64_t width = integer_or(given[1], 0, rendering);
-    if (width > 100) rendering.wrong("tojson wants at most 100 spaces, given {}", width);
+    if (width > 100) rendering.wrong("tojson expects at most 100 spaces, got {}", width);
     style.indent = std::string(static_cast<size_t>(std::max<int64_t>(width, 0)), ' ');
   }
   if (style.indent) style.item_separator = ",";
   if (given[2] && !given[2]->is<None>()) {
     const std::vector<Value> separators = items_of(*given[2], rendering);
-    if (separators.size() != 2) rendering.wrong("tojson wants two separators, given {}", separators.size());
+    if (separators.size() != 2) rendering.wrong("tojson expects two separators, got {}", separators.size());
     style.item_separator = text_or(separators[0], "", rendering);
     style.key_separator = text_or(separators[1], "", rendering);
   }

@@ -199,7 +199,7 @@ class Lexer {
     const std::string text(source_.substr(at_, end - at_));
     const bool continues = end < source_.size() && begins_name(source_[end]);
     if (continues || (!is_float && text.size() > 1 && text[0] == '0'))
-      rendering_.wrong("the number {} is not supported: wanted decimal digits",
+      rendering_.wrong("the number {} is not supported: expected decimal digits",
                        source_.substr(at_, end + continues - at_));
     add(is_float ? TokenKind::kFloat : TokenKind::kInteger, text);
     advance(end - at_);
@@ -260,7 +260,7 @@ class Lexer {
 
 std::vector<Token> lex(std::string_view source, Rendering& rendering) {
   if (std::ssize(source) > kMaxTemplateBytes)
-    rendering.wrong("the template has {} bytes: wanted at most {}", source.size(), kMaxTemplateBytes);
+    rendering.wrong("the template has {} bytes: expected at most {}", source.size(), kMaxTemplateBytes);
   if (const size_t at = find_not_text(source); at != source.npos)
     rendering.wrong("is not UTF-8 text at byte {}: save the file as UTF-8", at + 1);
   const std::string text = normalized(source);

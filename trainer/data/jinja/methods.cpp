@@ -132,7 +132,7 @@ Value join_method(const std::string& text, const Arguments& arguments, Rendering
   std::string out;
   bool is_first = true;
   for (const Value& item : items_of(*given[0], rendering)) {
-    if (!item.is_text()) rendering.wrong("join wants texts, given {}", type_of(item));
+    if (!item.is_text()) rendering.wrong("join expects texts, got {}", type_of(item));
     rendering.charge(std::ssize(text) + std::ssize(item.text()));
     out += (is_first ? "" : text) + item.text();
     is_first = false;

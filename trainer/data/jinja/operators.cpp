@@ -96,7 +96,7 @@ std::vector<int64_t> positions(int64_t size, const Value& first, const Value& en
                                Rendering& rendering) {
   const auto bound = [&](const Value& value, int64_t otherwise) {
     if (value.is<None>()) return otherwise;
-    if (!value.is_integer()) rendering.wrong("wanted whole numbers in [:], given {}", type_of(value));
+    if (!value.is_integer()) rendering.wrong("expected whole numbers in [:], got {}", type_of(value));
     return value.integer();
   };
   const int64_t by = bound(step, 1);

@@ -30,7 +30,7 @@ struct Rendering {
   /// Counts steps, or bytes that are made or read. Throws Error when effort_left is used up.
   void charge(int64_t effort) {
     effort_left -= effort;
-    if (effort_left < 0) wrong("the template does too much: wanted at most {} steps and bytes", kMaxEffort);
+    if (effort_left < 0) wrong("the template does too much: expected at most {} steps and bytes", kMaxEffort);
   }
 };
 

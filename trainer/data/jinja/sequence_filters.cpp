@@ -14,7 +14,7 @@ namespace {
 /// Returns the value at a path such as "role" or "function.name".
 Value attribute_of(Value value, const Value& path, Rendering& rendering) {
   if (path.is_integer()) return subscript(value, path, rendering);
-  if (!path.is_text()) rendering.wrong("wanted the name of an attribute, given {}", type_of(path));
+  if (!path.is_text()) rendering.wrong("expected the name of an attribute, got {}", type_of(path));
   for (size_t begin = 0; begin <= path.text().size();) {
     const size_t end = std::min(path.text().find('.', begin), path.text().size());
     const std::string part = path.text().substr(begin, end - begin);
@@ -199,7 +199,7 @@ Value items_filter(const Value& value, const Arguments& arguments, Rendering& re
   arguments.bind("items", {}, 0, rendering);
   std::vector<Value> pairs;
   if (!value.is<Undefined>() && !value.is<DictPtr>())
-    rendering.wrong("items wants a dict, given {}", type_of(value));
+    rendering.wrong("items expects a dict, got {}", type_of(value));
   if (value.is<DictPtr>())
     for (const auto& [key, member] : value.dict().members)
       pairs.push_back(make_list({make_text(key, rendering), member}, ListKind::kTuple, rendering));
@@ -208,10 +208,9 @@ Value items_filter(const Value& value, const Arguments& arguments, Rendering& re
 
 Value dictsort_filter(const Value& value, const Arguments& arguments, Rendering& rendering) {
   const auto given = arguments.bind("dictsort", {"case_sensitive", "by", "reverse"}, 0, rendering);
-  if (!value.is<DictPtr>()) rendering.wrong("dictsort wants a dict, given {}", type_of(value));
+  if (!value.is<DictPtr>()) rendering.wrong("dictsort expects a dict, got {}", type_of(value));
   const std::string by = text_or(given[1], "key", rendering);
-  if (by != "key" && by != "value")
-    rendering.wrong("dictsort sorts by \"key\" or \"value\", given \"{}\"", by);
+  if (by != "key" && by != "value") rendering.wrong("dictsort sorts by \"key\" or \"value\", got \"{}\"", by);
   const Value pairs = items_filter(value, {}, rendering);
   Arguments how;
   how.named = {{"attribute", Value::Data(int64_t{by == "value"})}};

@@ -104,7 +104,7 @@ class Renderer {
     if (!statement.unpacks) return scopes_.set(statement.targets[0], value);
     const std::vector<Value> items = items_of(value, rendering_);
     if (items.size() != statement.targets.size())
-      rendering_.wrong("wanted {} values for {}, given {}", statement.targets.size(),
+      rendering_.wrong("expected {} values for {}, got {}", statement.targets.size(),
                        fmt::join(statement.targets, ", "), items.size());
     for (size_t i = 0; i < items.size(); ++i) scopes_.set(statement.targets[i], items[i]);
   }
@@ -144,7 +144,7 @@ class Renderer {
 
   Value call_macro(const Statement& macro, const Arguments& arguments) {
     if (arguments.values.size() > macro.targets.size())
-      rendering_.wrong("the macro {} takes at most {} arguments, given {}", macro.text, macro.targets.size(),
+      rendering_.wrong("the macro {} takes at most {} arguments, got {}", macro.text, macro.targets.size(),
                        arguments.values.size());
     std::vector<Scopes::Scope> inner = scopes_.hide_inner();
     scopes_.open();

@@ -16,7 +16,7 @@ std::string value_of_json(const Json& object, const MdsColumn& column, const std
   if (column.encoding == "str" && found->is_string()) return found->get<std::string>();
   if (column.encoding == "str_int" && is_whole) return found->dump();
   if (column.encoding == "str_float" && found->is_number()) return python_float(found->get<double>());
-  fail(ExitCode::kUnusable, "[mds] {}: column \"{}\" must be {}, given {}", place, column.name,
+  fail(ExitCode::kUnusable, "[mds] {}: column \"{}\" must be {}, got {}", place, column.name,
        column.encoding == "str"       ? "a text"
        : column.encoding == "str_int" ? "a whole number of at most 64 bits"
                                       : "a number",
@@ -59,7 +59,7 @@ std::vector<std::string> split_line(const LineFormat& format, const std::vector<
   }
   if (values.size() != columns.size())
     fail(ExitCode::kUnusable,
-         "[mds] {} has {} values, wanted one for each of {} columns; copy the shard again", place,
+         "[mds] {} has {} values, expected one for each of {} columns; copy the shard again", place,
          values.size() > columns.size() ? "more" : std::to_string(values.size()), columns.size());
   for (size_t i = 0; i < columns.size(); ++i)
     check_mds_value(columns[i].encoding, values[i],

@@ -176,12 +176,12 @@ T number_from(const Json& value, const std::string& place) {
                           ? std::in_range<T>(value.get<uint64_t>())
                           : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
     if (!fits)
-      wrong(place, "wanted a whole number from {} to {}, given {}", std::numeric_limits<T>::min(),
+      wrong(place, "expected a whole number from {} to {}, got {}", std::numeric_limits<T>::min(),
             std::numeric_limits<T>::max(), value.dump());
     return static_cast<T>(value.is_number_unsigned() ? value.get<uint64_t>()
                                                      : static_cast<uint64_t>(value.get<int64_t>()));
   } else {
-    if (!value.is_number()) wrong(place, "wanted a number, given {}", value.dump());
+    if (!value.is_number()) wrong(place, "expected a number, got {}", value.dump());
     return static_cast<T>(value.get<double>());
   }
 }
@@ -200,7 +200,7 @@ void append_elements(std::string_view dtype, const Json& list, const std::vector
     return;
   }
   if (!list.is_array() || std::ssize(list) != shape[depth])
-    wrong(place, "wanted an array, given lists of different lengths");
+    wrong(place, "expected an array, got lists of different lengths");
   for (const Json& item : list) append_elements(dtype, item, shape, depth + 1, out, place);
 }
 
@@ -213,7 +213,7 @@ std::string array_from_json(std::string_view encoding, const Json& list, const s
     shape.push_back(std::ssize(*inner));
     if (inner->empty()) wrong(place, "an array must have at least one element");
   }
-  if (shape.empty()) wrong(place, "wanted a list of numbers, given {}", list.type_name());
+  if (shape.empty()) wrong(place, "expected a list of numbers, got {}", list.type_name());
   std::string elements;
   append_elements(dtype, list, shape, 0, elements, place);
   return make_mds_array(encoding, dtype, shape, elements.data(), place);
@@ -226,7 +226,7 @@ Json show_mds_value(std::string_view encoding, std::string_view value, int64_t m
   if (encoding == "int") encoding = "int64";
   if (const int64_t bytes = mds_dtype_bytes(encoding)) {
     if (std::cmp_not_equal(value.size(), bytes))
-      wrong(place, "wanted {} bytes, found {}", bytes, value.size());
+      wrong(place, "expected {} bytes, found {}", bytes, value.size());
     return show_number(encoding, value.data());
   }
   if (is_mds_array(encoding)) return show_array(encoding, value, most_elements, place);
@@ -237,7 +237,7 @@ Json show_mds_value(std::string_view encoding, std::string_view value, int64_t m
   if (encoding == "bytes" || encoding == "jpeg" || encoding == "png") return show_bytes(value);
   check_utf8(value, place);
   if (encoding == "str_int" ? !is_integer(value) : encoding != "str" && !is_number(value))
-    wrong(place, "wanted a number as text, found \"{}\"", value.substr(0, 64));
+    wrong(place, "expected a number as text, found \"{}\"", value.substr(0, 64));
   return std::string(value);
 }
 
@@ -253,7 +253,7 @@ std::string make_mds_value(std::string_view encoding, const Json& value, const s
   if (encoding == "str_float" && value.is_number()) return python_float(value.get<double>());
   if (encoding == "str_int" && value.is_number_integer()) return value.dump();
   if (!value.is_string())
-    wrong(place, "wanted text for the encoding {}, given {}", encoding, value.type_name());
+    wrong(place, "expected text for the encoding {}, got {}", encoding, value.type_name());
   const auto& text = value.get_ref<const std::string&>();
   if (encoding != "bytes" && encoding != "str" && !encoding.starts_with("str_"))
     wrong(place, "a value of the encoding {} cannot be made from JSON", encoding);
@@ -301,12 +301,12 @@ std::string make_mds_array(std::string_view encoding, std::string_view dtype,
                            const std::string& place) {
   const MdsArrayEncoding fixed = mds_array_encoding(encoding);
   if (!fixed.dtype.empty() && fixed.dtype != dtype)
-    wrong(place, "wanted an array of {}, given {}", fixed.dtype, dtype);
+    wrong(place, "expected an array of {}, got {}", fixed.dtype, dtype);
   if (!fixed.shape.empty() && fixed.shape != shape)
-    wrong(place, "wanted an array of the shape {}, given {}", fmt::join(fixed.shape, ","),
+    wrong(place, "expected an array of the shape {}, got {}", fmt::join(fixed.shape, ","),
           fmt::join(shape, ","));
   if (shape.empty() || shape.size() > 63)
-    wrong(place, "an array has 1 to 63 dimensions, given {}", shape.size());
+    wrong(place, "an array has 1 to 63 dimensions, got {}", shape.size());
   const int64_t most = *std::max_element(shape.begin(), shape.end());
   if (*std::min_element(shape.begin(), shape.end()) < 1)
     wrong(place, "an array must have at least one element");

@@ -62,8 +62,8 @@ TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const
   const std::string dir = config.dir();
   encoding_ = reader_.index().shards[0].columns[column_].encoding;
   if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
-    fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, wanted ndarray:int32", dir,
-         encoding_);
+    fail(ExitCode::kUnusable, "[data] column \"tokens\" of {} has the encoding {}, expected ndarray:int32",
+         dir, encoding_);
   check_vocabulary(dir, shape.vocab_size);
   if (config.recut) {
     const MdsArrayView first = array_of(0);

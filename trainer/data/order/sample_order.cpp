@@ -41,7 +41,7 @@ SampleOrder::SampleOrder(OrderSpec spec) : spec_(std::move(spec)) {
   const int64_t most = std::max(std::accumulate(stored.begin(), stored.end(), int64_t{0}), epoch_size_);
   if (most > kMost)
     fail(ExitCode::kUnusable,
-         "[order] an epoch and its data may have at most 2^32-1 samples, given {}; write a smaller "
+         "[order] an epoch and its data may have at most 2^32-1 samples, got {}; write a smaller "
          "epoch_size or "
          "fewer streams",
          most);

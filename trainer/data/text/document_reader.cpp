@@ -188,7 +188,7 @@ std::optional<TextChunk> DocumentReader::next_lines() {
   while (!ended_ && (pending_.size() < kLinesBytes || newline == std::string::npos)) {
     const size_t before = pending_.size();
     if (newline == std::string::npos && before > kMostLineBytes) {
-      fail(ExitCode::kUnusable, "[data] {}:{} is longer than {} MiB: wanted one JSON object per line",
+      fail(ExitCode::kUnusable, "[data] {}:{} is longer than {} MiB: expected one JSON object per line",
            files_[file_].path, line_, kMostLineBytes >> 20);
     }
     fill();

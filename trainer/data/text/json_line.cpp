@@ -85,7 +85,7 @@ std::string text_of_json_line(std::string_view text, const std::string& field, c
          place, line.error_at, line.error);
   }
   if (line.kind != "an object")
-    fail(ExitCode::kUnusable, "[data] {}: wanted an object with the field \"{}\", got {}", place, field,
+    fail(ExitCode::kUnusable, "[data] {}: expected an object with the field \"{}\", got {}", place, field,
          line.kind);
   if (line.field_kind.empty()) {
     fail(ExitCode::kUnusable,

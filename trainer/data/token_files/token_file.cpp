@@ -186,7 +186,7 @@ TokenFile read_nanoset(const std::string& path, std::optional<int64_t> token_byt
          "most 65536",
          metadata);
   if (token_bytes != 2 && token_bytes != 4)
-    fail(ExitCode::kUnusable, "[data] {} says {} bytes per token; wanted 2 or 4", metadata, *token_bytes);
+    fail(ExitCode::kUnusable, "[data] {} says {} bytes per token; expected 2 or 4", metadata, *token_bytes);
   set_dtype(file, token_bytes == 2 ? "uint16" : "uint32");
   count_tokens(file);
   if (said_tokens && said_tokens != file.num_tokens)

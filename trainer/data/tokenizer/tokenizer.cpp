@@ -41,8 +41,8 @@ std::string read_tokenizer_file(const std::string& path) {
   if (fs::is_directory(path, error))
     fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
   if (const auto size = fs::file_size(path, error); !error && size > kMaxTokenizerBytes)
-    fail(ExitCode::kUnusable, "[tokenizer] {} has {} bytes: wanted a tokenizer of at most {} MiB", path, size,
-         kMaxTokenizerBytes >> 20);
+    fail(ExitCode::kUnusable, "[tokenizer] {} has {} bytes: expected a tokenizer of at most {} MiB", path,
+         size, kMaxTokenizerBytes >> 20);
   if (path.ends_with(kMergesFile))
     fail(ExitCode::kUnusable, "[tokenizer] expected a vocab.json, got {}: name the vocab.json beside it",
          path);

@@ -14,7 +14,7 @@ namespace tycho {
 
 AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq) {
   constexpr int64_t kLow = 256;
-  TYCHO_CHECK(seq <= kMostAlibiPositions, "[alibi] wanted at most {} positions on a GPU, got {}",
+  TYCHO_CHECK(seq <= kMostAlibiPositions, "[alibi] expected at most {} positions on a GPU, got {}",
               kMostAlibiPositions, seq);
   const int64_t heads = slopes_H.numel();
   check_tensor("alibi", "slopes", slopes_H, {heads}, at::kFloat, slopes_H.device());

@@ -16,16 +16,16 @@ void check_stretches(const char* op, const AttentionShape& s) {
            (late.count == 0 ? ends(early) <= s.keys : ends(early) <= late.first && ends(late) <= s.keys);
   };
   TYCHO_CHECK(!s.is_part() || in_order(s.early_keys, s.late_keys),
-              "[{}] wanted some of {} keys as two stretches, one after the other, got {} from {} on and {} "
+              "[{}] expected some of {} keys as two stretches, one after the other, got {} from {} on and {} "
               "from {} on",
               op, s.keys, s.early_keys.count, s.early_keys.first, s.late_keys.count, s.late_keys.first);
   if (s.keys == 0) return;
-  TYCHO_CHECK(s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 &&
-                  ends(s.early) <= s.late.first && ends(s.late) <= s.keys &&
-                  s.early.count + s.late.count == s.seq,
-              "[{}] wanted {} queries as two stretches of {} tokens, one after the other, got {} from {} on "
-              "and {} from {} on",
-              op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
+  TYCHO_CHECK(
+      s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 && ends(s.early) <= s.late.first &&
+          ends(s.late) <= s.keys && s.early.count + s.late.count == s.seq,
+      "[{}] expected {} queries as two stretches of {} tokens, one after the other, got {} from {} on "
+      "and {} from {} on",
+      op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
 }
 
 /// Elements between rows, for kernels.
@@ -44,7 +44,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
               "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
-              "[{}] wanted a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
+              "[{}] expected a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
   check_stretches(op, s);
   const auto device = rows.q_NE.device();
   const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);

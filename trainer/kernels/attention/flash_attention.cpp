@@ -24,12 +24,12 @@ void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rule
   const char* obstacle = flash_obstacle(rows.q_NE.scalar_type(), s, rules);
   TYCHO_CHECK(obstacle == nullptr, "[{}] flash attention cannot compute this: {}", op, obstacle);
   TYCHO_CHECK(flash.alibi.defined() == (rules.alibi_H != nullptr),
-              "[{}] ALiBi: wanted columns and slopes together, got one without the other", op);
+              "[{}] ALiBi: expected columns and slopes together, got one without the other", op);
   const PackedDocuments& documents = flash.documents;
   const bool has_starts = s.keys > 0 ? documents.stretches_B.size() == static_cast<size_t>(s.batch)
                                      : documents.first_token_S1.defined();
   TYCHO_CHECK(has_starts == (rules.document_BT != nullptr),
-              "[{}] documents: wanted their starts and their numbers together, got one without the other",
+              "[{}] documents: expected their starts and their numbers together, got one without the other",
               op);
 }
 
@@ -115,7 +115,7 @@ void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents
   if (queries.count == 0 || keys.count == 0 || keys.first >= queries.first + queries.count) return;
   const bool same = keys.first == queries.first && keys.count == queries.count;
   TYCHO_CHECK(same || keys.first + keys.count <= queries.first,
-              "[attention] flash attention: wanted parts of the keys that are queries or come before them, "
+              "[attention] flash attention: expected parts of the keys that are queries or come before them, "
               "got {} keys from {} on for {} queries from {} on",
               keys.count, keys.first, queries.count, queries.first);
   const Call whole = {{row_q, queries.count}, {row_k, keys.count}, -1, {}, {}, queries.count, keys.count};
@@ -293,7 +293,7 @@ void flash_attention_part_backward(const AttentionShape& s, const ScoreRules& ru
   Tensor(gradients.kv).zero_();
   for (const Call& call : calls_of_part(s, rules, flash)) {
     TYCHO_CHECK(state.size() == kStates - 1,
-                "[attention_backward] wanted the state of a forward pass, {} tensors, got {}", kStates - 1,
+                "[attention_backward] expected the state of a forward pass, {} tensors, got {}", kStates - 1,
                 state.size());
     const Gradients one = backward_of(call, s, rules, in, out, dout,
                                       call.statistics(log_sum_exp_BHT).contiguous(), state[0], state[1]);
@@ -309,7 +309,7 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
   check_flash("attention_backward", s, rules, flash, rows);
   const std::vector<Call> calls = calls_of(s, rules, flash);
   TYCHO_CHECK(state.size() == kStates * calls.size(),
-              "[attention_backward] wanted the state of a forward pass, {} tensors, got {}",
+              "[attention_backward] expected the state of a forward pass, {} tensors, got {}",
               kStates * calls.size(), state.size());
   const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);

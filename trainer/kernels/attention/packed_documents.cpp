@@ -60,14 +60,14 @@ std::vector<std::array<StretchDocuments, 2>> stretch_documents(const at::Device&
 std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
   const int64_t tokens = number_N.defined() ? number_N.numel() : 0;
   TYCHO_CHECK(seq > 0 && tokens > 0 && tokens % seq == 0,
-              "[documents] wanted whole rows of {} tokens, got {} tokens", seq, tokens);
+              "[documents] expected whole rows of {} tokens, got {} tokens", seq, tokens);
   check_tensor("documents", "numbers", number_N, {tokens}, at::kInt, at::kCPU);
   const auto* number = number_N.const_data_ptr<int32_t>();
   std::vector<int32_t> starts;
   for (int64_t token = 0; token < tokens; ++token) {
     const bool begins_row = token % seq == 0;
     TYCHO_CHECK(begins_row || number[token] >= number[token - 1],
-                "[documents] wanted numbers that do not fall along a row, got {} after {}", number[token],
+                "[documents] expected numbers that do not fall along a row, got {} after {}", number[token],
                 number[token - 1]);
     if (begins_row || number[token] != number[token - 1]) starts.push_back(static_cast<int32_t>(token));
   }

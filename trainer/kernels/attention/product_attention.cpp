@@ -251,7 +251,7 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   TYCHO_CHECK(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
               "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
-              "[{}] wanted {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
+              "[{}] expected {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
               num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
   const int64_t at_once = queries_at_once(s.batch * s.heads, num_keys);
   if (s.seq <= at_once) return attend(s, rules, q_BTHd, key_cache, value_cache, num_keys);

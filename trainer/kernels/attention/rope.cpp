@@ -15,7 +15,7 @@ namespace {
 /// Returns a table of rotations. factor(position, pair) scales each rotation.
 template <class Factor>
 Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies, const Factor& factor) {
-  TYCHO_CHECK(num_positions > 0, "[rope] wanted positions > 0, got {}", num_positions);
+  TYCHO_CHECK(num_positions > 0, "[rope] expected positions > 0, got {}", num_positions);
   const auto half = static_cast<int64_t>(frequencies.size());
   Tensor table = at::empty({num_positions, 2, half}, at::kFloat);
   float* out = table.mutable_data_ptr<float>();
@@ -36,7 +36,7 @@ Tensor rope_table(int64_t num_positions, const std::vector<double>& frequencies)
 }
 
 RopeTables xpos_tables(int64_t num_positions, const std::vector<double>& frequencies, double scale_base) {
-  TYCHO_CHECK(scale_base > 0, "[rope] wanted a scale base > 0, got {}", scale_base);
+  TYCHO_CHECK(scale_base > 0, "[rope] expected a scale base > 0, got {}", scale_base);
   const auto half = static_cast<double>(frequencies.size());
   const auto scale = [&](int64_t position, int64_t j, double sign) {
     const double power = static_cast<double>(position - num_positions / 2) / scale_base;
@@ -54,7 +54,7 @@ void rope(Tensor& qkv_NC, const Tensor& cos_sin, int64_t seq, int64_t first_posi
   const Range range("tycho::rope");
   const RowsShape rows = rows_of("rope", "qkv", qkv_NC);
   check_tensor("rope", "qkv", qkv_NC, {rows.rows, rows.dim}, qkv_NC.scalar_type(), qkv_NC.device());
-  TYCHO_CHECK(cos_sin.dim() == 3, "[rope] cos_sin: wanted the table of rope_table, got {} dims",
+  TYCHO_CHECK(cos_sin.dim() == 3, "[rope] cos_sin: expected the table of rope_table, got {} dims",
               cos_sin.dim());
   check_tensor("rope", "cos_sin", cos_sin, {cos_sin.size(0), 2, head_dim / 2}, at::kFloat, qkv_NC.device());
   TYCHO_CHECK(head_dim % 2 == 0 && heads.first >= 0 && heads.count >= 0 &&

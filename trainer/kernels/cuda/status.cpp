@@ -15,14 +15,14 @@ void check_launch(const char* op) {
 void check_status(const char* op, const char* wanted, cudaError_t status) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // or the next launch would be blamed
-  fail(ExitCode::kFailure, "[{}] wanted {}, got a CUDA error: {}", op, wanted, cudaGetErrorString(status));
+  fail(ExitCode::kFailure, "[{}] expected {}, got a CUDA error: {}", op, wanted, cudaGetErrorString(status));
 }
 
 void check_shared_memory(const char* op, size_t shared_bytes, cudaError_t status) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
   fail(ExitCode::kFailure,
-       "[{}] wanted {} bytes of shared memory for each block, more than this GPU has: {}. Its rows are too "
+       "[{}] expected {} bytes of shared memory for each block, more than this GPU has: {}. Its rows are too "
        "wide for this GPU; use a narrower model or a newer GPU",
        op, shared_bytes, cudaGetErrorString(status));
 }

@@ -8,7 +8,7 @@
 
 namespace tycho::cuda {
 
-/// Throws Error "[op] wanted ..., got an error of CUDA: ..." unless the call succeeded.
+/// Throws Error "[op] expected ..., got an error of CUDA: ..." unless the call succeeded.
 void check_status(const char* op, const char* wanted, cudaError_t status);
 /// Throws such an Error for a failed call that sets the attribute for so much dynamic shared memory.
 void check_shared_memory(const char* op, size_t shared_bytes, cudaError_t status);

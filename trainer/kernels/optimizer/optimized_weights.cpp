@@ -9,7 +9,7 @@ namespace tycho {
 OptimizedWeights optimized_weights(std::string_view op, const WeightTensors& weights) {
   const Tensor& params = weights.params;
   OptimizedWeights raw{.dtype = dtype_of(op, params), .params = params.mutable_data_ptr()};
-  TYCHO_CHECK(params.is_contiguous(), "[{}] params: wanted contiguous memory", op);
+  TYCHO_CHECK(params.is_contiguous(), "[{}] params: expected contiguous memory", op);
   if (weights.master.defined()) {
     TYCHO_CHECK(raw.dtype == Dtype::kBf16, "[{}] fp32 params are their own master: pass an undefined tensor",
                 op);

@@ -52,12 +52,12 @@ TEST(BatchPacker, RowsThatWaitAreFilledByTheNextBatch) {
 }
 
 TEST(BatchPacker, RefusesWhatFitsNoRowAndTooFewExamples) {
-  testing::expect_error(ExitCode::kFailure, {"[packing] wanted examples of 1 to 8 tokens, given one of 9"},
+  testing::expect_error(ExitCode::kFailure, {"[packing] expected examples of 1 to 8 tokens, got one of 9"},
                         [] {
                           BatchPacker packer(1, 8);
                           pack_all(packer, {3, 9});
                         });
-  testing::expect_error(ExitCode::kFailure, {"[packing] wanted at least 3 examples for 3 rows, given 2"}, [] {
+  testing::expect_error(ExitCode::kFailure, {"[packing] expected at least 3 examples for 3 rows, got 2"}, [] {
     BatchPacker packer(3, 8);
     pack_all(packer, {3, 3});
   });

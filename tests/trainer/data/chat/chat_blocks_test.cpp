@@ -71,8 +71,8 @@ TEST_F(ChatBlocksTest, EveryKindOfFileGivesTheSameExamples) {
       {"a.tsv", table(0, 9, '\t')},
       {"a.csv.gz", compressed("gz", table(0, 9, ','))}};
   write_mds("mds", 0, 9);
-  write_text(temp_ / "wanted.jsonl", jsonl(0, 9));
-  const std::vector<int32_t> wanted = tokens_of(open({.path = "wanted.jsonl"}));
+  write_text(temp_ / "expected.jsonl", jsonl(0, 9));
+  const std::vector<int32_t> wanted = tokens_of(open({.path = "expected.jsonl"}));
   ASSERT_EQ(wanted.size(), 9U * 128);
   EXPECT_EQ(tokens_of(open({.path = "mds"})), wanted);
   const auto convert = [&](const std::string& from, const std::string& to) {
@@ -82,7 +82,7 @@ TEST_F(ChatBlocksTest, EveryKindOfFileGivesTheSameExamples) {
     convert_chat(options);
     return read_file(temp_ / to + "/train/shard.00000.mds");
   };
-  const std::string shard = convert("wanted.jsonl", "out");
+  const std::string shard = convert("expected.jsonl", "out");
   EXPECT_EQ(convert("mds", "out-mds"), shard);
   for (const auto& [name, text] : files) {
     write_text(temp_ / name, text);
@@ -100,9 +100,9 @@ TEST_F(ChatBlocksTest, AFolderIsReadWholeAndWhatIsNotIsTold) {
   write_text(temp_ / "in/f.csv", table(7, 9, ','));
   write_text(temp_ / "in/dataset_infos.json", "{\"default\": {}}\n");
   write_text(temp_ / "in/notes.txt", "not rows\n");
-  write_text(temp_ / "wanted.jsonl", jsonl(0, 9));
+  write_text(temp_ / "expected.jsonl", jsonl(0, 9));
   const ChatDataset data = open({.path = "in"});
-  EXPECT_EQ(tokens_of(data), tokens_of(open({.path = "wanted.jsonl"})));
+  EXPECT_EQ(tokens_of(data), tokens_of(open({.path = "expected.jsonl"})));
   ASSERT_EQ(data.notes().size(), 1U);
   for (const char* part : {"skipped", "dataset_infos.json", "notes.txt"})
     EXPECT_NE(data.notes()[0].find(part), std::string::npos) << data.notes()[0];

@@ -28,7 +28,7 @@ TEST(ChatRow, SaysWhereAndWhatIsWrong) {
   const auto talk = [](const std::string& messages) { return "{\"messages\": [" + messages + "]}"; };
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"{", "not valid JSON at byte 2"},
-      {"[1]", "wanted a JSON object, is array"},
+      {"[1]", "expected a JSON object, is array"},
       {"{}", "must have exactly the key \"messages\", or \"prompt\" and \"response\"; has none"},
       {R"({"prompt": "a"})", "has \"prompt\""},
       {R"({"prompt": "a", "response": "b", "id": 3})", "has \"prompt\", \"response\", \"id\""},

@@ -49,11 +49,11 @@ TEST(ExamplePacker, KeepsEveryExampleOnceAndWholeInFewRows) {
 }
 
 TEST(ExamplePacker, RefusesWhatFitsNoRow) {
-  testing::expect_error(ExitCode::kFailure, {"[packing] wanted examples of 1 to 8 tokens, given one of 9"},
+  testing::expect_error(ExitCode::kFailure, {"[packing] expected examples of 1 to 8 tokens, got one of 9"},
                         [] {
                           pack_examples(std::vector<int32_t>{3, 9}, 8);
                         });
-  testing::expect_error(ExitCode::kFailure, {"given one of 0"},
+  testing::expect_error(ExitCode::kFailure, {"got one of 0"},
                         [] { pack_examples(std::vector<int32_t>{0}, 8); });
 }
 

@@ -45,12 +45,12 @@ std::string difference(const std::string& source, const Names& names, const Json
     text = Template(source, "t").render(names, kDay);
   } catch (const Error& error) {
     return expected.is_null() ? ""
-                              : source + "\n  wanted " + expected.dump() + "\n  refused: " + error.what();
+                              : source + "\n  expected " + expected.dump() + "\n  refused: " + error.what();
   }
-  if (expected.is_null()) return source + "\n  wanted an error, given " + text;
+  if (expected.is_null()) return source + "\n  expected an error, got " + text;
   return text == expected.get<std::string>()
              ? ""
-             : source + "\n  wanted " + expected.dump() + "\n  given  " + text;
+             : source + "\n  expected " + expected.dump() + "\n  got      " + text;
 }
 
 TEST(JinjaTemplate, ExpressionsHaveTheTextsOfJinja) {
@@ -160,7 +160,7 @@ TEST(JinjaTemplate, AnUntrustedTemplateIsStopped) {
       {"{{ 'x' * 9999999999 }}", "larger than"},
       {"{{ range(999999999) }}", "range is too long"},
       {forever + "{{ 'abcdefghij' * 100000 }}{% endfor %}", "does too much"},
-      {std::string(2 << 20, 'x'), "wanted at most"},
+      {std::string(2 << 20, 'x'), "expected at most"},
   };
   for (const auto& [source, message] : cases)
     expect_error(ExitCode::kUnusable, {"[t:1]", message}, [&] { Template(source, "t").render({}); });

@@ -161,10 +161,10 @@ TEST_F(LineShardsTest, InvalidLines) {
   };
   expect_wrong(R"({"t": "", "x": 1.5})", "no column \"n\"");
   expect_wrong(R"({"t": "", "x": 1.5, "n": 2.5})",
-               "\"n\" must be a whole number of at most 64 bits, given 2.5");
+               "\"n\" must be a whole number of at most 64 bits, got 2.5");
   expect_wrong(R"({"t": "", "x": 1.5, "n": 123456789012345678901234567890})", "at most 64 bits");
-  expect_wrong(R"({"t": 5, "x": 1.5, "n": 2})", "\"t\" must be a text, given 5");
-  expect_wrong(R"({"t": "", "x": "1", "n": 2})", "\"x\" must be a number, given a text");
+  expect_wrong(R"({"t": 5, "x": 1.5, "n": 2})", "\"t\" must be a text, got 5");
+  expect_wrong(R"({"t": "", "x": "1", "n": 2})", "\"x\" must be a number, got a text");
   expect_wrong("7", "must be a JSON object");
 }
 
@@ -179,8 +179,8 @@ TEST_F(LineShardsTest, ValuesBetweenSeparators) {
   };
   expect_wrong("7::a\n", "does not end at the end of a line");
   expect_wrong("", "does not end at the end of a line");
-  expect_wrong("7\r\n", "has 1 values, wanted one for each of 2 columns");
-  expect_wrong("7::a::b::c\r\n", "has more values, wanted one for each of 2 columns");
+  expect_wrong("7\r\n", "has 1 values, expected one for each of 2 columns");
+  expect_wrong("7::a::b::c\r\n", "has more values, expected one for each of 2 columns");
   expect_wrong("x::a\r\n", "column \"n\"");
   expect_wrong("7::\xff\r\n", "column \"t\": the text is not UTF-8");
 }

@@ -129,7 +129,7 @@ TEST_F(MdsValueTest, MakesArraysFromLists) {
   refuses("int8", "-129", "from -128 to 127");
   refuses("uint64", "-1", "from 0 to");
   refuses("int64", "9223372036854775808", "whole number");
-  refuses("str", "1", "wanted text");
+  refuses("str", "1", "expected text");
   refuses("str_int", "\"1.5\"", "number as text");
   refuses("jpeg", "\"x\"", "cannot be made from JSON");
 }
@@ -139,7 +139,7 @@ TEST_F(MdsValueTest, BytesThatAnEncodingCannotHaveAreRefused) {
   const auto refuses = [](std::string_view encoding, std::string_view value, std::string_view part) {
     expect_error(ExitCode::kUnusable, {"[here]", part}, [&] { check_mds_value(encoding, value, "[here]"); });
   };
-  refuses("int", "1234567", "wanted 8 bytes, found 7");
+  refuses("int", "1234567", "expected 8 bytes, found 7");
   refuses("str", "a\xff", "not UTF-8 at byte 1");
   refuses("json", "{\"a\": ", "at byte");
   refuses("json", "", "");

@@ -30,7 +30,7 @@ TEST(JsonLineTest, SaysWhatIsWrongAndWhere) {
   refuses("text", {"not JSON at byte 2"});
   refuses("", {"not JSON"});
   refuses(R"({"text": "\ud83d"})", {"not JSON"});
-  refuses(R"(["text"])", {"wanted an object with the field \"text\", got a list"});
+  refuses(R"(["text"])", {"expected an object with the field \"text\", got a list"});
   refuses("3", {"got a number"});
   refuses(R"({"id": 1, "body": "x"})",
           {"data.jsonl:7 has no field \"text\"", "it has \"id\", \"body\"", "--field"});

@@ -48,7 +48,7 @@ TEST(AlibiColumns, GiveAttentionItsBias) {
 
 TEST(AlibiColumns, NameArgumentsThatDoNotFit) {
   EXPECT_EQ(error_of([] { alibi_columns(slopes(2), 1.0f, 65537); }),
-            "[alibi] wanted at most 65536 positions on a GPU, got 65537");
+            "[alibi] expected at most 65536 positions on a GPU, got 65537");
 }
 
 }  // namespace

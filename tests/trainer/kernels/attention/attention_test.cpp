@@ -304,14 +304,16 @@ TEST(AttentionOp, NamesArgumentsThatDoNotFit) {
   };
   EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot evenly share 2 key heads");
   EXPECT_NE(error({2, 3, 3, 1, 4}).find("[6, 12]"), std::string::npos);
-  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 1}, {3, 1}}),
-            "[attention] wanted 3 queries as two stretches of 6 tokens, one after the other, got 1 from 0 on "
-            "and 1 from 3 on");
+  EXPECT_EQ(
+      error({2, 3, 2, 1, 4, 6, {0, 1}, {3, 1}}),
+      "[attention] expected 3 queries as two stretches of 6 tokens, one after the other, got 1 from 0 on "
+      "and 1 from 3 on");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {2, 2}, {3, 1}}), "");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {6, 1}}), "");
-  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}, {1, 1}}),
-            "[attention] wanted some of 6 keys as two stretches, one after the other, got 2 from 0 on and 1 "
-            "from 1 on");
+  EXPECT_EQ(
+      error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}, {1, 1}}),
+      "[attention] expected some of 6 keys as two stretches, one after the other, got 2 from 0 on and 1 "
+      "from 1 on");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {4, 3}}), "");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}}).find("[4, 8]"), std::string::npos);
   EXPECT_NE(error_of([&] {

@@ -49,10 +49,10 @@ TEST(PackedDocuments, NameArgumentsThatDoNotFit) {
     return error_of([&] { documents_on(at::kCPU, number_N, seq); });
   };
   EXPECT_EQ(error(at::tensor({5, 3}, at::kInt), 2),
-            "[documents] wanted numbers that do not fall along a row, got 3 after 5");
+            "[documents] expected numbers that do not fall along a row, got 3 after 5");
   EXPECT_EQ(error(at::tensor({0, 0, 0}, at::kInt), 2),
-            "[documents] wanted whole rows of 2 tokens, got 3 tokens");
-  EXPECT_NE(error(at::tensor({0, 1}, at::kLong), 2).find("[documents] numbers: wanted Int"),
+            "[documents] expected whole rows of 2 tokens, got 3 tokens");
+  EXPECT_NE(error(at::tensor({0, 1}, at::kLong), 2).find("[documents] numbers: expected Int"),
             std::string::npos);
 }
 

@@ -45,7 +45,7 @@ TEST(RopeFrequencies, NameValuesOutOfRange) {
     rope_frequencies(3, 10000, {}, 16);
     FAIL() << "an odd head dim was taken";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "[rope] wanted an even head dim > 0 and theta > 0, got 3 and 10000");
+    EXPECT_STREQ(error.what(), "[rope] expected an even head dim > 0 and theta > 0, got 3 and 10000");
   }
 }
 

@@ -69,7 +69,7 @@ TEST(AdamWStepOp, RejectsMasterWeightsOfAnotherShapeOrDtype) {
   EXPECT_EQ(error_of([&] {
               adamw_step(scalars_at(1), scale, {params, at::ones({3})}, grads, m, v);
             }),
-            "[adamw_step] master: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+            "[adamw_step] master: expected Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
   adamw_step(scalars_at(1), scale, {params, master}, grads, m, v);
   EXPECT_NEAR(master[0].item<float>(), 1 - 3e-4 - 3e-3, 1e-6);
   EXPECT_NE(error_of([&] {

@@ -83,7 +83,7 @@ TEST(GradNorm, RefusesANegativeLimitAndAnFp32Sum) {
   Tensor sum = at::zeros({1}, at::kDouble), norm = at::empty({1}), scale = at::empty({1});
   EXPECT_NE(error_of([&] { clip_scale(sum, -1.0, norm, scale); }).find("max_norm"), std::string::npos);
   EXPECT_EQ(error_of([&] { add_sum_of_squares(at::ones({2}), norm); }),
-            "[grad_norm] sum: wanted Double [1] contiguous on cpu, got Float [1] contiguous on cpu");
+            "[grad_norm] sum: expected Double [1] contiguous on cpu, got Float [1] contiguous on cpu");
 }
 
 }  // namespace

@@ -194,11 +194,11 @@ TEST(OptimizerStepsOp, ChecksWhatItIsGiven) {
   const Tensor grads = at::ones({4}), scale = at::ones({1});
   Tensor m = at::zeros({3}), update = at::zeros({5});
   EXPECT_EQ(error_of([&] { lion_step({}, scale, fp32, grads, m); }),
-            "[lion_step] m: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+            "[lion_step] m: expected Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
   EXPECT_EQ(error_of([&] { sgd_step({.lr = 1, .momentum = 0.9}, scale, fp32, grads, m); }),
-            "[sgd_step] momentum: wanted Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
+            "[sgd_step] momentum: expected Float [4] contiguous on cpu, got Float [3] contiguous on cpu");
   EXPECT_EQ(error_of([&] { add_update(1, 0, fp32, update); }),
-            "[add_update] update: wanted 4 contiguous elements, got 5");
+            "[add_update] update: expected 4 contiguous elements, got 5");
 }
 
 }  // namespace
