@@ -10,7 +10,7 @@ namespace tycho::house {
 namespace {
 
 // Blocks without a subject that are still in the tree. The bound only shrinks: lower it with every rewrite.
-constexpr size_t kMostHeadless = 126;
+constexpr size_t kMostHeadless = 8;
 
 /// Returns "file:line: text" for each `///` block whose first words leave out the subject.
 std::vector<std::string> headless_blocks(const Sources& sources) {

@@ -1,4 +1,4 @@
-// What happens to rows of texts and of conversations that cannot be used.
+// Treatment of rows of texts and of conversations that cannot be used.
 #pragma once
 #include "trainer/base/fields.h"
 

@@ -1,4 +1,4 @@
-// A few widths, so that few models are laid out for them.
+// Widths are few, so that few models are laid out for them.
 #include "trainer/data/batch_width.h"
 
 #include <algorithm>

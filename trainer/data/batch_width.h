@@ -1,4 +1,4 @@
-// How wide the rows of a batch are whose padding is trimmed.
+// Width of the rows of a batch whose padding is trimmed.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// What follows from the keys of data for finetuning.
+// Values derived from the keys of data for finetuning.
 #include "trainer/data/chat_config.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The rules between the keys of training data.
+// Checks the keys of training data and their combinations.
 #include "trainer/data/config.h"
 
 #include <algorithm>

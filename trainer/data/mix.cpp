@@ -1,4 +1,4 @@
-// Proportions by name, checked against the streams that there are.
+// Sets proportions by name, and checks the names against the streams.
 #include "trainer/data/mix.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A lock on a file that others rename: after each lock, the name must still refer to this file.
+// Locks a file that other processes may rename: after each lock, checks that the name still refers to this
+// file.
 #include "trainer/data/part_file.h"
 
 #include <fcntl.h>

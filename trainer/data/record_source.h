@@ -1,4 +1,4 @@
-// Texts of a file that holds many, one by one.
+// Reads the texts of a file that holds many, one by one.
 #pragma once
 #include <cstdint>
 #include <string>

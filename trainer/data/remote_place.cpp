@@ -1,4 +1,4 @@
-// Reads the forms of a remote. Nothing is looked up here: a recipe is checked on machines that cannot reach
+// Parses the forms of a remote without accessing it: a recipe may be checked on machines that cannot reach
 // it.
 #include "trainer/data/remote_place.h"
 

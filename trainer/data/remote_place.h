@@ -1,4 +1,4 @@
-// Where the files of a data set come from: a folder, a web server, or an object store.
+// Location of the files of a remote data set: a folder, a web server, or an object store.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Rows of training data, whatever kind of data they come from.
+// Reads rows of training data of any kind.
 #pragma once
 #include <cstdint>
 #include <span>

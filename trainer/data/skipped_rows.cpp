@@ -1,4 +1,4 @@
-// The first reasons are enough to find out what is wrong with a file.
+// Keeps only the first reasons, which are enough to find out what is wrong with a file.
 #include "trainer/data/skipped_rows.h"
 
 namespace tycho {

@@ -1,4 +1,4 @@
-// Token ids out of files, with the check of their range in the same loop: it has no branch, so that the
+// Reads token ids from files and checks their range in the same loop, which has no branch, so that the
 // compiler vectorises it (with -O3).
 #pragma once
 #include <algorithm>

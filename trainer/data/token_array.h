@@ -1,4 +1,4 @@
-// Token ids of a batch, in the type in which they travel to the device.
+// Token ids of a batch, in the type in which they are copied to the device.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a feed-forward puts between its matrices: an activation, alone, after a bias, or times a second half.
+// Activations between the matrices of a feed-forward: alone, after a bias, or times a second half.
 #pragma once
 #include "trainer/base/activation.h"
 #include "trainer/kernels/kernel_table.h"

@@ -1,4 +1,4 @@
-// From tensors to tables and pointers.
+// Finds tables and raw pointers for tensors.
 #include "trainer/kernels/dispatch.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>

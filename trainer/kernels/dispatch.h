@@ -1,4 +1,4 @@
-// What every op does between its checks and its kernel: find the table, the stream and the raw pointers.
+// Steps between the checks of an op and its kernel: find the table, the stream and the raw pointers.
 #pragma once
 #include <array>
 #include <string>

@@ -1,4 +1,4 @@
-// Dropout, with the residual stream added on the way.
+// Dropout, combined with the addition to the residual stream.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

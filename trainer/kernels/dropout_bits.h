@@ -1,4 +1,4 @@
-// Which random bits decide about an element that dropout may drop: the same on every device.
+// Random bits that decide which elements dropout drops, equal on every device.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 

@@ -1,4 +1,4 @@
-// Which table serves a device.
+// Chooses the table of a device.
 #include "trainer/kernels/kernel_table.h"
 
 #ifdef TYCHO_X86_KERNELS

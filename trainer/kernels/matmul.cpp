@@ -1,4 +1,4 @@
-// Matrix products: our own kernel where it is the faster one on a CPU, ATen elsewhere.
+// Matrix products: our own kernel on CPUs where it is faster, ATen elsewhere.
 #include "trainer/kernels/matmul.h"
 
 #include <ATen/ops/addmm.h>

@@ -1,4 +1,4 @@
-// Who multiplies matrices on this machine, and with which units.
+// Chooses the library and the units that multiply matrices on this machine.
 #include <fmt/format.h>
 
 #include <optional>

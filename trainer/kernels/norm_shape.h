@@ -1,4 +1,4 @@
-// The shape of a norm, read off its tensors.
+// Derives the shape of a norm from its tensors.
 #pragma once
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Temperature tuning of attention: scales queries up with their position.
+// Temperature tuning of attention: scales queries by a factor that grows with their position.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

@@ -1,4 +1,4 @@
-// Which linear layers of a block have adapters, and the unit that these are. Torch-free.
+// Chooses the linear layers of a block that have adapters, and makes the unit of these. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

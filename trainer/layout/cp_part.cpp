@@ -1,4 +1,4 @@
-// Early parts see few keys and late ones many: the sum of a pair is the same for every rank.
+// Early parts see few keys and late ones many; pairs of both give every rank the same work.
 #include "trainer/layout/cp_part.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What of each sequence the ranks along the mesh's cp axis have: two stretches of neighbouring tokens, an
+// The part of each sequence that a rank along the mesh's cp axis has: two spans of consecutive tokens, an
 // early and a late one, so that causal attention gives all ranks the same work. Torch-free.
 #pragma once
 #include <array>

@@ -1,4 +1,4 @@
-// The ranks along the mesh's cp axis, as layouts need them.
+// The ranks along the mesh's cp axis, in the form that layouts need.
 #pragma once
 #include <cstdint>
 

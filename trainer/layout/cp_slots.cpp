@@ -1,4 +1,4 @@
-// Sizes of what is gathered, and of what travels on a ring.
+// Sizes of gathered tensors, and of tensors that travel on a ring.
 #include "trainer/layout/cp_slots.h"
 
 namespace tycho {

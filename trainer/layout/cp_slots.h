@@ -1,4 +1,4 @@
-// Activation slots that keys and values of other ranks take. Torch-free.
+// Activation slots for keys and values of other ranks. Torch-free.
 #pragma once
 #include <cstdint>
 #include <vector>

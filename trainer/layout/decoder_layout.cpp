@@ -1,4 +1,4 @@
-// Builds the units of a decoder and the activation slots that its code uses.
+// Makes the units of a decoder and the activation slots that its code uses.
 #include "trainer/layout/decoder_layout.h"
 
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// The units and activation slots of a decoder, with the numbers that its code knows them by.
+// Units and activation slots of a decoder, with the indices that its code uses for them.
 #pragma once
 #include <cstdint>
 #include <string>

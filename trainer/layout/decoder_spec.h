@@ -1,4 +1,4 @@
-// A decoder-only transformer in the terms of one program: every family's config is converted to this.
+// A decoder-only transformer in the terms of one program; every family's config is converted to it.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What attention takes on a GPU beside the activations that the planner lays out: LibTorch's own memory.
+// Memory that LibTorch's attention takes on a GPU in addition to the activations that the planner lays out.
 #pragma once
 #include "trainer/layout/cp_shape.h"
 #include "trainer/layout/decoder_spec.h"

@@ -1,4 +1,4 @@
-// Cuts blocks into parts of equal work, and leaves out of a layout what other stages have.
+// Cuts blocks into parts of equal work, and removes from a layout what belongs to other stages.
 #include "trainer/layout/stages.h"
 
 #include <fmt/format.h>

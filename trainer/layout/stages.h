@@ -1,4 +1,4 @@
-// Which blocks each stage of a pipeline has, and what of a model's units and activations that is. Torch-free.
+// The blocks of each stage of a pipeline, and its units and activations. Torch-free.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// A binary counter of runs of leaves.
+// A binary counter over runs of leaves.
 #include "trainer/layout/sum_tree.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The order in which the numbers of several micro-batches are added, whoever computes them. Torch-free.
+// Order in which the numbers of several micro-batches are added, whichever ranks compute them. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Cuts the sections of a parameter, and finds what lies on a rank in the whole.
+// Cuts the sections of a parameter, and maps a rank's part to the whole.
 #include "trainer/layout/tp_parts.h"
 
 #include <algorithm>

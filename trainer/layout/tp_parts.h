@@ -1,5 +1,5 @@
-// What of each parameter the ranks along the mesh's tp axis have: heads, hidden features and the vocabulary
-// are cut into neighbouring parts, all else is on every rank. Torch-free.
+// The part of each parameter that a rank along the mesh's tp axis has: heads, hidden features and the
+// vocabulary are cut into consecutive parts, everything else is on every rank. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>

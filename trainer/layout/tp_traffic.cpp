@@ -1,4 +1,4 @@
-// Counts gathers and sums in the order in which a pass makes them.
+// Counts gathers and sums in the order of a pass.
 #include "trainer/layout/tp_traffic.h"
 
 #include <algorithm>

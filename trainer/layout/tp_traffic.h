@@ -1,5 +1,5 @@
-// What a rank receives from the others along tp. Torch-free: `tycho plan` prints what the engine is tested to
-// move.
+// Bytes that a rank receives from the others along tp. Torch-free: `tycho plan` prints them, and a test
+// compares them with the engine's traffic.
 #pragma once
 #include <cstdint>
 #include <vector>

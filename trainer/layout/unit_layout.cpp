@@ -1,4 +1,4 @@
-// Lays the parameters of a unit out in a flat buffer.
+// Lays out the parameters of a unit in a flat buffer.
 #include "trainer/layout/unit_layout.h"
 
 #include <algorithm>

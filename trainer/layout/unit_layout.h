@@ -1,4 +1,4 @@
-// Where the parameters of a unit lie in its flat buffers. Optimizer, communicator, checkpoint and export all
+// Positions of a unit's parameters in its flat buffers. Optimizer, communicator, checkpoint and export all
 // walk the same extents. Torch-free.
 #pragma once
 #include <memory>

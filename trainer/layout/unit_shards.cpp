@@ -1,4 +1,4 @@
-// Blocks take turns in two buffers, the units around them in one or two more.
+// Blocks use two buffers in turn, the units around them one or two more.
 #include "trainer/layout/unit_shards.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How the ranks of a group share the parameters of a model: equal ranges of every unit, and the few buffers
-// in which whole units come and go. Torch-free: `tycho plan` and the engine count the same bytes.
+// Division of a model's parameters among the ranks of a group: equal ranges of every unit, and the few
+// buffers for whole units. Torch-free: `tycho plan` and the engine count the same bytes.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// The head's parameters, and the embedding's where the head is tied to it, for as long as they are used.
+// Keeps the head's parameters acquired, and the embedding's if the head is tied to it.
 #pragma once
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"

@@ -1,4 +1,4 @@
-// Walks the slots in order and hands out views of one arena.
+// Walks the slots in order and makes views of one arena.
 #include "trainer/models/activations.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The units that a block computes with: its own, and that of its adapters where it has some.
+// Units that a block computes with: its own, and that of its adapters if it has some.
 #pragma once
 #include <cstdint>
 #include <vector>

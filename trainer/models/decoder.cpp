@@ -1,4 +1,4 @@
-// One pass after the other over embedding, blocks and head, with what earlier ones left in the cache.
+// Runs passes over embedding, blocks and head, with the keys and values of earlier ones in the cache.
 #include "trainer/models/decoder.h"
 
 #include <ATen/ops/empty.h>

@@ -1,4 +1,4 @@
-// A model that generates: forward only, with a cache of keys and values.
+// A model for generation: forward only, with a cache of keys and values.
 #pragma once
 #include <functional>
 #include <vector>

@@ -1,4 +1,4 @@
-// Forward, and next to it the backward that mirrors it.
+// Forward, followed by the backward that mirrors it.
 #include "trainer/models/decoder_block.h"
 
 namespace tycho {

@@ -1,4 +1,4 @@
-// Which rows take part in a pass, and which text each of them holds.
+// Decides which rows take part in a pass, and which text each of them holds.
 #include "trainer/models/growing_texts.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Texts that grow side by side, each in a row of a decoder. A row whose text has ended takes the next one.
+// Generates several texts at once, each in a row of a decoder. A row whose text has ended takes the next
+// text.
 #pragma once
 #include <cstddef>
 #include <functional>

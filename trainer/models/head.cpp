@@ -1,4 +1,4 @@
-// Works on chunks of tokens, so that all logits never exist at once.
+// Works on chunks of tokens, so that the logits of all tokens never exist at once.
 #include "trainer/models/head.h"
 
 #include <ATen/TensorOperators.h>

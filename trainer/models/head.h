@@ -1,4 +1,4 @@
-// The end of a model: final norm, output matrix, loss. Logits of more than a chunk of tokens never exist.
+// The end of a model: final norm, output matrix, loss. The logits of only one chunk of tokens exist at once.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

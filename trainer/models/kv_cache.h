@@ -1,4 +1,4 @@
-// Keys and values of the tokens that were seen, for generation.
+// Keys and values of earlier tokens, for generation.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,6 @@
-// Where a block's tensor parallel region begins and ends: inside it each rank along tp computes with its
-// heads or hidden features, outside all have the same numbers, or, with sequence parallel, their own tokens.
-// For one rank these calls do nothing.
+// Entry and exit of a block's tensor parallel region. Inside it each rank along tp computes with its heads or
+// hidden features; outside all ranks have the same numbers, or, with sequence parallel, their own tokens. For
+// one rank these calls do nothing.
 #pragma once
 #include <functional>
 

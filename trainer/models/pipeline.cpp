@@ -1,4 +1,4 @@
-// Walks a stage's program, and leaves out messages for gradients that nobody wants.
+// Runs a stage's program, and omits messages for gradients that are not needed.
 #include "trainer/models/pipeline.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,4 +1,4 @@
-// A training step of a model whose stages lie on several ranks: micro-batches pass through in the order of a
+// A training step of a model whose stages are on several ranks: micro-batches pass through in the order of a
 // schedule.
 #pragma once
 #include <compare>

@@ -1,4 +1,4 @@
-// Passes forward through all parts of a model, in order.
+// Forward passes through all parts of a model, in order.
 #include "trainer/models/pipeline_stage.h"
 
 #include <ATen/ops/empty.h>

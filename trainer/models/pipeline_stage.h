@@ -1,4 +1,4 @@
-// The part of a model that a rank computes, and the ranks along pp that have the others. For one rank: all of
+// The part of a model that a rank computes, and the ranks along pp that have the others. One rank has all of
 // it.
 #pragma once
 #include <cstdint>

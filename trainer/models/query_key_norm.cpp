@@ -1,4 +1,4 @@
-// Rows are taken some at a time, so that fp32 copies of them stay small.
+// Processes some rows at a time, so that their fp32 copies stay small.
 #include "trainer/models/query_key_norm.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// The norms of queries and keys: of each head, or of all heads together, also where ranks share the heads.
+// Norms of queries and keys: of each head, or of all heads together, also where ranks share the heads.
 #pragma once
 #include <vector>
 

@@ -1,5 +1,4 @@
-// Every rank takes the softmax of its own logits; what it is of the whole one is known once all have told
-// their sums.
+// Every rank takes the softmax of its own logits, and rescales it when it knows the sums of all ranks.
 #include "trainer/models/shared_vocabulary.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
-// A vocabulary that the ranks along tp share row by row: looking tokens up, and their losses, without all
-// logits of a token on any rank.
+// A vocabulary whose rows the ranks along tp share: look-ups and losses, without all logits of a token on any
+// rank.
 #pragma once
 #include "trainer/kernels/embedding.h"
 #include "trainer/kernels/kernel_table.h"

@@ -1,4 +1,4 @@
-// Calls of a group that run one after the other on a thread of their own. Torch-free.
+// Runs calls of a group one after the other on a separate thread. Torch-free.
 #pragma once
 #include <condition_variable>
 #include <deque>

@@ -1,4 +1,4 @@
-// The world of one: sums and copies of one rank are the numbers themselves.
+// The world of one: the sums and copies of one rank are its own numbers.
 #include "trainer/parallel/communicator.h"
 
 #include "trainer/parallel/verb_checks.h"

@@ -1,4 +1,4 @@
-// The rules between the sizes of a mesh.
+// Checks the sizes of a mesh and their combinations.
 #include "trainer/parallel/config.h"
 
 #include <fmt/ranges.h>

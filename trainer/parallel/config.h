@@ -1,4 +1,4 @@
-// How the ranks of a run share the work.
+// Division of the work among the ranks of a run.
 #pragma once
 #include <cstdint>
 #include <optional>

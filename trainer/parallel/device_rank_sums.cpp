@@ -1,4 +1,4 @@
-// Neighbours are added, then their sums, until one row is left; in place.
+// Adds neighbours, then their sums, until one row is left; in place.
 #include "trainer/parallel/device_rank_sums.h"
 
 namespace tycho {

@@ -1,4 +1,4 @@
-// rank_sums.h for rows in a device's memory: the same order of addition, and the same bits.
+// Sums of rank_sums.h for rows in a device's memory, in the same order and with the same bits.
 #pragma once
 #include "trainer/kernels/tensor.h"
 

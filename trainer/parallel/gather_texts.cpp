@@ -1,4 +1,4 @@
-// Every rank announces first what it will send, because collectives need equal sizes on all ranks.
+// Every rank first announces the sizes that it will send, because collectives need equal sizes on all ranks.
 #include "trainer/parallel/gather_texts.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,4 +1,5 @@
-// The ranks of a run as a mesh: a communicator along each axis, and along those that act together.
+// The ranks of a run as a mesh: a communicator along each axis, and along sets of axes that are used
+// together.
 #pragma once
 #include <memory>
 #include <utility>

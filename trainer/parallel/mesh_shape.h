@@ -1,4 +1,4 @@
-// Where each rank stands on the mesh: sizes to coordinates, and the ranks of a group. Torch-free.
+// Positions of ranks on the mesh: sizes to coordinates, and the ranks of a group. Torch-free.
 #pragma once
 #include <array>
 #include <cstdint>

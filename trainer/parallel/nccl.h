@@ -1,4 +1,4 @@
-// Ranks whose tensors are on GPUs: NCCL for those, and a world of host memory for all else.
+// Ranks whose tensors are on GPUs: NCCL for these tensors, and a world of host memory for all others.
 #pragma once
 #include <memory>
 

@@ -1,5 +1,5 @@
-// Every rank sends each other one its piece, and adds up what it was sent: as many bytes as NCCL's own
-// reduce-scatter moves. An all-reduce gathers these sums.
+// Every rank sends each other rank its piece, and adds the pieces that it receives: as many bytes as NCCL's
+// own reduce-scatter. An all-reduce gathers these sums.
 #include "trainer/parallel/nccl_sums.h"
 
 #include <ATen/ops/empty.h>

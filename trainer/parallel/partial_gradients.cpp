@@ -1,4 +1,4 @@
-// One sum for each unit and group: the pieces are small, and a sum takes as long as its way there and back.
+// One sum for each unit and group: the pieces are small, so a sum takes as long as a round trip.
 #include "trainer/parallel/partial_gradients.h"
 
 #include <ATen/core/IListRef.h>

@@ -1,5 +1,5 @@
-// Sums of the gradients that ranks along tp have parts of, though each has the parameter: norms over a rank's
-// own tokens, key heads that several ranks attend to.
+// Sums gradients whose parts are on ranks along tp although each rank has the whole parameter: norms over a
+// rank's own tokens, key heads that several ranks use.
 #pragma once
 #include <memory>
 #include <vector>

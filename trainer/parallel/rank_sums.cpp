@@ -1,4 +1,4 @@
-// Blocks small enough for the first-level cache are summed over all ranks before the next one is touched.
+// Blocks that fit the L1 cache are summed over all ranks before the next block is read.
 #include "trainer/parallel/rank_sums.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Sums of the same numbers of several ranks, in an order that is always the same. Torch-free.
+// Sums of equal arrays of several ranks, in a fixed order. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// From the keys of a recipe to the rules of the unit store.
+// Derives the rules of the unit store from the keys of a recipe.
 #include "trainer/parallel/shard_rules.h"
 
 namespace tycho {

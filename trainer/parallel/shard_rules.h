@@ -1,4 +1,4 @@
-// How a recipe wants the parameters of its model shared. Torch-free.
+// Rules by which a recipe shards the parameters of its model. Torch-free.
 #pragma once
 #include <cstdint>
 

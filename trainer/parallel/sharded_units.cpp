@@ -1,4 +1,4 @@
-// Gathers units ahead of their use, and scatters their gradients behind it.
+// Gathers units before their use, and scatters their gradients after it.
 #include "trainer/parallel/sharded_units.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A verb is a list of transfers, and a step that runs whenever bytes have moved. Pieces go straight to the
-// rank that needs them, and sums are made in a fixed order while the rest is still on its way.
+// A verb is a list of transfers, and a step that runs whenever bytes have moved. Pieces are sent directly to
+// the rank that needs them, and sums are computed in a fixed order while the rest is in transit.
 #include "trainer/parallel/socket_verbs.h"
 
 #include <fmt/format.h>

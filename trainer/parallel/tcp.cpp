@@ -1,4 +1,4 @@
-// Tensors over SocketVerbs: what runs at once runs on the caller's thread, since handing it over costs more
+// Tensors over SocketVerbs. Blocking calls run on the caller's thread, because another thread would cost more
 // than a small sum.
 #include "trainer/parallel/tcp.h"
 

@@ -1,4 +1,4 @@
-// Ranks that are processes, over authenticated connections of their own: trainer/rendezvous.
+// A world of processes that exchange data over authenticated connections (trainer/rendezvous).
 #pragma once
 #include <memory>
 

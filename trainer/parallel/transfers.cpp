@@ -1,5 +1,5 @@
-// Reads and writes whatever moves and polls when nothing does, so that no order of ranks can fill all
-// buffers.
+// Reads and writes as long as bytes move, and polls otherwise, so that full buffers cannot deadlock ranks,
+// whatever their order.
 #include "trainer/parallel/transfers.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Stores that keep whole units, gradients on their way from rank to rank, and the choice among all stores.
+// Stores of whole units, sums of gradients, and the choice of a store.
 #include "trainer/parallel/unit_store.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Holds the bytes of units. Models only acquire and release, so they work the same on one rank and on a
+// Stores of the bytes of units. Models only acquire and release, so they work the same on one rank and on a
 // thousand.
 #pragma once
 #include <memory>

@@ -1,4 +1,4 @@
-// What one rank can see to be wrong with a verb before anything is sent: the same for every communicator.
+// Checks of a verb that one rank can make before anything is sent, shared by all communicators.
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/parallel/communicator.h"

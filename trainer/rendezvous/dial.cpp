@@ -1,4 +1,4 @@
-// Sockets do not block here: the listener may be silent, or not a rank at all.
+// Sockets do not block here: the listener may be silent, or not belong to Tycho at all.
 #include "trainer/rendezvous/dial.h"
 
 #include <netinet/in.h>

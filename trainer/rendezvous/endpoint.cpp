@@ -1,4 +1,4 @@
-// Chooses one interface; all of them only when asked to.
+// Chooses one interface, or all of them if asked to.
 #include "trainer/rendezvous/endpoint.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Addresses of sockets: where a rank listens, and how others reach it. Torch-free.
+// Addresses of sockets: the address on which a rank listens, and by which others reach it. Torch-free.
 #pragma once
 #include <sys/socket.h>
 

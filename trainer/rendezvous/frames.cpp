@@ -1,4 +1,4 @@
-// Every length is checked before bytes are kept for it.
+// Checks every length before allocating memory for it.
 #include "trainer/rendezvous/frames.h"
 
 #include <bit>

@@ -1,4 +1,5 @@
-// A descriptor that is handed over stays open across exec; once taken it does not, which is how this tells.
+// A descriptor that is passed on stays open across exec; once taken it does not, and this flag tells the two
+// apart.
 #include "trainer/rendezvous/handed_listener.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// A listening socket that the launcher hands to rank 0, so that no other process can take its port.
+// A listening socket that the launcher passes to rank 0, so that no other process can take its port.
 // Torch-free.
 #pragma once
 #include "trainer/rendezvous/rank_place.h"

@@ -1,4 +1,4 @@
-// Written under another name and renamed, so that no rank reads half of it.
+// Writes the token to another name and renames it, so that no rank reads half of it.
 #include "trainer/rendezvous/job_token.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-// How rank 0 hands a token to ranks whose launcher gave them none: a file that only this user can read.
+// Passes rank 0's token to ranks whose launcher gave them none, in a file that only this user can read.
 // Torch-free.
 #pragma once
 #include <optional>

@@ -1,4 +1,4 @@
-// The other ranks of a run: connections to them, and whether they are still alive. Torch-free.
+// The other ranks of a run: connections to them, and their failures. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

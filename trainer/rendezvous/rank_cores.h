@@ -1,4 +1,4 @@
-// How many CPU cores a rank may compute on. Torch-free.
+// Number of CPU cores that a rank may compute on. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// A ring under a lock that is held for some tens of nanoseconds: nothing is allocated, but for a new group.
+// A ring under a lock that is held for some tens of nanoseconds: only a new group allocates memory.
 #include "trainer/rendezvous/recent_collectives.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The last collectives of a rank, kept for the moment in which something goes wrong. Torch-free.
+// The last collectives of a rank, kept for reports about failures and hangs. Torch-free.
 #pragma once
 #include <array>
 #include <chrono>

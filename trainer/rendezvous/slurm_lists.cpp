@@ -1,4 +1,4 @@
-// Expands Slurm's lists, which come from outside, within limits.
+// Expands Slurm's lists within limits, because they come from outside.
 #include "trainer/rendezvous/slurm_lists.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What this rank owns of a unit: the elements whose gradients it ends up with and whose weights it updates.
+// The elements of a unit that this rank owns: it receives their gradients and updates their weights.
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/unit_layout.h"

@@ -1,4 +1,4 @@
-// A stack of sums, each waiting for its other half.
+// A stack of sums, each waiting for the other half of its subtree.
 #include "trainer/units/tree_sum.h"
 
 #include "trainer/units/gathered_unit.h"

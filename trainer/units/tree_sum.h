@@ -1,4 +1,4 @@
-// Adds up the numbers of a step's micro-batches in the order of a tree (layout/sum_tree.h).
+// Adds the numbers of a step's micro-batches in the order of a tree (layout/sum_tree.h).
 #pragma once
 #include <vector>
 

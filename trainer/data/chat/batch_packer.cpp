@@ -1,4 +1,4 @@
-// First fit over a list of rows, with LLM Foundry's order of that list: its rows depend on it.
+// First fit over a list of rows. The list has LLM Foundry's order, which the resulting rows depend on.
 #include "trainer/data/chat/batch_packer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Packs the examples of one batch after the other into rows, as LLM Foundry's packing_ratio does.
+// Packs the examples of consecutive batches into rows, as LLM Foundry's packing_ratio does.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Lines are blocks as they are read; rows of tables are collected.
+// A block is some lines of a file as they were read, or some rows of a table.
 #include "trainer/data/chat/chat_blocks.h"
 
 #include <map>

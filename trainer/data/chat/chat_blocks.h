@@ -1,4 +1,4 @@
-// Rows of finetuning data out of files of any kind, a block at a time, for several threads to work on.
+// Rows of finetuning data from files of any kind, read in blocks that several threads work on.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A conversation, or a prompt with its response, as tokens, and which of them are learnt.
+// A conversation, or a prompt with its response, as tokens with a mark for each token that is learnt.
 #pragma once
 #include <cstdint>
 #include <string>

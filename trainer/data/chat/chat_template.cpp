@@ -1,4 +1,4 @@
-// The known templates are Jinja too: there is one way from messages to text.
+// The built-in templates are Jinja too, so that only one function turns messages into text.
 #include "trainer/data/chat/chat_template.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a conversation becomes text: a Jinja template, known by name, of the tokenizer, or from a file.
+// Turns conversations into text by a Jinja template, which is built in, the tokenizer's, or in a file.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Rows of finetuning data as examples, by several threads.
+// Turns rows of finetuning data into examples on several threads.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which examples share a row.
+// Decides which examples share a row.
 #pragma once
 #include <cstdint>
 #include <span>

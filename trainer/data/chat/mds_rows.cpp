@@ -1,4 +1,4 @@
-// A remote is as one of MdsConfig; only its index is needed before rows are read.
+// Remotes work as in MdsConfig; only the index is needed before rows are read.
 #include "trainer/data/chat/mds_rows.h"
 
 #include <filesystem>

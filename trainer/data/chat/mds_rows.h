@@ -1,4 +1,4 @@
-// Finetuning data as MDS, as LLM Foundry's converters write it: texts, or tokens that are made already.
+// Finetuning data as MDS, as LLM Foundry's converters write it: texts or tokens.
 #pragma once
 #include <memory>
 #include <optional>

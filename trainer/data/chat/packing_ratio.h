@@ -1,4 +1,4 @@
-// How many examples fit into the rows of a batch: LLM Foundry's packing_ratio = "auto".
+// Number of examples that fit into the rows of a batch: LLM Foundry's packing_ratio = "auto".
 #pragma once
 #include <cstdint>
 #include <span>

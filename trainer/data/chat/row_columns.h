@@ -1,4 +1,4 @@
-// Which columns of a table make rows of finetuning data, and what their values say.
+// The columns of a table that hold rows of finetuning data, and the meaning of their values.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Rows of finetuning data out of a table: Parquet, CSV, or the samples of a data set.
+// Rows of finetuning data from a table: Parquet, CSV, or the samples of a data set.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// How a file is compressed, by the names that mosaicml-streaming uses: "zstd:3".
+// Formats of compressed files, by the names that mosaicml-streaming uses: "zstd:3".
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// One loop for all formats: input by pieces, output by pieces, and a count of what came out.
+// One loop for all formats: reads and decodes the input in pieces, and counts the output.
 #include "trainer/data/compression/decompress.h"
 
 #include <snappy.h>

@@ -1,4 +1,4 @@
-// Decompresses a file whose size is known before, in bounded memory and without trusting it.
+// Decompresses a file of known size in bounded memory, without trusting the file.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// A sequence is some bytes as they are, then a copy of bytes made before; the last one has no copy.
+// A sequence is some literal bytes, then a copy of earlier output; the last sequence has no copy.
 #include "trainer/data/compression/lz4_block.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// One class for each library. All take what follows an ended stream as the begin of a new one, but brotli,
-// whose streams cannot follow one another.
+// One class for each library. After the end of a stream, all but brotli decode further bytes as a new stream;
+// streams of brotli cannot follow one another.
 #include "trainer/data/compression/stream_decoder.h"
 
 #define ZSTD_STATIC_LINKING_ONLY  // names the parameter for output that stays where it is

@@ -1,4 +1,4 @@
-// Takes a compressed stream apart, piece by piece.
+// Decompresses a stream in pieces.
 #pragma once
 #include <memory>
 #include <span>

@@ -1,4 +1,4 @@
-// Threads read and tokenise chunks in turn, so the one that is waited for is always in work.
+// Threads read and tokenise chunks in turn, so that the next result is always in progress.
 #include "trainer/data/convert/chunk_tokenizer.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// One line of JSON, and behind it the samples that fill no shard yet, as they are.
+// The file has one line of JSON, then the raw samples that do not fill a shard yet.
 #include "trainer/data/convert/conversion_state.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What a conversion writes down now and then, so that the next one continues after a kill.
+// State that a conversion saves from time to time, so that the next call continues after a kill.
 #pragma once
 #include <chrono>
 #include <cstdint>

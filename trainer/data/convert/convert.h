@@ -1,5 +1,5 @@
-// From text, JSONL, CSV, Parquet and data sets of texts to a data set of tokens: MDS shards of sequences, as
-// LLM Foundry's concat format.
+// Converts text, JSONL, CSV, Parquet and data sets of texts to a data set of tokens: MDS shards of sequences,
+// in LLM Foundry's concat format.
 #pragma once
 #include <cstdint>
 #include <functional>

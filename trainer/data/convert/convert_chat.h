@@ -1,5 +1,5 @@
-// From JSONL and Parquet of conversations, and of prompts with responses, to MDS: what LLM Foundry's
-// convert_finetuning_dataset.py writes and t.data.chat reads.
+// Converts JSONL and Parquet of conversations, and of prompts with responses, to MDS. LLM Foundry's
+// convert_finetuning_dataset.py writes this format, and t.data.chat reads it.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// The head of every shard is compared with index.json; then every sample is read as training would read it.
+// Compares the head of every shard with index.json, then reads every sample as training would.
 #include "trainer/data/convert/dataset_damage.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// A summary of one split from its index and its note; no shard is opened.
+// Summarizes a split from its index and its note, without opening a shard.
 #include <algorithm>
 #include <filesystem>
 

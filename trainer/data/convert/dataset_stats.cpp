@@ -1,4 +1,4 @@
-// One pass over the samples in their order, so that documents that go on in the next sample are whole.
+// One pass over the samples in order, so that documents that continue in the next sample are counted whole.
 #include "trainer/data/convert/dataset_stats.h"
 
 #include <algorithm>

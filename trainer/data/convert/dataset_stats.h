@@ -1,4 +1,4 @@
-// What a data set of tokens contains, counted by reading all of it.
+// Statistics of a data set of tokens, from reading all of it.
 #pragma once
 #include <cstdint>
 #include <map>

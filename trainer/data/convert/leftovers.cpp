@@ -1,4 +1,4 @@
-// Work folders belong together by the number of their process, which their names end with.
+// The name of a work folder ends with the number of its process. Folders of one process belong together.
 #include "trainer/data/convert/leftovers.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What conversions that were killed have left in the folder of a data set.
+// Removes leftovers of killed conversions from the folder of a data set.
 #pragma once
 #include <string>
 #include <vector>

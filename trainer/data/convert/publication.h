@@ -1,4 +1,4 @@
-// All splits of a conversion are renamed into place, even if it is killed after the first.
+// Renames all splits of a conversion into place, even if it is killed after the first rename.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// A split gets its final name when it is complete, so an interrupted conversion leaves none that looks whole.
+// A split gets its final name when it is complete, so that an interrupted conversion leaves no split that
+// looks whole.
 #include "trainer/data/convert/split_writer.h"
 
 #include <fcntl.h>

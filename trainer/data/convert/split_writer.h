@@ -1,4 +1,4 @@
-// Splits of a data set while they are written, and what every conversion says about them.
+// Splits of a data set while they are written, with the options that all conversions share.
 #pragma once
 #include <cstdint>
 #include <functional>

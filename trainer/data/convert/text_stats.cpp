@@ -1,4 +1,4 @@
-// Two passes where there is a tokenizer: the second one has the tokens.
+// Two passes if there is a tokenizer; the second one counts the tokens.
 #include "trainer/data/convert/text_stats.h"
 
 #include <optional>

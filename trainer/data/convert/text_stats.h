@@ -1,4 +1,4 @@
-// What files of texts contain, counted by reading all of them.
+// Statistics of files of texts, from reading all of them.
 #pragma once
 #include <cstdint>
 #include <map>

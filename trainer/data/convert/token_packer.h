@@ -1,4 +1,4 @@
-// Documents into samples of equal length, by the rules of LLM Foundry's ConcatTokensDataset.
+// Packs documents into samples of equal length, by the rules of LLM Foundry's ConcatTokensDataset.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// By position first, then by name.
+// Binds positional arguments first, then named ones.
 #include "trainer/data/jinja/arguments.h"
 
 #include <algorithm>

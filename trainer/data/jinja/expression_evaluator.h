@@ -1,4 +1,4 @@
-// The value of an expression.
+// Evaluates expressions.
 #pragma once
 #include <deque>
 #include <functional>

@@ -1,4 +1,4 @@
-// Reads expressions, with Jinja's precedence: it differs from Python's in places.
+// Parses expressions with Jinja's precedence, which differs from Python's in places.
 #pragma once
 #include <string_view>
 #include <vector>

@@ -1,4 +1,4 @@
-// Filters of single values; those of sequences stand in sequence_filters.
+// Filters of single values; sequence_filters has those of sequences.
 #include "trainer/data/jinja/filters.h"
 
 #include <charconv>

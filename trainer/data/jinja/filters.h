@@ -1,4 +1,4 @@
-// Jinja's filters, as far as chat templates use them.
+// Jinja's filters, in the subset that chat templates use.
 #pragma once
 #include <string_view>
 

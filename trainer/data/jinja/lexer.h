@@ -1,4 +1,4 @@
-// A template's text as tokens, its white space cut as transformers sets Jinja to do.
+// Splits a template into tokens, and trims white space with the settings that transformers uses.
 #pragma once
 #include <string>
 #include <string_view>

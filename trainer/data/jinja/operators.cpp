@@ -1,4 +1,4 @@
-// Integers have 64 bits: what needs more is an error.
+// Integers have 64 bits; a result that needs more is an error.
 #include "trainer/data/jinja/operators.h"
 
 #include <algorithm>

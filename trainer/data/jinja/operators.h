@@ -1,4 +1,4 @@
-// What operators do with values, as in Python. All throw Error for operands that they are not meant for.
+// Operators on values, as in Python. All throw Error for operands of unsupported types.
 #pragma once
 #include <string_view>
 

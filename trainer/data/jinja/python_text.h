@@ -1,4 +1,4 @@
-// Texts as Python prints and cuts them.
+// Prints and cuts texts as Python does.
 #pragma once
 #include <cstdint>
 #include <string>

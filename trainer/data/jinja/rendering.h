@@ -1,4 +1,4 @@
-// Where a template is while it is read or rendered, and how much work it may still do.
+// Position of the reader or renderer in a template, and the limits of its work.
 #pragma once
 #include <cstdint>
 #include <string>

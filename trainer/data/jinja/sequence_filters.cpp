@@ -1,4 +1,4 @@
-// What Jinja does with generators gives a list that can be walked once.
+// Filters that return generators in Jinja return lists that can be walked once.
 #include "trainer/data/jinja/sequence_filters.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The tree that a template is read into.
+// Syntax tree of a template.
 #pragma once
 #include <memory>
 #include <string>

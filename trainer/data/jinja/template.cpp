@@ -1,4 +1,4 @@
-// Runs statements; a scope for each turn of a loop, as Jinja's.
+// Runs statements. Each turn of a loop has its own scope, as in Jinja.
 #include "trainer/data/jinja/template.h"
 
 #include <algorithm>

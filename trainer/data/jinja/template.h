@@ -1,4 +1,4 @@
-// A Jinja template of a conversation, as tokenizer_config.json has them.
+// A Jinja template for conversations, as in tokenizer_config.json.
 #pragma once
 #include <optional>
 #include <string>

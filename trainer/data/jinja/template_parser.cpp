@@ -1,4 +1,4 @@
-// The statements that chat templates use; the others of Jinja are refused by name.
+// Parses the statements that chat templates use; refuses Jinja's other statements by name.
 #include "trainer/data/jinja/template_parser.h"
 
 #include <algorithm>

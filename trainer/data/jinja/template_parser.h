@@ -1,4 +1,4 @@
-// Reads the statements of a template.
+// Parses the statements of a template.
 #pragma once
 #include <string_view>
 #include <vector>

@@ -1,4 +1,4 @@
-// Values of a template: Python's types, as far as templates need them.
+// Values of a template: Python's types, in the subset that templates need.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// Escapes as CPython's json module: ASCII control characters, quotes and backslashes.
+// Escapes like CPython's json module: ASCII control characters, quotes and backslashes.
 #include "trainer/data/jinja/value_json.h"
 
 #include <algorithm>

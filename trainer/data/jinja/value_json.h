@@ -1,4 +1,4 @@
-// Values as JSON, as Python's json.dumps writes them.
+// Writes values as JSON, like Python's json.dumps.
 #pragma once
 #include <optional>
 #include <string>

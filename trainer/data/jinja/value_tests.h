@@ -1,4 +1,4 @@
-// Jinja's tests: what follows "is".
+// Jinja's tests, the words after "is".
 #pragma once
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Counts over lengths: no token is looked at.
+// Counts lengths, without reading tokens.
 #include "trainer/data/loader/chat_rows.h"
 
 #include <algorithm>

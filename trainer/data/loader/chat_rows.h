@@ -1,4 +1,4 @@
-// How conversations fill their rows: lengths, what is cut, and how much is padding.
+// Statistics of the rows of conversations: lengths, cuts, and the share of padding.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// From keys of a recipe to an OrderSpec, with the defaults of mosaicml-streaming.
+// Makes an OrderSpec from the keys of a recipe, with the defaults of mosaicml-streaming.
 #include "trainer/data/loader/data_order.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Packing needs lengths alone, so a whole epoch is packed at once; tokens are put together batch by batch.
+// Packing needs only lengths, so a whole epoch is packed at once; batches of tokens are assembled one by one.
 #include "trainer/data/loader/packed_chat_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A batch is read stream by stream, and its rows are put where they belong.
+// Reads a batch stream by stream, and copies each row to its place in the batch.
 #include "trainer/data/loader/streams_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A whole shard at a time, as mosaicml-streaming does: samples are read in any order.
+// Decompresses whole shards, as mosaicml-streaming does, because samples are read in any order.
 #include "trainer/data/mds/compressed_shard.h"
 
 #include <sys/stat.h>

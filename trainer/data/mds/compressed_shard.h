@@ -1,4 +1,4 @@
-// From the compressed file of a shard to its raw bytes.
+// Decompresses the compressed file of a shard.
 #pragma once
 #include <span>
 #include <stop_token>

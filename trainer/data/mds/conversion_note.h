@@ -1,5 +1,5 @@
-// tycho.json, which a conversion writes next to index.json: how the data was made, so that a run can detect a
-// mismatch.
+// tycho.json, which a conversion writes next to index.json: it records how the data was made, so that a run
+// can detect a mismatch.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-// Strict where Python's reader is not: it ignores columns that are missing at the end of a line.
+// Stricter than Python's reader, which ignores columns that are missing at the end of a line.
 #include "trainer/data/mds/line_format.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// What the writer and the reader of MDS shards (format version 2 of mosaicml-streaming) agree on.
+// Format of MDS shards (version 2 of mosaicml-streaming), shared by the writer and the reader.
 #pragma once
 #include <cstdint>
 #include <optional>

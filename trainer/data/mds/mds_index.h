@@ -1,4 +1,4 @@
-// What index.json of a data set of mosaicml-streaming says.
+// Contents of index.json of a data set of mosaicml-streaming.
 #pragma once
 #include <cstdint>
 #include <optional>

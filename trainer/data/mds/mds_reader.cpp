@@ -1,4 +1,4 @@
-// Finds a sample in its shard and cuts it into columns.
+// Finds a sample in its shard and splits it into columns.
 #include "trainer/data/mds/mds_reader.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The tokens of a sample, whatever integer type they are stored as.
+// Tokens of a sample, for all integer types in which they can be stored.
 #pragma once
 #include <cstdint>
 #include <string>

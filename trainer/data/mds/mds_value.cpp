@@ -1,4 +1,4 @@
-// Little endian throughout. Every length is compared with what is left before anything is read.
+// Little endian throughout. Every length is compared with the remaining bytes before anything is read.
 #include "trainer/data/mds/mds_value.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Values of MDS columns, whatever their encoding: taken apart, checked, and made.
+// Decodes, checks and encodes values of MDS columns of any encoding.
 #pragma once
 #include <cstdint>
 #include <string>

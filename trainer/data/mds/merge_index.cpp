@@ -1,4 +1,4 @@
-// The entries of shards are kept as they are, but for the names of their files.
+// Copies the entries of shards unchanged, except for the names of their files.
 #include "trainer/data/mds/merge_index.h"
 
 #include <unistd.h>

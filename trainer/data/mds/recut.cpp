@@ -1,4 +1,4 @@
-// Whole numbers only: a row begins at a multiple of its length.
+// Integer arithmetic: a row begins at a multiple of its length.
 #include "trainer/data/mds/recut.h"
 
 #include <algorithm>

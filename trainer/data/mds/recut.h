@@ -1,4 +1,4 @@
-// Rows of one length out of samples of another: where each row begins.
+// Cuts samples of one length into rows of another: where each row begins.
 #pragma once
 #include <cstdint>
 #include <span>

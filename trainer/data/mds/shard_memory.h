@@ -1,4 +1,4 @@
-// Decompressed shards in memory: a bounded number of bytes, which are used again for the next shard.
+// Decompressed shards in a bounded amount of memory, whose buffers are reused for later shards.
 #pragma once
 #include <condition_variable>
 #include <cstddef>

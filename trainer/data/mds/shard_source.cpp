@@ -1,4 +1,5 @@
-// Shards in a local folder. They are read with pread, never mapped: a cut file is an Error, not a SIGBUS.
+// Shards in a local folder. They are read with pread, never mapped: a truncated file causes an Error, not a
+// SIGBUS.
 #include "trainer/data/mds/shard_source.h"
 
 #include <sys/stat.h>

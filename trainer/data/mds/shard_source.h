@@ -1,4 +1,4 @@
-// Where the bytes of shards are: the seam below the MDS reader for data that is not simply in a folder.
+// Source of the bytes of shards: the interface below the MDS reader for data that is not simply in a folder.
 #pragma once
 #include <cstddef>
 #include <cstdint>

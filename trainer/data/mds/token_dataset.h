@@ -1,4 +1,4 @@
-// Samples of tokens out of an MDS data set, whatever integer type they are stored as.
+// Samples of tokens from an MDS data set, for all integer types in which they can be stored.
 #pragma once
 #include <cstdint>
 #include <optional>

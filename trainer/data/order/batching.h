@@ -1,4 +1,4 @@
-// How the orders of streams become global batches: the batching methods of mosaicml-streaming.
+// Combines the orders of streams into global batches: the batching methods of mosaicml-streaming.
 #pragma once
 #include <cstddef>
 #include <cstdint>

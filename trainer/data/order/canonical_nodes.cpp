@@ -1,4 +1,4 @@
-// Spans of ids, cut and shuffled whole.
+// Cuts and shuffles spans of ids.
 #include "trainer/data/order/canonical_nodes.h"
 
 #include <algorithm>

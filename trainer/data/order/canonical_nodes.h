@@ -1,5 +1,5 @@
-// Canonical nodes: the equal parts of an epoch that mosaicml-streaming's shuffles keep apart, so that the
-// order does not depend on how many nodes there are.
+// Canonical nodes: the equal parts of an epoch that mosaicml-streaming shuffles separately, so that the order
+// does not depend on the number of nodes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// get_sampling and resample_streams of mosaicml-streaming, with a bit per sample where it has a list.
+// get_sampling and resample_streams of mosaicml-streaming, with a bit per sample instead of a list.
 #include "trainer/data/order/epoch_samples.h"
 
 #include <algorithm>

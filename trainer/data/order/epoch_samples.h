@@ -1,4 +1,4 @@
-// Which stored samples an epoch consists of, and how often it has each: streams drawn to their share.
+// The stored samples of an epoch, each once or more: streams drawn to their share.
 #pragma once
 #include <cstdint>
 #include <span>

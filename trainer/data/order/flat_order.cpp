@@ -1,5 +1,5 @@
-// Rows of a matrix, one per canonical node, read column by column; its last columns, which hold what is
-// repeated, are laid out in memory.
+// Reads a matrix with a row for each canonical node column by column. Only its last columns, which hold the
+// repeated ids, are in memory.
 #include "trainer/data/order/flat_order.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The ids of an epoch in the order in which batches take them: canonical nodes by turns.
+// The ids of an epoch in the order in which batches take them: one canonical node after the other in turn.
 #pragma once
 #include <cstddef>
 #include <cstdint>

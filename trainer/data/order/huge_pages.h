@@ -1,4 +1,4 @@
-// Memory of large arrays that are read and written all over.
+// Memory for large arrays that are accessed in random order.
 #pragma once
 #include <sys/mman.h>
 

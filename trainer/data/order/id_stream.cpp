@@ -1,4 +1,4 @@
-// What streams of ids have in common, and the two simple ones.
+// Code shared by all streams of ids, and the two simple streams.
 #include "trainer/data/order/id_stream.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Numbers in an order that is made while it is read, so that an epoch of any size takes little memory.
+// Streams of ids in an order that is made while it is read, so that an epoch of any size takes little memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

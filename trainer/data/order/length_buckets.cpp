@@ -1,4 +1,4 @@
-// A window is a chunk: windows before the place of a resume are passed over without being sorted.
+// A window is a chunk: a resume skips earlier windows without sorting them.
 #include "trainer/data/order/length_buckets.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Sequence bucketing: batches of rows that are about equally long.
+// Sequence bucketing: batches of rows of similar length.
 #pragma once
 #include <cstdint>
 #include <memory>

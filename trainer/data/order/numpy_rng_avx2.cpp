@@ -1,4 +1,4 @@
-// Eight states of the generator at once, which step by eight.
+// Holds eight consecutive states of the generator, and advances all of them by eight steps at once.
 #include <immintrin.h>
 
 #include <array>

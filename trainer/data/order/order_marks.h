@@ -1,5 +1,5 @@
-// What the shuffles of an epoch draw, noted so that the epoch can be begun in its middle without drawing it
-// again.
+// Records how many numbers the shuffles of an epoch draw, so that a run can start in the middle of the epoch
+// without drawing them again.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The blocks at the front of a node may overlap; what no later block shuffles again is handed out.
+// Blocks at the front of a node may overlap; ids are returned once no later block shuffles them again.
 #include "trainer/data/order/py1br.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Samples are thrown into buckets of neighbouring positions. A bucket that no later shard can reach is sorted
-// and handed out, so memory holds the reach of a block and not an epoch.
+// Puts samples into buckets of neighbouring positions. A bucket is sorted and returned once no later shard
+// can reach it, so that memory holds the reach of a block instead of an epoch.
 #include "trainer/data/order/py1e.h"
 
 #include <algorithm>

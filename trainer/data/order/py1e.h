@@ -1,4 +1,4 @@
-// The shuffle py1e: the samples of a shard spread at random around its place.
+// The shuffle py1e: spreads the samples of a shard at random around the shard's position.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
-// A shard's first shuffle is made anew for each of its pieces: kept are the generator's positions. Where
-// marks are known, they are drawn from one to the next when the first shard between them is needed.
+// A shard's first shuffle is repeated for each of its pieces, from stored positions of the generator. If
+// marks are known, positions are drawn from one mark to the next when the first shard between them is needed.
 #include "trainer/data/order/py2s.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Finds the range that a number is in, in a time that does not depend on how many ranges there are.
+// Finds the range that contains a number, in a time that does not depend on the number of ranges.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Puts sampling, shuffle, canonical nodes and batching together, with the seeds that mosaicml-streaming gives
+// Combines sampling, shuffle, canonical nodes and batching, with the seeds that mosaicml-streaming uses for
 // each.
 #include "trainer/data/order/sample_order.h"
 

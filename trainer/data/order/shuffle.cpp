@@ -1,4 +1,4 @@
-// Chooses the shuffle; naive and py1s stand here, the others in files of their own.
+// Chooses the shuffle. naive and py1s are in this file, the others in their own files.
 #include "trainer/data/order/shuffle.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The shuffles of mosaicml-streaming, id by id the same (its releases 0.12 and 0.13).
+// The shuffles of mosaicml-streaming 0.12 and 0.13, equal in every id.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// Many shuffles by one generator, of which the first ones can be passed over.
+// A series of shuffles by one generator, the first of which can be skipped.
 #pragma once
 #include <cstddef>
 #include <cstdint>

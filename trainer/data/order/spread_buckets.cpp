@@ -1,4 +1,4 @@
-// A sample is a whole number: its position behind its bucket's begin, in 32 bits, and its id.
+// A sample is a 64-bit number: 32 bits of its position within its bucket, and its id.
 #include "trainer/data/order/spread_buckets.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Samples at positions that are not whole numbers, thrown into buckets of neighbouring ones and given out in
+// Sorts samples at fractional positions: puts them into buckets of neighbouring positions and returns them in
 // order.
 #pragma once
 #include <cstddef>

@@ -1,4 +1,4 @@
-// NumPy's arithmetic, so that shares are rounded as there.
+// Uses NumPy's arithmetic, so that shares are rounded as in mosaicml-streaming.
 #include "trainer/data/order/stream_weights.h"
 
 #include <algorithm>

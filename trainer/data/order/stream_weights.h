@@ -1,4 +1,4 @@
-// How many samples of an epoch come from each stream.
+// Number of samples of an epoch from each stream.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Word by word, which is what NumPy does, where the processor has no AVX2 and where few items are left.
+// Draws word by word, as NumPy does, without AVX2 and for the last items.
 #include "trainer/data/order/swap_draws.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a shuffle swaps with, drawn in runs: so many words at once that drawing costs little, and memory has
-// time to fetch what is swapped.
+// Draws the swap partners of a shuffle in runs: enough words at once that drawing costs little, and that
+// memory can be prefetched.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The entries of one column of a Parquet file, from page to page.
+// Reads the entries of one column of a Parquet file, page by page.
 #pragma once
 #include <cstdint>
 #include <optional>

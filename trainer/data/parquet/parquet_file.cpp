@@ -1,4 +1,4 @@
-// The end of the file says where the footer is.
+// Finds the footer from the end of the file.
 #include "trainer/data/parquet/parquet_file.h"
 
 #include <cstring>

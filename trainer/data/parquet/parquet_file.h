@@ -1,4 +1,4 @@
-// A Parquet file that is open: its footer, and bytes of its pages.
+// An open Parquet file: its footer, and the bytes of its pages.
 #pragma once
 #include <cstdint>
 #include <string>

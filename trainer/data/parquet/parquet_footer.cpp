@@ -1,4 +1,4 @@
-// FileMetaData of parquet.thrift: the numbers of fields are the format's.
+// Reads FileMetaData of parquet.thrift; field ids are those of the format.
 #include "trainer/data/parquet/parquet_footer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the footer of a Parquet file says: its columns, and where their pages are.
+// Footer of a Parquet file: its columns, and the positions of their pages.
 #pragma once
 #include <cstdint>
 #include <map>

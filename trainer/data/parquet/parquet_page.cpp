@@ -1,4 +1,4 @@
-// PageHeader of parquet.thrift, and the encodings of values.
+// Reads PageHeader of parquet.thrift, and the encodings of values.
 #include "trainer/data/parquet/parquet_page.h"
 
 #include <snappy.h>

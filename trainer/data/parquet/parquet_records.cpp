@@ -1,4 +1,4 @@
-// A column of texts has an entry for each row.
+// A column of texts has one entry for each row.
 #include "trainer/data/parquet/parquet_records.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// Levels tell where lists begin and end, and what is null; all columns below a list must agree on that.
+// Levels tell where lists begin and end, and what is null; all columns below a list must agree.
 // (https://github.com/apache/parquet-format/blob/master/README.md#nested-encoding)
 #include "trainer/data/parquet/parquet_rows.h"
 

@@ -1,4 +1,4 @@
-// Every length is compared with what is left before anything is read.
+// Compares every length with the remaining bytes before reading.
 #include "trainer/data/parquet/thrift.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// Thrift's compact protocol, as far as the footer and the page headers of Parquet use it.
+// Thrift's compact protocol, in the subset that Parquet's footer and page headers use.
 #pragma once
 #include <cstddef>
 #include <cstdint>

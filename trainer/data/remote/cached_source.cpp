@@ -1,4 +1,4 @@
-// The cache's files are checked like local ones; what is different is what happens to a bad one.
+// Checks the cache's files like local ones, but fetches a damaged one again.
 #include "trainer/data/remote/cached_source.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// GET requests over HTTP and HTTPS, with what a web server's answer means for a download.
+// GET requests over HTTP and HTTPS, and the meaning of a server's response for a download.
 #pragma once
 #include <functional>
 #include <memory>

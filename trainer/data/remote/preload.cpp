@@ -1,4 +1,4 @@
-// Several threads take the next shard; the first error ends them all.
+// Several threads take the next shard in turn; the first error stops all of them.
 #include "trainer/data/remote/preload.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// The files of a remote data set, by name, wherever they are.
+// Reads the files of a remote data set by name, for all kinds of remotes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

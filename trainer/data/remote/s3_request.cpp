@@ -1,4 +1,4 @@
-// Objects by path (an endpoint of one's own, a bucket with dots) or by host name (AWS).
+// Addresses objects by path (a custom endpoint, a bucket with dots) or by host name (AWS).
 #include "trainer/data/remote/s3_request.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A request about an object of S3 or of a store that speaks its protocol: where it goes, and its signature.
+// A request to S3 or to a store that speaks its protocol: its URL, and its signature.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Fetching, eviction and what happens to bad shards.
+// Fetches and evicts shards, and sets damaged ones aside.
 #include "trainer/data/remote/shard_cache.h"
 
 #include <fcntl.h>

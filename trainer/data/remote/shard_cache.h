@@ -1,4 +1,4 @@
-// The shards of a remote data set in a folder that the processes of a machine share.
+// Cache of the shards of a remote data set, in a folder that the processes of a machine share.
 #pragma once
 #include <atomic>
 #include <cstdint>

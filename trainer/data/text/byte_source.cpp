@@ -1,4 +1,5 @@
-// Decompression is streaming: a block of input and a block of output are in memory, whatever the file's size.
+// Decompresses as a stream: only a block of input and a block of output are in memory, whatever the file's
+// size.
 #include "trainer/data/text/byte_source.h"
 
 #include <fcntl.h>

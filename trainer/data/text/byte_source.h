@@ -1,4 +1,4 @@
-// The bytes of a file, decompressed on the way when it is gzip or Zstandard.
+// Reads the bytes of a file, and decompresses gzip and Zstandard.
 #pragma once
 #include <cstddef>
 #include <cstdint>

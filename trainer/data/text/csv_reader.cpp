@@ -1,4 +1,4 @@
-// A block of the file at a time: a value, or the line end behind it, may go on in the next block.
+// Reads the file in blocks: a value, or the line end after it, may continue in the next block.
 #include "trainer/data/text/csv_reader.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One pass over the bytes: decompress, check, make ends of lines the same, cut.
+// One pass over the bytes: decompress, check, normalise line ends, cut.
 #include "trainer/data/text/document_reader.h"
 
 #include <algorithm>

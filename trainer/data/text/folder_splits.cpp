@@ -1,4 +1,4 @@
-// The rules are those of datasets/data_files.py (5.2.0), which are patterns there.
+// The rules are those of datasets/data_files.py (5.2.0), which expresses them as patterns.
 #include "trainer/data/text/folder_splits.h"
 
 #include <algorithm>

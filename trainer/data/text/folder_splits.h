@@ -1,4 +1,4 @@
-// Which files of a folder are for training, by their names and those of their folders.
+// Determines the split of each file of a folder by its name and its folders' names.
 #pragma once
 #include <string>
 #include <vector>

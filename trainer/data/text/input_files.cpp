@@ -1,4 +1,4 @@
-// Compares what a file's name says with its first bytes; on a mismatch nothing is guessed.
+// Compares a file's name with its first bytes; a mismatch is an error, not a guess.
 #include "trainer/data/text/input_files.h"
 
 #include <glob.h>

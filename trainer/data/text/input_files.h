@@ -1,5 +1,5 @@
-// Detects what input files are: text, JSONL, CSV (all compressed or not), Parquet, a data set of texts, or
-// something that must be converted first.
+// Detects the format of input files: text, JSONL, CSV (all compressed or not), Parquet, a data set of texts,
+// or something that must be converted first.
 #pragma once
 #include <cstdint>
 #include <optional>

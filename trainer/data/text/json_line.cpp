@@ -1,4 +1,4 @@
-// The line is walked over once and only the field is kept: no tree is built of what else it holds.
+// Parses a line once and keeps only the field, without building a tree of the rest.
 #include "trainer/data/text/json_line.h"
 
 #include "trainer/base/error.h"

@@ -1,5 +1,5 @@
-// Where normalizers and pre-tokenizers of Hugging Face's `tokenizers` go by other versions of Unicode than
-// its regular expressions do: 9 for normal forms, 8 for punctuation, 17 for numbers.
+// Characters for which normalizers and pre-tokenizers of Hugging Face's `tokenizers` use other versions of
+// Unicode than its regular expressions: 9 for normal forms, 8 for punctuation, 17 for numbers.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Normal forms by utf8proc, stretch by stretch between what is no UTF-8 or has none.
+// Normalises by utf8proc, skipping bytes that are not UTF-8 and characters without normal forms.
 #include "trainer/data/text/normal_form.h"
 
 #include <utf8proc.h>

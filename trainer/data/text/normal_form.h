@@ -1,4 +1,4 @@
-// Unicode's normal forms of text: what a tokenizer.json calls its normalizer.
+// Unicode's normal forms of text, which a tokenizer.json names as normalizers.
 #pragma once
 #include <string>
 #include <string_view>

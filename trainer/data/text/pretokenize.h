@@ -1,4 +1,4 @@
-// Cuts text into the pieces that BPE may not merge across, by the patterns of GPT-2, Llama 3 and Qwen2.
+// Splits text into the pieces that BPE may not merge across, by the patterns of GPT-2, Llama 3 and Qwen2.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// From the tree of a pattern to steps of the machine.
+// Translates the tree of a pattern to steps of the machine.
 #include <algorithm>
 
 #include "trainer/base/error.h"

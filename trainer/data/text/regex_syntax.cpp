@@ -1,4 +1,4 @@
-// Recursive descent over the pattern; what would be guesswork is refused.
+// Recursive descent over the pattern; ambiguous syntax is refused.
 #include "trainer/data/text/regex_syntax.h"
 
 #include <algorithm>

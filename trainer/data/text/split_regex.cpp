@@ -1,5 +1,4 @@
-// Backtracking with a stack of its own: deep patterns use memory, not the thread's stack, and steps are
-// counted.
+// Backtracks with its own stack: deep patterns use memory, not the thread's stack, and steps are counted.
 #include "trainer/data/text/split_regex.h"
 
 #include "trainer/base/text/utf8.h"

@@ -1,4 +1,4 @@
-// Each format is recognised by its name and first bytes; nothing is guessed from what the tokens look like.
+// Recognises each format by its name and first bytes, never by its tokens.
 #include "trainer/data/token_files/token_file.h"
 
 #include <algorithm>

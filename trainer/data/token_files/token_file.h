@@ -1,4 +1,4 @@
-// One file of tokens that another system wrote, and where its tokens are.
+// A file of tokens that another system wrote, and the position of its tokens.
 #pragma once
 #include <cstdint>
 #include <string>

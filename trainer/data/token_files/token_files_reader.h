@@ -1,4 +1,4 @@
-// Rows out of files of tokens that other systems wrote.
+// Rows from files of tokens that other systems wrote.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
-// Tokens are kept sorted: a match is found by narrowing the range of those that begin like the text, byte by
-// byte.
+// Tokens are sorted: a match is found by narrowing, byte by byte, the range of tokens that begin like the
+// text.
 #include "trainer/data/tokenizer/added_tokens.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tokens that are recognised in the text before anything is split: "<|endoftext|>".
+// Tokens that are recognised in the text before it is split: "<|endoftext|>".
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// Most pieces are found in the cache; the others are merged by scanning when short and with a heap when long,
-// so that a megabyte without a space stays n log n.
+// Finds most pieces in the cache. Short pieces are merged by scanning and long ones with a heap, so that a
+// megabyte without a space takes n log n.
 #include "trainer/data/tokenizer/bpe.h"
 
 #include <sys/mman.h>

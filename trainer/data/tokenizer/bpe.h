@@ -1,4 +1,4 @@
-// The merges of a BPE vocabulary, and applying them to one piece of text.
+// Merges of a BPE vocabulary, and their application to one piece of text.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Encoding: added tokens are cut out first, the text between them goes through pieces and merges.
+// Encodes: cuts out added tokens first, then splits the text between them into pieces and merges these.
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
 
 #include <algorithm>

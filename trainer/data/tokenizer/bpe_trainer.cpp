@@ -1,6 +1,6 @@
-// The order of merges is that of Hugging Face's BpeTrainer to the last tie, so its bookkeeping is kept: an
-// entry of the queue holds the words where its pair was new, and a pair's count is not reset by its own
-// merge.
+// The order of merges equals that of Hugging Face's BpeTrainer to the last tie, so its bookkeeping is
+// reproduced: an entry of the queue holds the words in which its pair was new, and a pair's count is not
+// reset by its own merge.
 #include "trainer/data/tokenizer/bpe_trainer.h"
 
 #include <algorithm>

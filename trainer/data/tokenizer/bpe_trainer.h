@@ -1,4 +1,4 @@
-// Learning a BPE vocabulary from counted words.
+// Learns a BPE vocabulary from counted words.
 #pragma once
 #include <cstdint>
 #include <functional>

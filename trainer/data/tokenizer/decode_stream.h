@@ -1,4 +1,4 @@
-// Tokens to text, one after the other: what comes out is valid UTF-8 at every moment.
+// Decodes tokens to text one after the other; the output is valid UTF-8 at every moment.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a tokenizer does to a text before it cuts it: the normalizer of a tokenizer.json.
+// Changes that a tokenizer makes to a text before it is split: the normalizer of a tokenizer.json.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// By the names that the library `tokenizers` gives its normalizers.
+// Reads normalizers by the names that the library `tokenizers` gives them.
 #include "trainer/data/tokenizer/normalizer_json.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What Split and Replace search: {"String": ".."} or {"Regex": ".."}.
+// Patterns of Split and Replace: {"String": ".."} or {"Regex": ".."}.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// What a tokenizer's own encoding puts before and after a text.
+// Tokens that a tokenizer's own encoding puts before and after a text.
 #pragma once
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"

@@ -1,4 +1,4 @@
-// Each step hands its pieces to the next one, so that no list of all pieces is ever made.
+// Each step passes its pieces to the next one, so that there is never a list of all pieces.
 #include "trainer/data/tokenizer/pre_tokenizer.h"
 
 #include <utility>

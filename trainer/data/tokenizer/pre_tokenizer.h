@@ -1,4 +1,4 @@
-// Cuts a normalised text into the pieces that a BPE model merges within: the pre_tokenizer of a
+// Splits a normalised text into the pieces that a BPE model merges within: the pre_tokenizer of a
 // tokenizer.json.
 #pragma once
 #include <functional>

@@ -1,4 +1,4 @@
-// By the names that the library `tokenizers` gives its pre-tokenizers.
+// Reads pre-tokenizers by the names that the library `tokenizers` gives them.
 #include "trainer/data/tokenizer/pre_tokenizer_json.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// SentencePiece joins the neighbours whose joint piece has the highest score, the leftmost of equals: merges
-// whose rank is that of the score.
+// SentencePiece joins the two neighbours whose joined piece has the highest score, and among equals the
+// leftmost. This is BPE with merges ranked by that score.
 #include "trainer/data/tokenizer/sentencepiece.h"
 
 #include <algorithm>

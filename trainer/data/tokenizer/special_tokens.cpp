@@ -1,4 +1,4 @@
-// Looks for well-known names where no tokenizer_config.json says which token ends a text.
+// Searches well-known names if no tokenizer_config.json names the token that ends a text.
 #include "trainer/data/tokenizer/special_tokens.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which tokens of a tokenizer begin and end texts, by the names that tokenizers give them.
+// Finds the tokens of a tokenizer that begin and end texts, by their names.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// By the names that the library `tokenizers` gives its decoders.
+// Reads decoders by the names that the library `tokenizers` gives them.
 #include "trainer/data/tokenizer/token_decoder.h"
 
 #include "trainer/data/tokenizer/byte_level.h"

@@ -1,4 +1,4 @@
-// From the spelling of a token to the bytes that it stands for: the decoder of a tokenizer.json.
+// Converts the spelling of a token to its bytes: the decoder of a tokenizer.json.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// Tells the kinds of files apart.
+// Distinguishes the kinds of tokenizer files.
 #include "trainer/data/tokenizer/tokenizer.h"
 
 #include <algorithm>

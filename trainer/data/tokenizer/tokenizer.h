@@ -1,5 +1,5 @@
-// Text to tokens and back: BPE as Hugging Face's tokenizer.json or a tokenizer.model of SentencePiece
-// describes it.
+// Encodes text as tokens and decodes them: BPE described by Hugging Face's tokenizer.json or a
+// tokenizer.model of SentencePiece.
 #pragma once
 #include <cstddef>
 #include <cstdint>

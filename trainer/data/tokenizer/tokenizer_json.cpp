@@ -1,4 +1,4 @@
-// Every field that changes what encode gives is either understood or refused by name.
+// Every field that changes the result of encode is either supported or refused by name.
 #include "trainer/data/tokenizer/tokenizer_json.h"
 
 #include <algorithm>

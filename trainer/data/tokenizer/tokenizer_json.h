@@ -1,4 +1,4 @@
-// The file tokenizer.json: read into parts, and written for a vocabulary that was just trained.
+// Reads a tokenizer.json, and writes one for a vocabulary that was just trained.
 #pragma once
 #include <string>
 #include <string_view>

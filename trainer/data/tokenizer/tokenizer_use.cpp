@@ -1,5 +1,5 @@
-// As transformers 4.57 loads a folder with tokenizer.json;
-// tests/golden/tokenizer_folders/make_tokenizer_folder_goldens.py holds it to that, and says where
+// Follows transformers 4.57 when it loads a folder with tokenizer.json;
+// tests/golden/tokenizer_folders/make_tokenizer_folder_goldens.py compares the two, and says where
 // transformers 5 differs.
 #include "trainer/data/tokenizer/tokenizer_use.h"
 

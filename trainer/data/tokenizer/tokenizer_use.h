@@ -1,4 +1,4 @@
-// How transformers uses a tokenizer: what the files beside it add to its own.
+// Changes that files next to a tokenizer make to it when transformers loads it.
 #pragma once
 #include <map>
 #include <optional>

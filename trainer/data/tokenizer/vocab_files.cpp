@@ -1,4 +1,4 @@
-// As GPT2Converter and Qwen2Converter of transformers 4.57 write tokenizers.
+// Writes tokenizers like GPT2Converter and Qwen2Converter of transformers 4.57.
 #include "trainer/data/tokenizer/vocab_files.h"
 
 #include <algorithm>

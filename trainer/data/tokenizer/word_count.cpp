@@ -1,4 +1,4 @@
-// Every thread counts chunks of the files into a map of its own; the maps are added up at the end.
+// Every thread counts chunks of the files into its own map; the maps are added at the end.
 #include <atomic>
 #include <exception>
 #include <mutex>

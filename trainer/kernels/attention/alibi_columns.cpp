@@ -1,5 +1,5 @@
-// ALiBi in columns: both factors are cut into parts that bf16 holds exactly, and the product adds the parts
-// up in fp32.
+// Writes ALiBi as columns: both factors are split into parts that bf16 represents exactly, and the product
+// adds the parts in fp32.
 #include "trainer/kernels/attention/alibi_columns.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,5 @@
-// ALiBi for an attention that knows products only: columns of queries and keys whose product is the bias.
+// ALiBi for implementations of attention without a bias: columns of queries and keys whose product is the
+// bias.
 #pragma once
 #include "trainer/base/attention_limits.h"
 #include "trainer/kernels/attention/attention_rows.h"

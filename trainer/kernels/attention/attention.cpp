@@ -1,4 +1,4 @@
-// Checks of attention, and which of its three implementations a call takes.
+// Checks the arguments of attention, and chooses one of its three implementations.
 #include "trainer/kernels/attention/attention.h"
 
 #include "trainer/base/error.h"

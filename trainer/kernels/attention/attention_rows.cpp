@@ -1,4 +1,4 @@
-// Views, and the positions that two stretches of tokens have.
+// Views of rows, and the positions of two spans of tokens.
 #include "trainer/kernels/attention/attention_rows.h"
 
 #include <ATen/core/IListRef.h>

@@ -1,4 +1,4 @@
-// Where the queries, keys and values of attention lie: together in packed rows, or apart.
+// Rows of the queries, keys and values of attention: together in packed rows, or separate.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"

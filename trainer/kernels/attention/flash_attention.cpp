@@ -1,7 +1,7 @@
 // ATen's flash attention, called explicitly on views of the rows: [B, T, heads, d], or [tokens, heads, d]
-// with the starts of documents. It has the last query see the last key, so queries of a stretch of tokens are
-// given the keys up to its end, in a call of their own; of a part of the keys, each stretch of queries is
-// given each stretch of keys.
+// with the starts of documents. Its last query sees its last key, so queries of a span of tokens are given
+// the keys up to the span's end, in a separate call; for a part of the keys, each span of queries is paired
+// with each span of keys.
 #include "trainer/kernels/attention/flash_attention.h"
 
 #include <ATen/Context.h>

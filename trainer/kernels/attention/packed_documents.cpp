@@ -1,4 +1,5 @@
-// Documents as attention on each kind of device wants them: numbers of tokens, or where each one starts.
+// Converts documents to the form that attention on each kind of device needs: a number for each token, or the
+// starts of documents.
 #include "trainer/kernels/attention/packed_documents.h"
 
 #include <ATen/core/IListRef.h>

@@ -1,4 +1,4 @@
-// Which tokens of packed rows belong together.
+// Documents of packed rows.
 #pragma once
 #include <array>
 #include <optional>

@@ -1,4 +1,4 @@
-// Both sums are put on the scale of their common log-sum-exp.
+// Rescales both sums to their common log-sum-exp.
 #include "trainer/kernels/attention/partial_sums.h"
 
 #include <ATen/TensorOperators.h>

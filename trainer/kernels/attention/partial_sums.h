@@ -1,4 +1,4 @@
-// Attention to a part of the keys, added to what is there of others.
+// Adds attention to a part of the keys to the result of other parts.
 #pragma once
 #include "trainer/kernels/tensor.h"
 

@@ -1,4 +1,4 @@
-// Attention as plain products: what each rule does is written once, for scores of any few heads.
+// Attention as plain products: each rule is implemented once, for the scores of any number of heads.
 #include "trainer/kernels/attention/product_attention.h"
 
 #include <ATen/TensorOperators.h>

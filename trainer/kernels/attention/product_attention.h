@@ -1,5 +1,5 @@
 // Attention as plain products and a softmax: every rule on any device, for a few queries over a cache, and
-// where a GPU's flash attention does not know a rule.
+// where a GPU's flash attention does not support a rule.
 #pragma once
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/kernel_table.h"

@@ -1,4 +1,4 @@
-// The fused classifier on the CPU: a row comes from memory once and is worked on in the cache.
+// The fused classifier on the CPU: a row is loaded from memory once and processed in the cache.
 #include "trainer/kernels/cpu/elementary.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"

@@ -1,4 +1,4 @@
-// LayerNorm on the CPU: a row comes from memory once; the later passes over it read the cache.
+// LayerNorm on the CPU: a row is loaded from memory once; later passes over it read the cache.
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/partials.h"
 

@@ -1,4 +1,4 @@
-// What Muon does element by element, on the CPU.
+// Elementwise steps of Muon on the CPU.
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/weights.h"

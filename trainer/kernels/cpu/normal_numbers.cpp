@@ -1,6 +1,6 @@
-// Many normal numbers at a time, to the bits of base/random/normal_numbers.h. Logarithm, sine and cosine are
-// those of fdlibm on vectors; where their last bits could round to another fp32 than the definition's, the
-// definition is asked.
+// Many normal numbers at a time, equal to those of base/random/normal_numbers.h in every bit. Logarithm, sine
+// and cosine are those of fdlibm on vectors; where their last bits could round to another fp32 than the
+// definition's, the definition is evaluated.
 #include "trainer/base/random/normal_numbers.h"
 
 #include "trainer/kernels/cpu/kernels.h"

@@ -1,4 +1,4 @@
-// Work cut into blocks that threads take one by one.
+// Divides work into blocks that threads take one by one.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
 

@@ -1,5 +1,5 @@
-// Sums over the rows of a matrix that come out the same for any number of threads: a partial sum for each run
-// of rows, then those in order.
+// Sums over the rows of a matrix that are equal for any number of threads: a partial sum for each run of
+// rows, then their sum in order.
 #pragma once
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/simd.h"

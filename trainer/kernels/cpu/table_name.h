@@ -1,4 +1,4 @@
-// What a table calls itself: "cpu avx2".
+// Name of a table: "cpu avx2".
 #pragma once
 
 #define TYCHO_TEXT_OF(x) #x

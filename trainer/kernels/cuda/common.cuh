@@ -1,4 +1,4 @@
-// What the CUDA kernels share: 16-byte packs, fp32 arithmetic on either dtype, sums over warps in a fixed
+// Code shared by the CUDA kernels: 16-byte packs, fp32 arithmetic on either dtype, sums over warps in a fixed
 // order.
 #pragma once
 #include <cuda_bf16.h>

@@ -1,4 +1,4 @@
-// What Muon does element by element, on the GPU.
+// Elementwise steps of Muon on the GPU.
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/weights.cuh"
 

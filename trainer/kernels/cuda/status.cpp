@@ -1,4 +1,4 @@
-// Errors of the CUDA runtime as Tycho's.
+// Converts errors of the CUDA runtime to Error.
 #include "trainer/kernels/cuda/status.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// The numbers that one AdamW step multiplies by, derived once per step in double.
+// Factors of one AdamW step, computed once per step in double.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 

@@ -1,4 +1,4 @@
-// Checks of Muon's passes over elements.
+// Checks of Muon's elementwise steps.
 #include "trainer/kernels/optimizer/muon_step.h"
 
 #include "trainer/base/error.h"

@@ -1,4 +1,4 @@
-// What Muon does element by element, before and after its matrix products.
+// Elementwise steps of Muon, before and after its matrix products.
 #pragma once
 #include "trainer/kernels/optimizer/optimized_weights.h"
 #include "trainer/kernels/tensor.h"

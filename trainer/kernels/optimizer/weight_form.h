@@ -1,5 +1,4 @@
-// The forms that optimized weights have, and the choice among them that the CPU's and the GPU's kernels
-// share.
+// Forms of optimized weights, and the choice among them, shared by the CPU's and the GPU's kernels.
 #pragma once
 #include "trainer/kernels/kernel_table.h"
 

@@ -1,4 +1,5 @@
-// Rows travel in the order of ranks and lie in the order of positions: a copy on either side of the network.
+// Rows are exchanged in the order of ranks and stored in the order of positions, with a copy before or after
+// each exchange.
 #include "trainer/models/context/context_region.h"
 
 #include <ATen/core/IListRef.h>

@@ -1,5 +1,5 @@
-// The ranks that share each sequence: which tokens of a batch this rank has, and where keys and values of all
-// tokens meet. For one rank these calls do nothing.
+// Ranks that share each sequence: the tokens of a batch that this rank has, and the exchange of keys and
+// values of all tokens. For one rank these calls do nothing.
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/cp_part.h"

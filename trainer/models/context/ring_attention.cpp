@@ -1,4 +1,4 @@
-// In step s a rank has the part of the rank s places before it.
+// In step s a rank has the keys of the rank s places before it.
 #include "trainer/models/context/ring_attention.h"
 
 #include <cmath>

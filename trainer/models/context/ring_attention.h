@@ -1,4 +1,4 @@
-// Attention of ranks that share sequences, with keys and values that travel from rank to rank.
+// Attention for ranks that share sequences, with keys and values that travel from rank to rank.
 #pragma once
 #include "trainer/kernels/attention/attention.h"
 #include "trainer/kernels/attention/attention_rows.h"

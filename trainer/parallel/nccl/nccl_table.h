@@ -1,5 +1,5 @@
-// NCCL as libtycho_cuda.so offers it to the engine: raw pointers and streams, and no header of NCCL's.
-// Torch-free.
+// Functions of NCCL that libtycho_cuda.so offers to the engine: raw pointers and streams, without NCCL's
+// headers. Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Calls of NCCL that start together.
+// NCCL calls that start together.
 #pragma once
 #include <exception>
 #include <utility>

@@ -1,4 +1,4 @@
-// Each pair goes into the first round that has neither of its ranks.
+// Each pair is put into the first round that has neither of its ranks.
 #include "trainer/parallel/nccl/rank_pairs.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// If a file system blocks the thread, it is detached, so it owns everything that it needs.
+// The thread owns everything that it needs, because it is detached if a file system blocks it.
 #include "trainer/rendezvous/meet/answered_requests.h"
 
 #include <pthread.h>

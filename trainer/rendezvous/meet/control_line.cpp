@@ -1,4 +1,4 @@
-// Bytes that cannot be sent yet are kept; nothing blocks.
+// Keeps bytes that cannot be sent yet, so that nothing blocks.
 #include "trainer/rendezvous/meet/control_line.h"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Texts are cut where they are written, and refused where they are read.
+// Cuts long texts when it writes them, and refuses them when it reads them.
 #include "trainer/rendezvous/meet/control_messages.h"
 
 #include <algorithm>

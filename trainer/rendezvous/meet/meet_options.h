@@ -1,4 +1,4 @@
-// How ranks meet, and how long they wait for each other. Torch-free.
+// Options for the rendezvous of ranks, and time limits of waits between them. Torch-free.
 #pragma once
 #include <atomic>
 #include <chrono>

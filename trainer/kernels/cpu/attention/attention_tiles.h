@@ -1,4 +1,5 @@
-// What attention's forward and backward share on the CPU: tiles of 64 queries by 64 keys, and their scores.
+// Code shared by attention's forward and backward on the CPU: tiles of 64 queries by 64 keys, and their
+// scores.
 #pragma once
 #include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/parallel.h"

@@ -1,5 +1,5 @@
-// Tiles of pairs of bf16, multiplied by AMX: 32 rows by 32 columns are four of its registers, and what is
-// multiplied are the other four.
+// Tiles of pairs of bf16, multiplied by AMX: a tile of 32 rows by 32 columns takes four of its registers, and
+// the operands take the other four.
 #pragma once
 #include "trainer/kernels/cpu/matmul/direct_products.h"
 #include "trainer/kernels/cpu/matmul/pair_tiles.h"

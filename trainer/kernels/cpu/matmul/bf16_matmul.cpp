@@ -1,5 +1,5 @@
-// Products of bf16 by instructions made for it, and the table of an instruction set that differs from
-// TYCHO_BASE_ISA in these alone.
+// Products of bf16 with special instructions, and the table of an instruction set that differs from
+// TYCHO_BASE_ISA only in these products.
 #include "trainer/kernels/cpu/kernels.h"
 #if defined(__AMX_BF16__)
 #include "trainer/kernels/cpu/matmul/amx_tiles.h"

@@ -1,4 +1,4 @@
-// Products that read the weights where they lie.
+// Products that read the weights in place.
 #pragma once
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/simd.h"

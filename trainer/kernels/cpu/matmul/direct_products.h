@@ -1,15 +1,15 @@
-// Products that read the weights where they lie: the tokens, some hundred at a time, are laid out for them.
-// Written once for every kind of tile: fp32's, and those of the instructions for bf16.
+// Products that read the weights in place, while the tokens, some hundred at a time, are laid out for them.
+// Written once for every kind of tile: of fp32, and of the instructions for bf16.
 //
 // A Kind is a struct of constants and static functions:
-//   Operand, Element        what lies in memory, and what a tile multiplies: kPerElement operands that follow
-//                           each other along the depth
+//   Operand, Element        type in memory, and type that a tile multiplies: kPerElement consecutive operands
+//                           along the depth
 //   kRows                   rows of a whole tile, which has kTileColumns columns
-//   elements(depth)         that so many operands take, the last ones filled up with zeros
+//   elements(depth)         number of elements for that many operands, the last ones padded with zeros
 //   lay_out_rows<Width>     [elements, Width] of a strip whose rows are contiguous along the depth
-//   lay_out_element         one row of that, of a strip that is contiguous along its rows
-//   kMayCopyRows, copies_rows(row_step)      whether the left operand's rows are used as they lie
-//   LeftMemory, lay_out_left                 the left operand of one that is contiguous along its rows
+//   lay_out_element         one row of that, for a strip that is contiguous along its rows
+//   kMayCopyRows, copies_rows(row_step)      false if the left operand's rows are used in place
+//   LeftMemory, lay_out_left                 the left operand, if it is contiguous along its rows
 //   Task                    lives as long as a thread multiplies
 //   add_products            c = a · strip, or +=
 #pragma once

@@ -1,5 +1,5 @@
-// What tiles of products are made of: fp32, or pairs of bf16, which dot instructions take as one element of
-// 32 bits.
+// Elements of tiles of products: fp32, or pairs of bf16, which dot instructions take as one element of 32
+// bits.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
 

@@ -1,4 +1,4 @@
-// Matrix products of tiles that fit a core's caches, and the copies that lay tiles out for them.
+// Matrix products of tiles that fit a core's caches, and copies to the layout of tiles.
 #pragma once
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
 #include "trainer/kernels/cpu/matmul/tile_rows_avx2.h"

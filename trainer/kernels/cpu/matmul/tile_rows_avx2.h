@@ -1,6 +1,5 @@
-// Six rows of a tile of 16 columns in AVX2's own instructions: the twelve sums, two vectors of the right
-// operand and one of the left fill the registers, and the compiler finds no order of four steps that spills
-// none.
+// Six rows of a tile of 16 columns in AVX2 instructions: the twelve sums, two vectors of the right operand
+// and one of the left fill the registers, and the compiler finds no order of four steps without spills.
 #pragma once
 #include <cstdint>
 
