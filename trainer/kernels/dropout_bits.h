@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-// Element i of a row looks at word i % 64 / 16 of Philox (key, i / 64 * 16 + i % 16, row): the words of 16
+// Element i of a row uses word i % 64 / 16 of Philox (key, i / 64 * 16 + i % 16, row): the words of 16
 // counters serve 64 elements, and lanes that hold neighbouring counters decide about neighbouring elements.
 inline constexpr int64_t kDropoutCounters = 16, kDropoutBlock = 4 * kDropoutCounters;
 

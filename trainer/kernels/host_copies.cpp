@@ -18,7 +18,7 @@ Tensor copied_to(const at::Device& device, const Tensor& host) {
   if (device.is_cpu()) return host;
   Tensor pinned = at::empty(host.sizes(), host.options().pinned_memory(true));
   pinned.copy_(host);
-  // LibTorch gives this memory to nobody else before the copy is done.
+  // LibTorch does not reuse this memory before the copy is done.
   return pinned.to(device, /*non_blocking=*/true);
 }
 
@@ -34,7 +34,7 @@ Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_hal
   const Tensor low = copied_to(device, at::from_blob(const_cast<uint16_t*>(low_halves.data()),
                                                      {static_cast<int64_t>(low_halves.size())},
                                                      at::TensorOptions().dtype(at::kUInt16)));
-  // Counted from kIgnoredTarget a number is at most 65535, so its high bits are zeros.
+  // Relative to kIgnoredTarget a number is at most 65535, so its high bits are zeros.
   return low.to(at::kInt).sub_(kIgnoredTarget).bitwise_and_(0xffff).add_(kIgnoredTarget);
 }
 
@@ -55,7 +55,7 @@ void copy_to_host(const Tensor& from, Tensor& to) {
   std::array<Tensor, 2> buffers = {make_buffer(), count > part ? make_buffer() : Tensor()};
   std::array<c10::Event, 2> arrived = {c10::Event(from.device().type()), c10::Event(from.device().type())};
   const auto length = [&](int64_t i) { return std::min(part, count - i * part); };
-  // One part travels while the one before it is moved on.
+  // One part is transferred while the previous one is copied on.
   const int64_t num_parts = (count + part - 1) / part;
   for (int64_t i = 0; i <= num_parts; ++i) {
     const auto at = static_cast<size_t>(i % 2), before = 1 - at;

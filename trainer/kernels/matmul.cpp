@@ -11,7 +11,7 @@
 namespace tycho {
 namespace {
 
-// A product is checked by its three matrices; ATen would otherwise silently copy, resize or convert.
+// Checks a product's three matrices; ATen would otherwise silently copy, resize or convert.
 void check_product(const char* op, const Tensor& a, const Tensor& b, const Tensor& out, int64_t rows,
                    int64_t columns, at::ScalarType out_dtype) {
   const auto dtype = a.scalar_type();

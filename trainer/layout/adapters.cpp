@@ -38,7 +38,8 @@ std::vector<LinearLayer> adapted_layers(const std::vector<LinearLayer>& layers, 
 UnitSpec adapter_unit(const std::string& block, int unit, const std::vector<LinearLayer>& adapted,
                       int64_t rank) {
   UnitSpec result{.name = block + ".lora", .params = {}, .stacks = {}, .base = false, .adapts = unit};
-  // The product of a rank's parts is its share of the whole, so gradients of what all ranks have are shares.
+  // The product of a rank's parts is its share of the whole, so the gradients of parameters that all ranks
+  // have are shares.
   const auto cut = [](const std::vector<TpCut::Section>& sections, int dim) {
     return sections.empty() ? TpCut{.sections = {}, .dim = 0, .gradient = TpCut::Gradient::kOfHeads}
                             : TpCut{.sections = sections, .dim = dim};

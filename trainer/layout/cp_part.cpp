@@ -39,7 +39,7 @@ int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, 
   }
   const int64_t numbers = shape.tokens() / cp.size * 2 * spec.kv_heads * spec.head_dim;
   const int64_t others = cp.size - 1;
-  // On a ring gradients go all the way round, in fp32.
+  // On a ring, gradients pass around the whole ring, in fp32.
   return numbers * (rows * others * compute_bytes +
                     gradients * (cp.ring ? cp.size * int64_t{sizeof(float)} : others * compute_bytes));
 }

@@ -311,7 +311,7 @@ ModelLayout decoder_layout(const DecoderSpec& s) {
   layout.units.push_back(embedding_unit(s));
   for (int64_t i = 0; i < s.layers; ++i) layout.units.push_back(BlockBuilder(s, i).build().unit);
   layout.units.push_back(head_unit(s));
-  // The look-up is not a product; a tied table takes part in one as the head.
+  // The look-up is not a product; a tied table takes part in one as the head's matrix.
   layout.num_matmul_params = layout.num_params() - (s.tied ? 0 : s.vocab_size * s.width);
   if (s.lora.is_used()) add_adapters(s, layout.units);
   return layout;
@@ -371,8 +371,8 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                    {"partial", {cut ? N : 0, D}}};
   for (SlotSpec& slot : cp_slots(s, whole, compute_bytes, cp)) specs.scratch.push_back(std::move(slot));
   for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
-  // Big chunks read the head's weights seldom; 64 MiB of logits is where more stops to pay on a CPU. A GPU
-  // wants products of some thousand rows, whatever the vocabulary.
+  // Large chunks read the head's weights less often; above 64 MiB of logits this gains nothing more on a CPU.
+  // A GPU needs products of some thousand rows, whatever the vocabulary.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   const int64_t fewest = on_gpu ? 4096 : 64;
   const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // of the first rank, which has the

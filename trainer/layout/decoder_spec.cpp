@@ -150,14 +150,14 @@ DecoderSpec spec_of(const MptConfig& c) {
   if (c.positions == PositionKind::kRope) s.rope_theta = c.rope_theta;
   s.xpos_scale_base = c.xpos_scale_base.value_or(0);
   s.rope_scaling = c.rope_scaling;
-  // Of the width that heads have unless head_width says otherwise, as LLM Foundry does.
+  // Uses the width that heads have without head_width, as LLM Foundry does.
   const double usual_width = static_cast<double>(c.width) / static_cast<double>(c.heads);
   s.softmax_scale = c.softmax_scale.value_or(1.0 / std::sqrt(usual_width));
   s.attn_softcap = c.attn_softcap.value_or(0);
   mpt_blocks(c, s.blocks);
   s.clip_qkv = c.clip_qkv.value_or(0);
   s.qk_norm = c.qk_ln ? QkNorm::kTogether : c.qk_gn ? QkNorm::kPerHead : QkNorm::kNone;
-  // LLM Foundry does not hand norm and norm_eps on to these: they are LayerNorms with its default.
+  // LLM Foundry does not pass norm and norm_eps to these: they are LayerNorms with its default.
   s.qk_norm_bias = !c.no_bias;
   s.resid_dropout = c.resid_dropout, s.embedding_dropout = c.embedding_dropout;
   s.embedding_fraction = c.embedding_fraction;
@@ -179,7 +179,7 @@ DecoderSpec spec_of(const MptConfig& c) {
              .down = "ffn.down_proj",
              .final_norm = "transformer.norm_f",
              .head = "lm_head"};
-  // A block cannot have one matrix for two inputs, and LLM Foundry then fuses in no block.
+  // A block cannot have one matrix for two inputs, and then LLM Foundry fuses in no block.
   if (s.shares_x()) s.names.q = "attn.Wq", s.names.k = "attn.Wk", s.names.v = "attn.Wv";
   // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.
   const auto d = static_cast<double>(c.width), head = static_cast<double>(s.head_dim),

@@ -41,7 +41,7 @@ int64_t product_bytes(const DecoderSpec& s, BatchShape shape, const CpShape& cp)
   constexpr int64_t kMatricesFp32 = 5;
   const int64_t queries = shape.seq / cp.size, keys = cp.ring ? queries : shape.seq;
   const int64_t query_heads = kv_heads_at_once(s.heads, s.kv_heads, queries, keys) * (s.heads / s.kv_heads);
-  // A mask is drawn for all keys, of one head at a time.
+  // A mask is drawn for all keys, one head at a time.
   const int64_t mask = cp.ring && s.attn_dropout > 0 ? kFp32 * queries * shape.seq : 0;
   return kMatricesFp32 * kFp32 * query_heads * queries * keys + mask;
 }
@@ -73,7 +73,7 @@ GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShap
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp.size);
-    // On a ring it is a slot of the activations.
+    // On a ring the log-sum-exp is a slot of the activations.
     if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.heads;
     const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
     bytes.passing =

@@ -165,7 +165,7 @@ std::vector<StagePart> stage_parts(const TrainConfig& config, int64_t num_micro_
   const int64_t stages = config.parallel.pp, chunks = config.parallel.pp_chunks;
   if (stages == 1) return {whole_model(decoder_spec(config.model).layers)};
   PipelineShape shape = pipeline_shape(config.parallel, num_micro_batches);
-  // Between its warm-up and its end a stage repeats itself: further micro-batches need no further memory.
+  // Between its warm-up and its end a stage repeats itself, so further micro-batches need no further memory.
   if (shape.schedule == PipelineSchedule::k1f1b)
     shape.num_micro_batches = std::min(shape.num_micro_batches, 2 * shape.num_stages);
   const std::vector<StageProgram> programs = pipeline_programs(shape, pipeline_table(shape));

@@ -19,7 +19,7 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
   const int64_t inputs = reuses_x ? 3 : 2;
   Crossings all = {.enter = inputs, .leave = 2};
   if (!trained) return all;
-  // Gradients of both results enter, the inputs enter once more, and their gradients leave.
+  // Gradients of both results enter, the inputs enter again, and their gradients leave.
   all.enter += 2 + inputs, all.leave += inputs;
   if (mode == Recompute::kSelective) all.enter += 1;
   if (mode == Recompute::kFull) all.enter += inputs, all.leave += 1;

@@ -12,8 +12,8 @@ constexpr int64_t kVector = 32;  // elements: 64 bytes of bf16
 
 int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-// The turn that a unit has among the model's own `num_units` and adapters: blocks alternate; the units at
-// both ends share, unless they are used together.
+// Returns the buffer of a unit among the model's own `num_units` and adapters: blocks alternate; the units at
+// both ends share one, unless they are used together.
 size_t turn_of(size_t unit, size_t num_units, const ShardRules& rules, bool keep) {
   if (keep) return unit;
   if (unit >= num_units) return 4 + unit % 2;  // adapters alternate as their blocks do

@@ -42,8 +42,8 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
               "or ask for fewer tokens",
               spec_.learned_positions, num_positions);
   const auto options = options_.dtype(device.is_cpu() ? at::kFloat : dtype);
-  // Each head's keys begin at a multiple of 64 bytes: the bits of MKL's products depend on where operands
-  // lie.
+  // Each head's keys begin at a multiple of 64 bytes: the bits of MKL's products depend on the alignment of
+  // operands.
   const int64_t aligned = (num_positions + 15) / 16 * 16;
   cache_.keys.resize(blocks_.size()), cache_.values.resize(blocks_.size());
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
@@ -91,7 +91,7 @@ Tensor Decoder::run(std::vector<CachedRows> rows, const Tensor& tokens_N, const 
   }
   if (look.streams != nullptr && part_.is_last()) look.streams->push_back(x_ND.clone());
   if (look.streams != nullptr) share_streams(*look.streams, x_ND);
-  // Every position is the last one of a sequence of its own.
+  // Every position counts as the last one of its own sequence.
   if (!look.rows_R.defined()) return head_logits(x_ND, look.every_position ? num_tokens : sequences);
   for (int64_t begin = 0; begin < look.rows_R.numel(); begin += kChosenAtOnce) {
     const int64_t rows_at_once = std::min(kChosenAtOnce, look.rows_R.numel() - begin);
@@ -153,7 +153,7 @@ void Decoder::share_streams(std::vector<Tensor>& streams, const Tensor& like) co
   for (int64_t i = 0; i <= layout_.num_blocks; ++i) {
     const bool is_own = part_.has_block(i) || (i == layout_.num_blocks && part_.is_last());
     streams.push_back(is_own ? own[next++] : at::empty(like.sizes(), like.options()));
-    // Only its owner knows whose it is.
+    // Only the rank that has the block knows its stage.
     stage_.share(streams.back(), -stage_.least(is_own ? -part_.stage : 0));
   }
 }

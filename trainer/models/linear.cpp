@@ -23,7 +23,7 @@ void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) {
 }
 
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM) {
-  // What is added goes first: the product adds to it, so that a bias costs no pass of its own.
+  // Writes the bias first and lets the product add to it, so that a bias costs no extra pass.
   if (p.bias_M.defined())
     add_bias(p.bias_M, residual_NM, y_NM);
   else if (p.in_out)

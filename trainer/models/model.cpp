@@ -265,7 +265,8 @@ void Model::run_backward(int64_t i, bool add, const PassPlace& place) {
 Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const PassPlace& place) {
   const Range range("head forward and backward");
   const AcquiredHead head(units_, spec_, Pass::kBackward);
-  // The copy of a tied table lies beside positions, whose gradient is computed where the tokens are.
+  // The copy of a tied table is in a unit with positions, whose gradient is computed on the stage with the
+  // tokens.
   if (layout_.tied && !part_.is_first() && spec_.learned_positions > 0 && !add)
     if (Tensor& positions = units_.grads(0)[embedding_param::kPositions]; positions.defined())
       positions.zero_();
@@ -286,8 +287,8 @@ void Model::embed_backward(const Tensor& tokens_N, bool add, const PassPlace& pl
     learned_gradient(context(), d_ND, shape_.seq, grads[embedding_param::kPositions], add);
   Tensor& d_table_VD = grads[embedding_param::kTable];
   if (!d_table_VD.defined()) return;
-  // Only rows of tokens that occur are written, so the first micro-batch clears; a tied table has the
-  // gradient of its head already, where that is on the same stage.
+  // Only rows of tokens that occur are written, so the first micro-batch clears the table; a tied table
+  // already has the gradient of its head, if that is on the same stage.
   if (!add && !(layout_.tied && part_.is_last())) d_table_VD.zero_();
   if (head_.region.is_shared())
     embed_own_backward(tokens_N, spec_.first_vocab, d_ND, d_table_VD);

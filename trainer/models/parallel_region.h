@@ -11,8 +11,8 @@
 
 namespace tycho {
 
-// N tokens of a micro-batch, of those that ranks along cp leave each other; S those of this rank (N without
-// sequence parallel), D width.
+// N tokens of a micro-batch on this rank along cp; S those of this rank along tp (N without sequence
+// parallel), D width.
 /// The functions f and g of Megatron-LM (Shoeybi et al. 2019, arXiv:1909.08053; sequence parallel:
 /// Korthikanti et al. 2022, arXiv:2205.05198). Each is the backward of the other: the gradient of a tensor
 /// that enters leaves, and the gradient of a tensor that leaves enters. Copies share the group.

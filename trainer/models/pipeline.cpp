@@ -48,7 +48,8 @@ Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& m
     if (own.defined()) losses_M.narrow(0, op.micro_batch, 1).copy_(own.view({1}));
   }
   while (!on_their_way_.empty()) settle(on_their_way_.begin()->first);
-  // Not between its passes: who looks may talk to the other stages, which would wait for this one's messages.
+  // Not called between its passes: an observer may talk to the other stages, which would wait for this one's
+  // messages.
   if (const auto& look = micro_batches.back().after_forward) look();
   return losses_M;
 }
@@ -69,7 +70,7 @@ Tensor Pipeline::run(size_t i, Model& model, const MicroBatch& micro, const Tens
   return {};
 }
 
-// Both sides of a message decide alike: they know the lowest unit that is trained.
+// Both sides of a message reach the same decision, because they know the lowest unit that is trained.
 std::optional<Pipeline::Message> Pipeline::message_of(size_t i, Model& model) {
   const PipelineOp& op = program_[i];
   const PassPlace place = place_of(i);
@@ -90,8 +91,8 @@ std::optional<Pipeline::Message> Pipeline::message_of(size_t i, Model& model) {
   return {};
 }
 
-// On GPUs what starts together is done together, and one after the other messages would be done in their
-// order: a pass that needs what comes back waits no longer than it would have.
+// On GPUs, calls that start together finish together, and separate messages would finish in their order: a
+// pass that needs the next message from there waits no longer than it would have.
 size_t Pipeline::start_messages(size_t i, Model& model) {
   std::vector<Message> messages;
   if (auto message = message_of(i, model)) messages.push_back(std::move(*message));

@@ -143,7 +143,7 @@ void SelfAttention::clamp_and_norm_backward(const Views& p, Views& saved, Tensor
                                             bool add) const {
   const Tensor& raw_NP = saved[block_saved::kQkvRaw];
   if (norm_.is_used()) {
-    // Attention is done with qkv: its memory holds once more what the norms saw.
+    // Attention no longer needs qkv: its memory is filled again with the input of the norms.
     Tensor& clamped_NP = saved[block_saved::kQkv];
     if (spec_.clip_qkv > 0)
       clamp(spec_.clip_qkv, raw_NP, clamped_NP);
@@ -226,7 +226,7 @@ void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_att
   const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvRoom] : d_own_kv};
   attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE, gradients,
                      flash_rules(act));
-  // Attention is done with the keys: their memory is the room.
+  // Attention no longer needs the keys: their memory is the workspace.
   if (shared) region_.context().scatter(gradients.kv, act.scratch[block_scratch::kAllKv], d_own_kv);
 }
 
@@ -239,7 +239,7 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
     return d_qkv_NC;
   }
   last_to_reuse_ ? d_kv.copy_(own_d_kv) : d_kv.add_(own_d_kv);
-  // A product wants rows that touch.
+  // A product needs contiguous rows.
   Tensor d_q_NE = apart(act).q_NE;
   d_q_NE.copy_(heads_of(d_qkv_NC, 0, spec_.heads));
   return d_q_NE;
@@ -272,7 +272,7 @@ void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivation
   project_backward(p, x_SD, act, d_qkv_NP, g, add, dx_SD);
 }
 
-// A prompt's own keys lie beside its queries, as in training; later tokens find theirs in the cache alone.
+// A prompt's own keys are next to its queries, as in training; later tokens find theirs only in the cache.
 bool SelfAttention::starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP,
                                       int64_t length) const {
   return length == 0 && shape.seq > 1 && !reuses_ && (rules_.alibi_H == nullptr || alibi_.defined()) &&
@@ -304,7 +304,7 @@ Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCac
     *cache.attention = attention_weights(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
                                          rows.length + seq);
   if (starts_with_flash(shape, qkv_NP, rows.length)) return prompt_attention(shape, qkv_NP);
-  // In memory of its own: the bits of MKL's products depend on where operands lie.
+  // In separate memory: the bits of MKL's products depend on the alignment of operands.
   const Tensor q_BTHd = heads_BTHd.narrow(2, 0, heads).clone(at::MemoryFormat::Contiguous);
   return attention_cached(shape, rules_, q_BTHd, keys, values, rows.length + seq);
 }
@@ -329,7 +329,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
   if (norm_.is_used()) norm_.apply(p, qkv_NP);
   int64_t sequences = 0, done = 0;
   for (const CachedRows& rows : cache.pass) sequences += rows.count;
-  // Each part by itself: its sequences are of another length, and its sums do not depend on the other parts.
+  // Each part separately: its sequences have another length, and its sums must not depend on the other parts.
   std::vector<Tensor> parts;
   for (const CachedRows& rows : cache.pass) {
     const int64_t count = rows.count * (num_tokens / sequences);

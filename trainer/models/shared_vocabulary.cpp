@@ -55,9 +55,9 @@ void embed_own_backward(const Tensor& tokens_N, int64_t first_vocab, Tensor& d_N
   embedding_backward(own.row_N, d_ND, dtable_VD);
 }
 
-// With r for this rank, t for the target, z for logits after the rules, L for log sum exp: the kernel gives
-// L_r - z of some own token, and weight (softmax_r - 1 at that token) slope. All logits' softmax is
-// softmax_r exp(L_r - L).
+// Let r be this rank, t the target, z logits after the rules, L log sum exp: the kernel returns L_r - z of
+// some own token, and weight (softmax_r - 1 at that token) slope. All logits' softmax is softmax_r exp(L_r -
+// L).
 void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules, Tensor& logits_NV,
                           int64_t first_vocab, const Tensor& targets_N, const Tensor& weight_1,
                           bool write_gradient, Tensor& losses_N) {
@@ -74,7 +74,7 @@ void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules,
   losses_N.copy_((sum_N - told_R2N.select(1, 1).sum(0)).masked_fill_(is_target_N.logical_not(), 0));
   if (!write_gradient) return;
   logits_NV.mul_((own_sum_N - sum_N).exp_().unsqueeze(1).to(logits_NV.scalar_type()));
-  // The kernel took 1 away at the row that it was given, which was then scaled.
+  // The kernel subtracted 1 at the row that it was given, which was then scaled.
   const Tensor at_row = (at_row_N - sum_N).exp_().sub_(own.is_own_N.to(at::kFloat));
   const Tensor exact_N = at_row.mul_(weight_1).mul_(slope(rules, at_row_N)).mul_(is_target_N);
   logits_NV.scatter_(1, row_N1, exact_N.unsqueeze(1).to(logits_NV.scalar_type()));

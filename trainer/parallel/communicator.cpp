@@ -90,7 +90,7 @@ std::vector<std::unique_ptr<Pending>> Communicator::start_together(const std::ve
     }
     return start_recv(call.out, call.peer);
   };
-  // What is sent goes first: others receive it, even where receiving runs at once.
+  // Sends start first: others receive them, even where receiving blocks.
   std::vector<std::unique_ptr<Pending>> all(calls.size());
   for (const bool sends : {true, false})
     for (size_t i = 0; i < calls.size(); ++i)

@@ -46,7 +46,7 @@ class WorldDist final : public Dist {
 
   void leave(bool failed) override {
     if (size() == 1) return;
-    // Ranks that still call learn why nobody answers, and come here too.
+    // Ranks that still call learn that this rank has left, and then come here too.
     for (bool all_left = false; !all_left;) {
       all_left = true;
       for (const Header& header : exchange({failed ? Place::kFailed : Place::kDone, 0, 0}))
@@ -97,7 +97,7 @@ class WorldDist final : public Dist {
       counts &= header.count == headers[0].count;
     }
     if (lines && counts) return;
-    // All ranks saw the same headers, so all of them get here.
+    // All ranks saw the same headers, so all of them reach this line.
     const std::vector<std::string> places = gather_texts(world_, place);
     for (size_t r = 1; r < headers.size(); ++r) {
       if (headers[r].line != headers[0].line)

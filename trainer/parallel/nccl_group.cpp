@@ -26,7 +26,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
     join();
   } catch (const std::exception& error) {
     if (group_ != nullptr) nccl().abort(group_);
-    // The others wait for this rank, and nobody else will tell them.
+    // The others wait for this rank, and no other rank will tell them.
     throw host_.leave(as_error(error));
   }
   thread_ = std::thread([this] { watch(); });

@@ -74,7 +74,7 @@ void sum_rows(SumType type, void* out, const void* const* rows, int num_rows, in
     case SumType::kFp64:
       return sum_of<double, double>(static_cast<double*>(out), rows, num_rows, count, order);
     case SumType::kBf16: return sum_of<Bf16, float>(static_cast<Bf16*>(out), rows, num_rows, count, order);
-    // Unsigned, since their overflow is defined.
+    // Unsigned types, because their overflow is defined.
     case SumType::kInt32:
       return sum_of<uint32_t, uint32_t>(static_cast<uint32_t*>(out), rows, num_rows, count, order);
     case SumType::kInt64:

@@ -3,8 +3,8 @@
 
 namespace tycho {
 
-// Ranks that share gradients would add those of different micro-batches first; so in a tree each keeps its
-// own until they are summed.
+// In a tree each rank keeps its own gradients until they are summed: ranks that share gradients would add
+// those of different micro-batches first.
 ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model, int64_t num_ranks,
                        int64_t micro_batches) {
   const MeshShape mesh = mesh_shape(parallel, num_ranks);

@@ -108,7 +108,7 @@ void ShardedUnits::wait_for(ParamBuffer& buffer) {
   if (buffer.arrival) std::exchange(buffer.arrival, nullptr)->wait();
 }
 
-// In the order in which models use units. A tied head takes the first unit once more, behind all others.
+// Follows the order in which models use units. A tied head uses the first unit once more, after all others.
 std::vector<int> ShardedUnits::next_after(int unit, Pass pass) {
   std::vector<int> units;
   const auto add = [&](int next) {
@@ -160,7 +160,7 @@ void ShardedUnits::reduce(int unit, bool last) {
   GradBuffer& buffer = grads_of(unit);
   const Tensor whole = stretch(sent_of(buffer), own);
   if (rules_.reduce_bf16) whole.copy_(stretch(buffer.flat, own));
-  // Later micro-batches are reduced in place and then added; so are all that travel as bf16.
+  // Later micro-batches are reduced in place and then added, and so are all gradients exchanged as bf16.
   const bool in_place = own.has_sum || rules_.reduce_bf16;
   Tensor to = in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
   buffer.last = last;
@@ -168,8 +168,8 @@ void ShardedUnits::reduce(int unit, bool last) {
   buffer.reduction = owners_.start_reduce_scatter(to, whole);
 }
 
-// Along cp each rank adds up its own part of the leaves. The others' parts then leave the sum over all owners
-// as it is: x + -0 is x, whichever x.
+// Along cp each rank adds up its own part of the leaves. The parts of other ranks do not change the sum over
+// all owners, because x + -0 is x for any x.
 void ShardedUnits::add_leaf(int unit, bool last) {
   Unit& own = at(unit);
   partial_.sum(unit, own.gathered.grads());
@@ -212,7 +212,7 @@ void ShardedUnits::finish() {
   forget_gathered();
 }
 
-// Who asks for the ranges may change them.
+// Callers may change the ranges.
 std::vector<OwnedRange>& ShardedUnits::owned() {
   forget_gathered();
   return owned_;

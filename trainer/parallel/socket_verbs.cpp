@@ -184,7 +184,7 @@ std::optional<Trouble> SocketVerbs::all_gather(void* out, const void* in, int64_
 }
 
 // A tree in which rank root + i has the children root + i + 1, 2, 4 … below i's lowest bit; each passes on
-// what it has so far.
+// the bytes that it has so far.
 std::optional<Trouble> SocketVerbs::broadcast(void* x, int64_t num_bytes, int root) {
   begin({.verb = SocketVerb::kBroadcast, .root = root, .num_bytes = num_bytes});
   const int place = (rank_ - root + size()) % size();
@@ -225,7 +225,8 @@ std::optional<Trouble> SocketVerbs::sum_whole(SumType type, uint8_t* x, int64_t 
   return std::nullopt;
 }
 
-// A piece of x is overwritten by its sum, which comes back only after its owner has had this rank's numbers.
+// A piece of x is overwritten by its sum, which is sent back only after its owner has received this rank's
+// numbers.
 std::optional<Trouble> SocketVerbs::sum_pieces(SumType type, uint8_t* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   const int64_t lines = (num_bytes + kLineBytes - 1) / kLineBytes;

@@ -172,7 +172,7 @@ class TcpCommunicator final : public Communicator {
 
   WaitLimits limits() const { return {.broken_fd = run_->peers->broken_fd(), .timeout_s = run_->timeout_s}; }
 
-  // The calls hold their tensors: those that run in the background outlive the caller's.
+  // Calls hold their tensors, because calls in the background outlive the caller's.
   Call sum_of(const Tensor& x) {
     check_sum("all_reduce", x);
     check_host("all_reduce", x);

@@ -199,7 +199,8 @@ std::optional<Trouble> run_transfers(std::vector<Transfer>& transfers, const Wai
     const std::optional<Trouble> lost_one = move_all(transfers, some);
     if (some) {
       waiter.note_bytes();
-      // A rank that saw a difference first closes its connections: what it sent before says more than that.
+      // A rank that noticed a mismatch first closes its connections; the bytes that it sent before explain
+      // more.
       if (auto trouble = moved()) return trouble;
     }
     if (lost_one) return lost_one;

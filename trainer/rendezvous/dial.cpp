@@ -45,7 +45,7 @@ class Call {
     socklen_t size = sizeof error;
     getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) throw Broken{std::strerror(error), is_no_route(error)};
-    // A port of this machine at which nobody listens may connect to itself.
+    // A connection to an unused port of this machine may connect to itself.
     const Endpoint here = local_end(socket_.fd()), there = remote_end(socket_.fd());
     if (here.port() == there.port() && here.host() == there.host()) throw Broken{"nobody listens there"};
   }

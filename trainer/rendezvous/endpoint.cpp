@@ -182,7 +182,7 @@ Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable
   for (const Endpoint& endpoint : resolve(place.address, place.port, why)) {
     if (!is_of_this_machine(endpoint)) continue;
     if (!endpoint.is_loopback() || !is_own_name) return endpoint;
-    // Debian gives a machine's own name the address 127.0.1.1, where others do not find it.
+    // Debian gives a machine's own name the address 127.0.1.1, by which others cannot reach it.
     if (const auto here = outward(place.port)) return *here;
     why = "it resolves to this machine's loopback, which other machines cannot reach";
   }

@@ -95,7 +95,7 @@ HandshakeVerdict HandshakeClient::verdict(const Frame& frame) const {
   WireReader reader(frame.body);
   const std::string body = reader.text(kMaxCallerFrame), given = reader.text(kDigestBytes);
   reader.end();
-  // The claim is part of what the listener proves: it has understood who called.
+  // The claim is part of the listener's proof, which shows that it knows who called.
   const std::string wanted = proof(token_, kServerRole, nonce_, server_nonce_, bytes_of(claim_) + body);
   if (!equal_in_constant_time(given, wanted))
     fail(ExitCode::kTopology, "[ranks] whoever listens there does not know the token of this run");

@@ -88,7 +88,7 @@ std::optional<std::string> find_token(const std::string& path, const std::string
   if (!file.is_open()) {
     if (errno == ELOOP) refuse(path, "it is a link");
     if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE) refuse(path, std::strerror(errno));
-    // A network file system remembers for a while that there was no such file, unless its folder is read.
+    // A network file system caches that there was no such file, unless its folder is read.
     if (DIR* folder = opendir(std::filesystem::path(path).parent_path().c_str())) {
       static_cast<void>(readdir(folder));
       closedir(folder);

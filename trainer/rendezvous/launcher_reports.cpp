@@ -23,7 +23,8 @@ int report_file() {
   const std::string text = environment_variable(kReportVariable);
   int file = -1;
   if (std::from_chars(text.data(), text.data() + text.size(), file).ec != std::errc()) return -1;
-  // Programs that this process starts must not hold the pipe open, and a full pipe must not hold this one up.
+  // Programs that this process starts must not keep the pipe open, and a full pipe must not block this
+  // process.
   if (file <= STDERR_FILENO || fcntl(file, F_SETFD, FD_CLOEXEC) != 0) return -1;
   fcntl(file, F_SETFL, O_NONBLOCK);
   return file;

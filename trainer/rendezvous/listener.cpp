@@ -136,7 +136,7 @@ bool Listener::serve(Caller& caller) {
       if (frame && !take_frame(caller, *frame)) return false;
     }
   } catch (const Error&) {
-    // Malformed, or a wrong token: closed without an answer.
+    // Malformed, or a wrong token: closes without an answer.
   }
   num_turned_away_ += caller.server.has_proved() ? 0 : 1;
   return false;

@@ -26,7 +26,7 @@ int allocated_cpus(const Environment& variable) {
 int bound_cores(const RankPlace& place) {
   const int usable = usable_cores();
   if (place.num_local_ranks == 1) return usable;
-  // Ranks that Tycho started share what it had. A scheduler may have bound each to a part of the machine.
+  // Ranks that Tycho started share its cores. A scheduler may have bound each to a part of the machine.
   const auto share_of_machine = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) / place.num_local_ranks;
   const bool bound = place.source != "tycho launch" && usable <= share_of_machine;
   return bound ? usable : std::max(1, usable / place.num_local_ranks);

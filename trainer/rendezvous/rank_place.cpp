@@ -141,7 +141,7 @@ RankPlace place_of_slurm(const Variables& variables) {
   const int64_t job = variables.number("SLURM_JOB_ID", count, 0, INT64_MAX / (2 * kStepsPerJob));
   const int64_t step = variables.number("SLURM_STEP_ID", count, 0, UINT32_MAX);
   place.port = kFirstSlurmPort + static_cast<int>((job * kStepsPerJob + step) % kNumSlurmPorts);
-  // A job that was put back into the queue keeps its number; what is left of its last start must not join.
+  // A job that was requeued keeps its number; ranks left from its last start must not join.
   place.job = fmt::format("slurm-{}.{}-{}", job, step, variables.find("SLURM_RESTART_COUNT").value_or("0"));
   place.source = "Slurm";
   return place;

@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-// Killed conversions count blocks of these sizes.
+// The state of a killed conversion counts blocks of these sizes.
 constexpr size_t kRowsAtOnce = 4096;
 
 class LineBlock final : public ChatBlock {

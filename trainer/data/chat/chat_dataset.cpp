@@ -164,7 +164,7 @@ Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, in
   TYCHO_CHECK(std::cmp_less_equal(rows.size(), num_sequences),
               "[data] {} samples do not fit into a batch of {}", rows.size(), num_sequences);
   Batch batch = empty_batch(num_sequences, width, vocab_size_, filler_);
-  // Behind an example the filler is seen by none of its tokens; before it, only documents keep it away.
+  // Filler after an example is seen by none of its tokens; filler before it must be another document.
   if (config_.pack || config_.padding_side == PaddingSide::kLeft)
     batch.documents.assign(batch.tokens.size(), 0);
   for (size_t b = 0; b < rows.size(); ++b) fill_row(rows[b], b, batch);

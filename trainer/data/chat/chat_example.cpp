@@ -61,7 +61,8 @@ std::vector<TokenTurn> ChatEncoder::tokenize(const ChatRow& row) const {
   };
   std::vector<TokenTurn> turns;
   for (const ChatTurn& text : texts) {
-    // A template has its special tokens; a prompt alone gets those that the tokenizer puts before any text.
+    // A template includes its special tokens; a prompt without one gets those that the tokenizer puts before
+    // any text.
     TokenTurn turn{templated ? std::vector<int32_t>() : tokenizer_.text_begin(), encoded(text.response)};
     const std::vector<int32_t> prompt = encoded(text.prompt);
     turn.prompt.insert(turn.prompt.end(), prompt.begin(), prompt.end());

@@ -62,7 +62,7 @@ ChatMessage read_message(const Line& line, const Json& json, size_t number) {
   ChatMessage message{line.text(json, "role", fmt::format("the role of message {}", number)), {}};
   if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end())
     line.wrong("message {} has the role \"{}\": roles are {}", number, message.role, fmt::join(kRoles, ", "));
-  // A system or a user may have nothing to say; there is nothing to learn from an empty response.
+  // The content of a system or user message may be empty, but nothing can be learnt from an empty response.
   const Json& content = json.at("content");
   if (content.is_string() && content.get_ref<const std::string&>().empty() && message.role != kAssistant)
     return message;

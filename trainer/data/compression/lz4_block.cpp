@@ -58,7 +58,7 @@ bool decode_lz4_block(std::string_view block, size_t most_bytes, std::string& ou
     if (!length || *length + kShortestCopy > room()) return false;
     const size_t back = *low | static_cast<size_t>(*high) << 8;
     if (back == 0 || back > out.size() - begin) return false;
-    // Byte by byte: a copy may go on into what it makes.
+    // Byte by byte, because a copy may overlap its own output.
     for (size_t i = 0; i < *length + kShortestCopy; ++i) out += out[out.size() - back];
   }
   return false;  // every block ends with bytes as they are

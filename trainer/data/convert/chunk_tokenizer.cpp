@@ -98,7 +98,7 @@ ChunkTokens ChunkTokenizer::encode(const TextChunk& chunk) const {
     if (last) append(out.tokens, end_);
   };
   if (chunk.format == TextFormat::kText) {
-    // Of a file without text LLM Foundry encodes nothing, not even the tokenizer's own tokens.
+    // LLM Foundry encodes nothing for a file without text, not even the tokenizer's own tokens.
     try {
       if (!chunk.text.empty()) add(chunk.text, chunk.first, chunk.last);
     } catch (const BadRow& bad) {

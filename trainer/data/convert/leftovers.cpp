@@ -93,7 +93,7 @@ std::vector<std::string> sweep_leftovers(FileOps& files, const std::string& out_
           return has_state_of_another(folder, key);
         });
     for (const std::string& folder : folders) {
-      // The state first: if this is killed, nothing continues with what is left.
+      // Removes the state first, so that nothing continues from the rest after a kill.
       const bool gone = may_go && removed([&] {
                           remove_conversion_state(files, folder);
                           fs::remove_all(folder);

@@ -139,7 +139,7 @@ std::optional<std::vector<ConvertedSplit>> complete_publications(FileOps& files,
   for (const std::string& path : paths) {
     const std::optional<Publication> found = read_publication(path, out_dir);
     if (!found || std::ranges::any_of(found->splits, &Pending::is_in_use)) continue;
-    // Where one was deleted, the others are not published without it.
+    // If one split was deleted, the others are not published without it.
     const bool is_whole = std::ranges::none_of(found->splits, &Pending::is_lost);
     if (is_whole) publish(files, out_dir, found->splits);
     files.remove_file(path);

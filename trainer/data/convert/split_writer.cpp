@@ -149,7 +149,7 @@ SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::str
 SplitWriter::SplitWriter(FileOps& files, const SplitRules& rules, const std::string& split,
                          std::vector<MdsColumn> columns, MdsWriter::State state)
     : SplitWriter(files, rules, split) {
-  // Shards of which the state does not know yet are written again; other files are halves of such.
+  // Shards that the state does not know yet are written again; other files are incomplete shards.
   std::set<std::string> known = {kConversionState};
   for (const Json& shard : state.shards)
     for (const char* key : {"raw_data", "zip_data"})

@@ -24,7 +24,7 @@ Value loop_member(const Loop& loop, std::string_view name, const Rendering& rend
   if (name == "first") return Value::Data(loop.index == 0);
   if (name == "last") return Value::Data(loop.index + 1 == size);
   if (name == "length") return number(size);
-  // Of recursive loops, which there are none of.
+  // Depth of recursive loops, which are not supported.
   if (name == "depth") return number(1);
   if (name == "depth0") return number(0);
   if (name == "previtem")
@@ -239,7 +239,7 @@ Value ExpressionEvaluator::make_range(const Arguments& arguments) {
   if (step == 0) rendering_.wrong("the step of range is 0");
   std::vector<Value> items;
   for (int64_t at = start; step > 0 ? at < stop : at > stop;) {
-    // As Jinja's sandbox.
+    // Limit of Jinja's sandbox.
     if (items.size() == 100'000) rendering_.wrong("range is too long: expected at most 100000 numbers");
     items.push_back(Value::Data(at));
     if (__builtin_add_overflow(at, step, &at)) break;

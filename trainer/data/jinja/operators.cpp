@@ -46,7 +46,7 @@ Value real_result(std::string_view op, double a, double b, Rendering& rendering)
   if (op == "*") return Value::Data(a * b);
   if (b == 0) rendering.wrong("division by zero");
   if (op == "/") return Value::Data(a / b);
-  // As CPython's float_divmod.
+  // Follows CPython's float_divmod.
   double rest = std::fmod(a, b), quotient = (a - rest) / b;
   if (rest != 0 && (b < 0) != (rest < 0)) {
     rest += b;

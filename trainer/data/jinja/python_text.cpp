@@ -82,7 +82,7 @@ std::string_view stripped(std::string_view text, Sides sides) {
 }
 
 std::string_view stripped_of(std::string_view text, std::string_view chars, Sides sides) {
-  // A character of UTF-8 is found in valid text only where one begins.
+  // In valid text, a UTF-8 character is found only where a character begins.
   return cut_sides(text, sides,
                    [&](uint32_t, std::string_view one) { return chars.find(one) != chars.npos; });
 }
@@ -163,7 +163,7 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
     out += part;
   };
   if (old.empty()) {
-    // Python puts it before every character and behind the last.
+    // Python replaces the empty text before every character and after the last one.
     for (const std::string_view character : characters_of(text, rendering)) {
       if (most != 0) add(by);
       if (most > 0) --most;

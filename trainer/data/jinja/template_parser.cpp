@@ -43,7 +43,7 @@ class TemplateParser {
       } else if (kind == TokenKind::kPrint) {
         made.kind = StatementKind::kPrint;
         made.expr = in_.tuple(true);
-        // Nothing is escaped here, so what is marked as safe is printed as it is.
+        // Nothing is escaped here, so `safe` has no effect.
         while (made.expr->kind == ExprKind::kFilter && made.expr->name == "safe" &&
                made.expr->parts.size() == 1 && made.expr->named.empty())
           made.expr = ExprPtr(std::move(made.expr->parts[0]));

@@ -174,7 +174,7 @@ MdsArrayView decode_mds_array(std::string_view encoding, std::string_view value,
 std::string python_float(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  // The shortest digits that give this number again, and where the point is.
+  // Shortest digits that give this number again, and the position of the point.
   std::array<char, 32> buffer;
   const auto end =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);

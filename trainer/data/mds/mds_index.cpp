@@ -248,7 +248,7 @@ MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_di
     fail(ExitCode::kUnusable, "[mds] {}: \"version\" must be 2", path);
   if (!fields.get("shards").is_array())
     fail(ExitCode::kUnusable, "[mds] {}: \"shards\" must be a list", path);
-  // An index of LLM Foundry's own form has no checksums; the note of a conversion has them.
+  // LLM Foundry's index has no checksums; the note of a conversion has them.
   const ConversionNote note = read_conversion_note(dir);
   for (MdsShard& shard : index.shards) {
     if (!shard.hash.empty()) continue;

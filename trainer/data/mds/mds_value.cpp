@@ -75,7 +75,7 @@ Json number_at(const char* bytes) {
   std::memcpy(&value, bytes, sizeof value);
   if constexpr (std::is_integral_v<T>) return value;
   const auto number = static_cast<double>(value);
-  // JSON has no other numbers; a narrow one is shown by the shortest digits that give it again.
+  // JSON has no other numbers. A number of fewer bits is shown by the shortest digits that give it again.
   if (!std::isfinite(number)) return python_float(number);
   if constexpr (std::is_same_v<T, float>) return std::stod(fmt::format("{}", value));
   return number;
@@ -332,7 +332,7 @@ MdsPicture read_mds_picture(std::string_view value, const std::string& place) {
   check_utf8(value.substr(kHead, mode_bytes), place);
   MdsPicture picture{word_at(value, 0), word_at(value, 4), value.substr(kHead, mode_bytes),
                      value.substr(kHead + mode_bytes)};
-  // Modes have from one bit to four bytes for a pixel.
+  // Modes have from one bit to four bytes per pixel.
   const uint64_t pixels = uint64_t{picture.width} * picture.height;
   if (picture.pixels.size() < pixels / 8 || picture.pixels.size() / 4 > pixels)
     wrong(place, "a picture of {} x {} pixels cannot have {} bytes", picture.width, picture.height,

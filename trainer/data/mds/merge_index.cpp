@@ -110,7 +110,7 @@ MergedIndex merge_indexes(FileOps& files, const std::string& dir, const std::vec
   if (::access(path.c_str(), F_OK) == 0 && read_file(path) != text)
     fail(ExitCode::kUsage, "[data] {} is there already, with other shards; remove it to merge these folders",
          path);
-  // First the note: whoever sees the index takes its checksums from there.
+  // Writes the note first, because readers of the index take its checksums from the note.
   if (note) write_conversion_note(files, dir, *note);
   write_file_atomically(files, path, text);
   return merged;

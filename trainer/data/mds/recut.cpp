@@ -9,7 +9,7 @@ std::vector<uint32_t> Recut::shard_rows(std::span<const uint32_t> shard_samples)
   int64_t num_samples = 0;
   for (const uint32_t samples : shard_samples) num_samples += samples;
   const int64_t all = num_rows(num_samples);
-  // A shard that ends within a row leaves the rest of the row to the next one.
+  // If a shard ends within a row, the rest of the row belongs to the next shard.
   const auto rows_before = [&](int64_t samples) {
     return std::min(all, (samples * sample_tokens + row_tokens - 1) / row_tokens);
   };

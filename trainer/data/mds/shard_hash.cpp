@@ -101,7 +101,7 @@ ShardHasher::ShardHasher(std::string_view name) : state_(std::make_unique<State>
     case Family::kOpenSsl: break;
   }
   state_->openssl.reset(EVP_MD_CTX_new());
-  // A machine that allows certified algorithms only has no MD5.
+  // A machine that allows only certified algorithms has no MD5.
   if (EVP_DigestInit_ex(state_->openssl.get(), state_->kind->digest(), nullptr) != 1)
     fail(ExitCode::kUnusable, "[mds] OpenSSL on this machine does not offer the checksum {}", name);
 }

@@ -89,7 +89,7 @@ bool ShardMemory::is_over(const Entry& entry) const {
 std::optional<ShardMemory::Buffer> ShardMemory::take_buffer(size_t num_bytes) {
   do {
     if (std::optional<Buffer> spare = take_spare(num_bytes)) return spare;
-    // The others are too small: they make room.
+    // The other spares are too small; frees them to make room.
     while (held_bytes_ + static_cast<int64_t>(num_bytes) > limit_bytes_ && !spares_.empty()) {
       held_bytes_ -= std::ssize(spares_.back());
       spares_.pop_back();

@@ -14,9 +14,9 @@ void ShardPrefetch::announce(std::span<const size_t> shards) {
   const std::lock_guard lock(mutex_);
   for (const size_t shard : shards)
     if (++unread_[shard] == 1) queue_.push_back(shard);
-  // Most batches are of shards that were announced already: they wake nobody.
+  // The shards of most batches were announced already; no thread is woken for them.
   if (queue_.empty()) return;
-  // Not before there is something to do: many readers read local data or one sample.
+  // Starts the threads only when there is work: many readers read local data or one sample.
   while (std::ssize(threads_) < num_threads_)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
   changed_.notify_all();
@@ -48,7 +48,7 @@ void ShardPrefetch::work(const std::stop_token& stop) {
     try {
       if (!is_not_needed(shard)) bring_(shard, stop, is_not_needed);
     } catch (const Error&) {
-      // The reader brings it itself, and reports what is wrong.
+      // The reader loads the shard itself, and reports the error.
     }
   }
 }

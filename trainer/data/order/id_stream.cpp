@@ -36,7 +36,7 @@ class ListStream final : public IdStream {
 
 }  // namespace
 
-// Eight at a time, which compilers make vectors of where they keep std::iota's loop as it is.
+// Writes eight at a time, which compilers vectorise; they keep std::iota's loop scalar.
 void count_up(std::span<uint32_t> ids, uint32_t first) {
   size_t at = 0;
   for (; at + 8 <= ids.size(); at += 8)

@@ -101,7 +101,7 @@ uint64_t NumpyRng::bounded(uint64_t max) {
 }
 
 std::vector<int64_t> NumpyRng::choice(int64_t population, int64_t count) {
-  // Its shuffles draw with Lemire's method, unlike Generator.shuffle.
+  // choice() shuffles with Lemire's method, unlike Generator.shuffle.
   const auto shuffle_from = [this](std::vector<int64_t>& items, int64_t first) {
     for (auto i = static_cast<int64_t>(items.size()) - 1; i >= first; --i)
       std::swap(items[static_cast<size_t>(i)], items[static_cast<size_t>(bounded(static_cast<uint64_t>(i)))]);
@@ -124,7 +124,8 @@ std::vector<int64_t> NumpyRng::choice(int64_t population, int64_t count) {
   return picked;
 }
 
-// A step is s -> a s + c; so are 2, 4, 8, … steps (Brown, "Random Number Generation with Arbitrary Strides").
+// A step is s -> a s + c; so are 2, 4, 8, … steps at once (Brown, "Random Number Generation with Arbitrary
+// Strides").
 void NumpyRng::skip64(uint64_t count) {
   u128 mult = kMultiplier, plus = increment_, all_mult = 1, all_plus = 0;
   for (; count > 0; count >>= 1) {
@@ -146,7 +147,7 @@ void NumpyRng::skip32(uint64_t count) {
   if (count % 2 != 0) next32();
 }
 
-// The lowest bit in which two states differ says whether as many steps are missing (Brown, as above).
+// The lowest bit in which two states differ tells whether that many steps are missing (Brown, see above).
 uint64_t NumpyRng::words_since(const NumpyRng& earlier) const {
   u128 state = earlier.state_, mult = kMultiplier, plus = increment_, steps = 0;
   for (u128 bit = 1; state != state_; bit <<= 1) {

@@ -56,7 +56,7 @@ class NumpyRng {
     uint32_t i = draws.item();
     for (auto others = draws.next(); !others.empty();) {
       const auto later = draws.next();
-      // Memory is asked for what is swapped a run later.
+      // Prefetches the memory that will be swapped one run later.
       const size_t both = cached ? 0 : std::min(others.size(), later.size());
       for (size_t at = 0; at < both; ++at) {
         __builtin_prefetch(data + later[at], 1);

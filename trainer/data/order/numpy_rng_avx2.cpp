@@ -44,7 +44,7 @@ TYCHO_AVX2_INLINE Lanes lanes_at(const uint64_t* low, const uint64_t* high) {
 }
 
 TYCHO_AVX2_INLINE void advance(Lanes& s, const Step& step) {
-  // The lower half: a product of 64 by 64 bits to 128.
+  // Lower half: a product of 64 by 64 bits to 128.
   const __m256i low1 = _mm256_srli_epi64(s.low, 32);
   const __m256i t = _mm256_add_epi64(_mm256_mul_epu32(s.low, step.low0), step.plus0);
   const __m256i u = _mm256_add_epi64(_mm256_mul_epu32(low1, step.low0), _mm256_srli_epi64(t, 32));
@@ -53,7 +53,7 @@ TYCHO_AVX2_INLINE void advance(Lanes& s, const Step& step) {
   const __m256i carried =
       _mm256_add_epi64(_mm256_add_epi64(_mm256_mul_epu32(low1, step.low1), _mm256_srli_epi64(u, 32)),
                        _mm256_srli_epi64(v, 32));
-  // What reaches the upper half besides: two products of which 64 bits matter.
+  // Upper half: two more products, of which 64 bits matter.
   const __m256i cross = _mm256_add_epi32(_mm256_mullo_epi32(s.high, step.low_swapped),
                                          _mm256_mullo_epi32(s.low, step.high_swapped));
   const __m256i upper = _mm256_andnot_si256(all(kLow), _mm256_add_epi64(cross, _mm256_slli_epi64(cross, 32)));
@@ -197,8 +197,8 @@ TYCHO_AVX2_INLINE uint32_t SwapDraws::draw_many(uint32_t last, uint32_t* others)
     const __m256i masks = _mm256_set1_epi32(static_cast<int>(mask));
     words_a = _mm256_and_si256(words_a, masks);
     words_b = _mm256_and_si256(words_b, masks);
-    // When the word at place p has its turn, i has become at least i - p: a word beyond i is rejected, one up
-    // to i - p is taken. The few between are looked at one by one.
+    // At the turn of the word at position p, i is at least i - p: a word above i is rejected, a word up to i
+    // - p is taken. The few between are checked one by one.
     const __m256i most = _mm256_set1_epi32(static_cast<int>(i));
     const uint32_t beyond = bits_of(_mm256_cmpgt_epi32(words_a, most), _mm256_cmpgt_epi32(words_b, most));
     const uint32_t unsure =

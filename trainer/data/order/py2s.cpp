@@ -78,8 +78,8 @@ class PieceStream final : public ChunkedStream {
   size_t at_ = 0;
 };
 
-// Without marks there is one stretch. The first shuffles do not depend on those of the epoch, so that two
-// cores can draw to skip both.
+// Without marks there is one span. The first shuffles do not depend on those of the epoch, so that two cores
+// can draw both in parallel.
 UnitRngs::UnitRngs(const std::vector<IdSpan>& units, const NumpyRng& rng, MarkBook& book) {
   constexpr uint32_t kWorthAThread = 1 << 20;  // ids, which take a millisecond
   const ShuffleSeries series(sizes_of(units), rng, book);

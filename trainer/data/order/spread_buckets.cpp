@@ -86,7 +86,7 @@ bool SpreadBuckets::comes_after(uint64_t a, uint64_t b) const {
   return exact_place_of_(static_cast<uint32_t>(a)) > exact_place_of_(static_cast<uint32_t>(b));
 }
 
-// By bins, of which there are two for each sample; then by insertion.
+// Sorts by bins, two for each sample; then by insertion.
 void SpreadBuckets::sort() {
   std::fill(ends_.begin(), ends_.end(), 0u);
   sorted_.resize(samples_.size());

@@ -42,8 +42,8 @@ uint32_t SwapDraws::draw_word(uint32_t* others) {
   return taken;
 }
 
-// A word that does not fit is overwritten by the next one: a quarter of all words, so that a branch would be
-// mispredicted as often.
+// A word that does not fit is overwritten by the next one. This happens for a quarter of all words, so a
+// branch would often be mispredicted.
 uint32_t SwapDraws::draw_each(uint32_t last, uint32_t* others) {
   const uint32_t first = item_;
   uint32_t i = first;

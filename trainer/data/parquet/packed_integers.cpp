@@ -54,7 +54,7 @@ void RunReader::next_run() {
   left_ = head >> 1;
   const size_t rest = bytes_.size() - at_, width = static_cast<size_t>(bit_width_);
   if (packed_) {
-    // A group of eight values has `width` bytes. The last one of a page may be cut off behind its last value.
+    // A group of eight values has `width` bytes. The last group of a page may end after its last value.
     packed_begin_ = at_;
     bit_at_ = 0;
     const uint64_t groups = width == 0 ? left_ : std::min<uint64_t>(left_, (rest + width - 1) / width);

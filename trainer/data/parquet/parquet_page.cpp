@@ -190,7 +190,7 @@ std::string decompress_page(const ParquetPageHeader& header, ParquetCodec codec,
   const auto levels = static_cast<size_t>(header.definition_bytes + header.repetition_bytes);
   std::string body(take_bytes(stored, levels));
   const ParquetCodec used = header.is_compressed ? codec : ParquetCodec::kNone;
-  // A page of nulls alone has no values, and some writers do not compress these nothings.
+  // A page with only nulls has no values, and some writers do not compress these zero bytes.
   if (raw_bytes > levels || !stored.empty()) body += decompress_block(used, stored, raw_bytes - levels);
   return body;
 }
@@ -212,7 +212,7 @@ ParquetEntries::ParquetEntries(const ParquetPageHeader& header, const ParquetNod
       repetition_(column.repetition),
       dictionary_(dictionary) {
   const bool v2 = header.kind == ParquetPageKind::kDataV2;
-  // Levels that are all zero are not written in version 1.
+  // Version 1 does not write levels that are all zero.
   const auto levels = [&](int most, int64_t v2_bytes, std::optional<RunReader>& reader) {
     if (!v2 && most == 0) return;
     const std::string_view bytes = take_bytes(body, v2 ? static_cast<uint64_t>(v2_bytes) : take_word(body));

@@ -18,7 +18,7 @@
 namespace tycho {
 namespace {
 
-// Of an index.json: a million shards with their checksums. Of the note, a few lines.
+// Limits: an index.json with a million shards and their checksums, and a note of a few lines.
 constexpr int64_t kMostIndexBytes = int64_t{256} << 20;
 constexpr int64_t kMostNoteBytes = int64_t{1} << 20;
 
@@ -105,13 +105,12 @@ void fetch_index(const CacheSpec& spec, const std::stop_token& stop) {
   try {
     note = download_text(*files, "tycho.json", kMostNoteBytes, spec, stop);
   } catch (const Error& error) {
-    // S3 answers 403 for a file that does not exist, to those who may not list the bucket. Few data sets have
-    // it.
+    // For a missing file, S3 answers 403 to users who may not list the bucket. Few data sets have this file.
     if (error.code() != ExitCode::kUnusable ||
         std::string_view(error.what()).find("answers 403") == std::string_view::npos)
       throw;
   }
-  // First the note: whoever sees the index takes its checksums from there.
+  // Writes the note first, because readers of the index take its checksums from the note.
   if (note) compare_or_write(*files, "tycho.json", *note, spec, stop);
   compare_or_write(*files, "index.json", *index, spec, stop);
 }

@@ -96,7 +96,7 @@ bool download(RemoteFiles& files, const std::string& name, DownloadTarget& targe
     if (outcome.state == State::kRefused)
       fail(ExitCode::kUnusable, "[data] cannot fetch {}: {}", place, outcome.problem);
     if (!outcome.version.empty()) version = outcome.version;
-    // Whoever moves on has not used up a try: a long file over a bad line needs many.
+    // Progress restores the number of tries: a long file over a bad connection needs many.
     if (target.num_bytes > furthest + (1 << 20))
       tries_left = policy.retries, next_wait_s = policy.first_wait_s;
     furthest = std::max(furthest, target.num_bytes);

@@ -43,7 +43,7 @@ class FolderFiles final : public RemoteFiles {
     const int error = errno;
     const std::string problem = fmt::format("cannot {} it: {}", what, std::strerror(error));
     if (error == ENOENT || error == ENOTDIR) return {FetchOutcome::State::kAbsent, problem};
-    // A network file system that restarts gives these for a while.
+    // A network file system that restarts returns these for a while.
     const bool passes = error == EIO || error == ESTALE || error == ETIMEDOUT || error == EAGAIN;
     return {passes ? FetchOutcome::State::kFailed : FetchOutcome::State::kRefused, problem};
   }

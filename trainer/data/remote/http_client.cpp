@@ -78,7 +78,7 @@ size_t on_header(char* data, size_t size, size_t count, void* context) {
         space == line.npos ? 0 : std::strtol(std::string(line.substr(space)).c_str(), nullptr, 10);
     answer.version.clear(), answer.modified.clear(), answer.range_begin = -1, answer.wait_s = 0;
   } else if (has_name(line, "etag")) {
-    // A weak one does not promise equal bytes.
+    // A weak ETag does not promise equal bytes.
     if (const std::string tag = value_of(line); !tag.starts_with("W/")) answer.version = tag;
   } else if (has_name(line, "last-modified")) {
     answer.modified = value_of(line);

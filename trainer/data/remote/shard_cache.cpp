@@ -96,7 +96,7 @@ std::string ShardCache::name_of(size_t shard) const {
 std::string ShardCache::place_of(size_t shard) const { return files_->place_of(name_of(shard)); }
 
 std::string ShardCache::work_path(const std::string& path, std::string_view ending) const {
-  // Shards of merged data sets are in folders; their work files are all in one.
+  // Shards of merged data sets are in subfolders; their work files are all in one folder.
   std::string name = path.substr(index_.dir.size() + 1);
   if (const size_t slash = name.rfind('/'); slash != std::string::npos)
     name = hash_hex(name).substr(0, 8) + "-" + name.substr(slash + 1);
@@ -114,7 +114,7 @@ int ShardCache::open(size_t shard, const std::stop_token& stop) {
       fetch(shard, stop);
       continue;
     }
-    // Without locks (a read-only NFS mount) nothing evicts either.
+    // Without locks (a read-only NFS mount) nothing is evicted either.
     const bool locked = ::flock(descriptor, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (locked && names_file(path, descriptor)) {
       const timespec times[2] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
@@ -205,7 +205,7 @@ void ShardCache::fill(size_t shard, PartFile& part, const std::stop_token& stop,
                       const DownloadProgress& progress) {
   const MdsShard& wanted = index_.shards[shard];
   const int64_t num_bytes = wanted.stored_bytes();
-  // What a killed process has left is continued only where a checksum would tell that it does not fit.
+  // Continues the bytes of a killed process only if a checksum would detect that they do not fit.
   if (!wanted.has_checksum() || part.num_bytes() > num_bytes) part.cut(0);
   DownloadTarget target{part.descriptor(), part.path(), part.num_bytes(), num_bytes};
   if (progress && target.num_bytes > 0) progress(target.num_bytes);
@@ -236,7 +236,7 @@ std::string ShardCache::fetch_zip(size_t shard, PartFile& part, const std::stop_
                                   const DownloadProgress& progress) {
   const MdsShard& wanted = index_.shards[shard];
   const std::string& zip_path = wanted.zip->path;
-  // One that was kept is used first. Nobody else fetches: whoever does has `part`.
+  // Uses a kept file first. No other process fetches, because this one has `part`.
   std::optional<PartFile> zip = PartFile::claim_left_over(zip_path);
   if (zip && progress) progress(zip->num_bytes());
   if (!zip) {

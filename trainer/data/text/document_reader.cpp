@@ -98,7 +98,7 @@ void DocumentReader::fill() {
     return;
   }
   size_t good = std::min(find_not_text(raw_), raw_.size());
-  // A character that the block cuts in two waits for the next block, and so does a CR at the end.
+  // A character that a block splits waits for the next block, and so does a CR at the end.
   if (good < raw_.size() && (ended_ || raw_.size() - good > 3 || raw_[good] == 0))
     not_text(files_[file_].path, "", raw_offset_ + static_cast<int64_t>(good),
              static_cast<uint8_t>(raw_[good]));
@@ -125,7 +125,7 @@ size_t DocumentReader::find_cut() {
     counted_characters_ += characters;
     counted_bytes_ += step.size();
   }
-  // The first byte of the character after the last one of the piece.
+  // Position of the first byte of the character after the piece.
   size_t characters = counted_characters_;
   for (size_t at = counted_bytes_; at < pending_.size(); ++at) {
     if (continues_character(pending_[at])) continue;
@@ -236,7 +236,7 @@ std::optional<TextChunk> DocumentReader::next() {
     } else {
       chunk = next_lines();
     }
-    // After the first of two documents first_ is set again.
+    // After the first of two documents, first_ is true again.
     if (!chunk || (chunk->format == TextFormat::kText && chunk->last && !first_)) {
       source_.reset();
       records_.reset();

@@ -272,7 +272,7 @@ class Finder {
     if (name.ends_with(".json")) {
       const FirstLine line = look_at_first_line(head, rules_.field);
       const bool has_field = rules_.rows_only ? looks_like_rows(head) : line == FirstLine::kObjectWithField;
-      // Folders of Hugging Face hold dataset_infos.json and the like.
+      // Folders of Hugging Face contain dataset_infos.json and similar files.
       if (line == FirstLine::kOther || (in_folder && !has_field)) return std::nullopt;
       return TextFormat::kJsonl;
     }

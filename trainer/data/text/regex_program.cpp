@@ -100,7 +100,7 @@ void Compiler::emit_repeat(const RegexNode& node) {
     return emit_inner(Op::kAtomic, plain);
   }
   for (uint32_t i = 0; i < node.least; ++i) emit(child);
-  // A fork is into the child, or past the end; lazily the other way round.
+  // A fork tries the child first, then the part after the end; a lazy one tries them in reverse.
   const auto fork = [&] { return add({Op::kFork}); };
   const auto set_fork = [&](uint32_t at, uint32_t into, uint32_t past) {
     program_.steps[at].x = node.greed == Greed::kMost ? into : past;

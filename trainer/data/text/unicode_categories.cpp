@@ -46,7 +46,7 @@ const uint8_t* categories() {
   return table.data();
 }
 
-// Walks a few thousand runs, not a million code points: a pattern asks for several categories.
+// Walks a few thousand runs, not a million code points, because a pattern asks for several categories.
 std::vector<CodeRange> ranges_of(uint32_t mask) {
   std::vector<CodeRange> ranges;
   for (const CategoryRun& run : category_runs()) {

@@ -128,7 +128,7 @@ TokenFile read_megatron(const std::string& path) {
   const int64_t most = bytes / 12;
   int64_t header = kOldHeader;
   if (count < 0 || count > most || bytes != kOldHeader + 12 * count) {
-    // With a list of documents, and for data of several kinds a byte for each sequence.
+    // A list of documents follows, and for data of several kinds a byte for each sequence.
     header = kHeader;
     const int64_t documents = bytes >= kHeader ? read_at<int64_t>(idx, kOldHeader) : -1;
     const int64_t rest = count < 0 || count > most || documents < 0 || documents > most

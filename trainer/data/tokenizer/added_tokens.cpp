@@ -59,9 +59,9 @@ const AddedToken* AddedTokenMatcher::longest_at(std::string_view text, size_t po
   const AddedToken* begin = tokens_.data() + bucket.begin;
   const AddedToken* end = tokens_.data() + bucket.end;
   const AddedToken* longest = nullptr;
-  // Those in [begin, end) have the first `depth` bytes of the text.
+  // Tokens in [begin, end) begin with the first `depth` bytes of the text.
   for (size_t depth = 1; begin < end; ++depth) {
-    // Of equal contents the last one in the file counts.
+    // Among equal contents the last one in the file wins.
     while (begin < end && begin->content.size() == depth) longest = begin++;
     if (begin == end || position + depth == text.size()) break;
     const auto byte = static_cast<uint8_t>(text[position + depth]);

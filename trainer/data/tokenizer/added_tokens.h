@@ -60,7 +60,7 @@ void AddedTokenMatcher::split(std::string_view text, OnText on_text, OnToken on_
     if (match.token->stays_text) continue;
     if (match.token->single_word && !stands_alone(text, match.begin, match.end)) continue;
     size_t begin = match.begin, end = match.end;
-    // White space that a match before took along stays with it.
+    // White space that an earlier match has included stays with that match.
     if (match.token->lstrip) begin = skip_spaces_back(text, begin, position);
     if (match.token->rstrip) end = skip_spaces(text, end);
     if (position < begin) on_text(text.substr(position, begin - position), position);

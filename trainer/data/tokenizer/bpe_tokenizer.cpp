@@ -43,7 +43,8 @@ BpeTokenizer::BpeTokenizer(TokenizerParts parts)
       model_(std::move(parts.model)),
       pre_tokenizer_(std::move(parts.pre_tokenizers)),
       pattern_(pre_tokenizer_.only_pattern()),
-      // Under Llama 3's pattern a mark takes newlines along, and normal forms make marks out of letters.
+      // Under Llama 3's pattern a punctuation mark includes newlines after it, and normal forms turn letters
+      // into marks.
       splits_at_words_(
           pattern_ != nullptr && *pattern_ != SplitPattern::kNone &&
           (normalizers_.empty() || (*pattern_ == SplitPattern::kGpt2 && only_forms(normalizers_)))),

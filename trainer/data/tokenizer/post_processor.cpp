@@ -54,7 +54,7 @@ void read_template(const Reader& reader, const Value& processor, TokenizerParts&
 
 void read_post_processor(const TokenizerReader& reader, const Value& processor, TokenizerParts& parts) {
   if (kind_of(processor) == "Sequence") {
-    // Each step works on what the one before made, so it goes around that.
+    // Each step works on the result of the previous one, so its tokens are added around that.
     for (const Value& step : reader.flat(processor, "processors")) {
       const std::vector<int32_t> begin = std::exchange(parts.text_begin, {});
       const std::vector<int32_t> end = std::exchange(parts.text_end, {});

@@ -44,7 +44,7 @@ PreTokenizerStep read_split(const Reader& reader, const Value& value) {
   step.invert = reader.flag(value, "invert", false);
   if (!pattern.is_regex) return step;
   for (const SplitPattern known : {SplitPattern::kGpt2, SplitPattern::kLlama3, SplitPattern::kQwen2}) {
-    // Nothing lies between the matches of these, so what is isolated, inverted or not, is the same.
+    // These patterns match all of the text, so isolated matches are the same pieces, inverted or not.
     if (step.behavior != Behavior::kIsolated || pattern.regex != pattern_text(known)) continue;
     step.kind = PieceKind::kPattern;
     step.pattern = known;

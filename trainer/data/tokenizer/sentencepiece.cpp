@@ -260,8 +260,8 @@ void read_text_rules(const Model& model, TokenizerParts& parts) {
 }  // namespace
 
 bool is_sentencepiece(std::string_view bytes) {
-  // A model begins with a piece: tag 0x0A, a length, the tag 0x0A of its text. JSON may begin with white
-  // space too, but what follows that is a bracket.
+  // A model begins with a piece: tag 0x0A, a length, and the tag 0x0A of its text. JSON may begin with white
+  // space too, but a bracket follows it.
   if (bytes.size() < 4 || bytes[0] != '\n' || bytes[2] != '\n') return false;
   const size_t visible = bytes.find_first_not_of(" \t\r\n");
   return visible != std::string_view::npos && bytes[visible] != '{';

@@ -238,7 +238,7 @@ void spell_out(const Reader& reader, const TokenDecoder& decoder, TokenizerParts
     taken[index] = true;
     set_bytes(decoder, spelling, id, parts);
   }
-  // A token that is found in normalised texts comes back normalised.
+  // A token that is found in normalised texts is decoded normalised.
   for (const AddedToken& token : parts.added)
     if (token.normalized && !parts.normalizers.empty())
       set_bytes(decoder, normalized(parts.normalizers, token.content), token.id, parts);

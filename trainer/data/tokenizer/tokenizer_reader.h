@@ -14,7 +14,7 @@ inline constexpr int64_t kMaxTokenId = (1 << 24) - 1;
 /// Reads fields of one file. Throws Error that names the file.
 class TokenizerReader {
  public:
-  // Json would take quadratic time for a vocabulary.
+  // Json takes quadratic time for a vocabulary.
   using Value = SortedJson;
 
   explicit TokenizerReader(const std::string& place) : place_(place) {}

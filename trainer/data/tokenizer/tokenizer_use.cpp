@@ -163,7 +163,7 @@ int32_t add_token(AddedToken token, int32_t& next_id, std::map<std::string, size
   if (is_new) {
     parts.added.push_back(token);
   } else {
-    // What has once been special stays so.
+    // A special token stays special.
     token.special = token.special || parts.added[place->second].special;
     parts.added[place->second] = token;
   }

@@ -113,7 +113,7 @@ WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOption
     work(true);
   }
   if (error) std::rethrow_exception(error);
-  // The helpers may have taken every chunk: the phase is reported once at least.
+  // The helpers may have taken every chunk; report the phase at least once.
   if (options.progress) options.progress(1, "count words");
   return total;
 }

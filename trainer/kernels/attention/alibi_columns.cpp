@@ -20,7 +20,7 @@ AlibiColumns alibi_columns(const Tensor& slopes_H, float scale, int64_t seq) {
   check_tensor("alibi", "slopes", slopes_H, {heads}, at::kFloat, slopes_H.device());
   const auto bf16 = slopes_H.options().dtype(at::kBFloat16);
   AlibiColumns columns = {at::zeros({heads, kAlibiColumns}, bf16), at::zeros({seq, kAlibiColumns}, bf16)};
-  // Positions: a multiple of 256 and what is left of it, both of 8 bits.
+  // Positions: a multiple of 256 and the remainder, both of 8 bits.
   const Tensor position_T = at::arange(seq, slopes_H.options().dtype(at::kLong));
   const Tensor low_T = position_T.remainder(kLow), high_T = position_T - low_T;
   // Slopes: three parts of 8 bits hold the 24 of fp32.

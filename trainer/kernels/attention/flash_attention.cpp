@@ -98,7 +98,7 @@ bool see_earlier(const ScoreRules& rules, int64_t query, int64_t key, Call& call
   call.causal = false;
   int64_t& queries = call.queries.count;
   if (rules.window >= 0) {
-    // The key of the i-th query that is the first it sees, without i.
+    // First key that the i-th query sees, minus i.
     const int64_t first = query - rules.window - key;
     queries = std::min(queries, call.keys.count - first);  // later queries see none of these keys
     if (queries > 0 && first + queries > 1) call.left = call.keys.count - queries - first;
@@ -255,7 +255,7 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
   check_flash("attention", s, rules, flash, rows);
   const Heads in = wide_heads_of(s, flash, rows);
   const Tensor out_BTHd = out_NE.view({s.batch, s.seq, s.heads, s.head_dim});
-  // Ranks with other heads of a model draw other numbers.
+  // Ranks with other heads of a model must draw other numbers.
   if (rules.dropout.p > 0)
     seed(rows.q_NE.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
   std::vector<Tensor> state;

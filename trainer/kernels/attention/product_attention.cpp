@@ -164,7 +164,7 @@ class ProductAttention {
 Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd, const Tensor& key_cache,
               const Tensor& value_cache, int64_t num_keys) {
   const int64_t group = s.heads / s.kv_heads;
-  // Few queries over many keys: plain products over the cache as it lies are as fast as a flash kernel.
+  // For few queries over many keys, plain products over the cache in place are as fast as a flash kernel.
   const auto compute = key_cache.scalar_type();
   const Tensor keys = key_cache.narrow(2, 0, num_keys), values = value_cache.narrow(2, 0, num_keys);
   const Tensor q =
@@ -173,7 +173,7 @@ Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_
       at::matmul(q.reshape({s.batch, s.kv_heads, group * s.seq, s.head_dim}), keys.transpose(2, 3));
   scores = scores.to(at::kFloat).mul_(rules.scale).view({s.batch, s.kv_heads, group, s.seq, num_keys});
   scores = capped(rules, scores);
-  // One query at the end sees all keys.
+  // A single query at the end sees all keys.
   if (s.seq > 1 || rules.alibi_H || rules.window >= 0) {
     const auto positions = scores.options().dtype(at::kLong);
     scores = placed(rules, 0, at::arange(num_keys - s.seq, num_keys, positions),
@@ -255,7 +255,8 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
               num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
   const int64_t at_once = queries_at_once(s.batch * s.heads, num_keys);
   if (s.seq <= at_once) return attend(s, rules, q_BTHd, key_cache, value_cache, num_keys);
-  // A long prompt: scores of a stretch of queries exist at once, over the keys that its last one may see.
+  // For a long prompt, the scores of a span of queries exist at once, over the keys that its last query may
+  // see.
   Tensor out_BTE = at::empty({s.batch, s.seq, s.heads * s.head_dim}, q_BTHd.options());
   AttentionShape part = s;
   for (int64_t first = 0; first < s.seq; first += part.seq) {
@@ -267,8 +268,8 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   return out_BTE.view({s.batch * s.seq, s.heads * s.head_dim});
 }
 
-// Attention is linear in the values: with columns of the identity for values, its output is the weights,
-// under every rule. As many columns at a time as a head is wide.
+// Attention is linear in the values: with columns of the identity as values, its output is the weights, under
+// every rule. Takes as many columns at a time as a head is wide.
 Tensor attention_weights(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_BTHd,
                          const Tensor& key_cache, int64_t num_keys) {
   Tensor weights_BHTS = at::empty({s.batch, s.heads, s.seq, num_keys}, q_BTHd.options().dtype(at::kFloat));

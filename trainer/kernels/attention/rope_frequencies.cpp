@@ -14,7 +14,7 @@ namespace {
 void check(int64_t head_dim, double theta, [[maybe_unused]] const RopeScalingConfig& scaling) {
   TYCHO_CHECK(head_dim > 0 && head_dim % 2 == 0 && theta > 0,
               "[rope] expected an even head dim > 0 and theta > 0, got {} and {}", head_dim, theta);
-  // The rules of the config (families/rules.cpp) let no other scaling through.
+  // The rules of the config (families/rules.cpp) allow no other scaling.
   assert(scaling.type != RopeStretch::kDynamic || head_dim > 2);
   assert(scaling.type != RopeStretch::kLlama3 || scaling.high_freq_factor > scaling.low_freq_factor);
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int32_t kIgnored = -100;
 
-// What becomes of a logit x before the softmax, and the slope of that where the result is z.
+// Function of a logit x before the softmax, and its slope where the result is z.
 struct Plain {
   static constexpr bool kIsIdentity = true;
   Vec operator()(Vec x) const { return x; }

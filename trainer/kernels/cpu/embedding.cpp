@@ -7,7 +7,7 @@ namespace {
 
 template <class T>
 void backward(RowsShape shape, const int32_t* tokens, const T* dy, float* dtable) {
-  // A block owns columns of every token and adds rows in order: no locks, and the same sums for any number of
+  // A block owns columns of every token and adds rows in order: no locks, and equal sums for any number of
   // threads.
   constexpr int64_t kColumns = 64;
   for_blocks(ceil_div(shape.dim, kColumns), shape.rows * shape.dim, [&](int64_t block) {

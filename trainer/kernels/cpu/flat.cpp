@@ -51,7 +51,7 @@ double squares_of(int64_t n, const float* x) {
 }  // namespace
 
 void sum_of_squares(int64_t n, const float* x, double* sum, Stream) {
-  // The cut depends on n alone, so the sum does not depend on the threads.
+  // The division into blocks depends on n alone, so the sum does not depend on the threads.
   constexpr int64_t kMostBlocks = 256;
   double partials[kMostBlocks];
   const int64_t block_size = larger(kBlockElements, ceil_div(n, kMostBlocks));

@@ -43,7 +43,7 @@ void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void*, int
     for (int64_t block = 0; block < num_blocks; ++block) body(context, block);
     return;
   }
-  // Never destroyed: its threads may still look for work when the process ends.
+  // Never destroyed: its threads may still wait for work when the process ends.
   static ThreadPool& pool = *new ThreadPool;
   pool.run(num_blocks, omp_get_max_threads(), body, context);
 }

@@ -6,7 +6,7 @@ namespace tycho::TYCHO_ISA {
 
 using Wide = uint64_t __attribute__((vector_size(kLanes * 4)));
 
-// The lower halves of 64-bit lanes, multiplied: what the compiler does not know to be one instruction.
+// Multiplies the lower halves of 64-bit lanes, for which compilers do not find the single instruction.
 #if defined(__AVX512F__)
 TYCHO_SIMD Wide multiply_low_halves(Wide a, Wide b) {
   return (Wide)_mm512_maskz_mul_epu32(0xff, (__m512i)a, (__m512i)b);

@@ -33,7 +33,7 @@ using Half = uint16_t __attribute__((vector_size(kLanes * 2)));
 #define TYCHO_SIMD static inline __attribute__((always_inline))
 #define TYCHO_SIMD_MEMBER inline __attribute__((always_inline))
 
-// How many lanes a load or store touches: all of them, or the rest of a row.
+// Number of lanes that a load or store touches: all of them, or the rest of a row.
 struct Full {
   static constexpr int count = kLanes;
 };
@@ -47,9 +47,11 @@ struct Fixed {
 
 TYCHO_SIMD Vec broadcast(float x) { return x - Vec{}; }
 
-// What the compiler does not find by itself: conversions between 16 and 32 bits, and bounds that keep NaN.
+// Operations that the compiler does not find by itself: conversions between 16 and 32 bits, and bounds that
+// keep NaN.
 #if defined(__AVX512F__)
-// The forms with a mask of ones: GCC 12 warns about the undefined register that the plain ones start from.
+// Uses the forms with a mask of ones: GCC 12 warns about the undefined register that the plain forms start
+// from.
 inline constexpr __mmask16 kAll = 0xffff;
 TYCHO_SIMD Bits to_32_bits(Half x) { return (Bits)_mm512_maskz_cvtepu16_epi32(kAll, (__m256i)x); }
 TYCHO_SIMD Half to_16_bits(Bits x) { return (Half)_mm512_maskz_cvtepi32_epi16(kAll, (__m512i)x); }

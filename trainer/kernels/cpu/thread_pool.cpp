@@ -93,7 +93,7 @@ void ThreadPool::take_blocks(uint32_t loop, BetweenBlocks&& between_blocks) {
   uint64_t open = open_.load(std::memory_order_acquire);
   while (open >> 32 == loop && (open & kBlocksMask) != 0) {
     if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel)) continue;
-    // The block is ours, so the loop is not over and job_ is its.
+    // The block is taken, so the loop is not over and job_ belongs to it.
     job_.body(job_.context, job_.num_blocks - static_cast<int64_t>(open & kBlocksMask));
     if (undone_.fetch_sub(1, std::memory_order_acq_rel) == 1) undone_.notify_one();
     between_blocks();

@@ -40,8 +40,8 @@ class ThreadPool {
 
   std::mutex busy_;  // held by the thread that runs a loop
   Job job_{};        // constant while a block of it is not done
-  // The number of the loop in the upper half, how many of its blocks nobody has taken in the lower one: a
-  // block is taken only from the loop that was seen.
+  // Upper half: number of the loop; lower half: number of its blocks that no thread has taken. A block is
+  // taken only from the loop that was read.
   alignas(64) std::atomic<uint64_t> open_ = 0;
   alignas(64) std::atomic<int32_t> undone_ = 0;  // 32 bits, as a futex requires
   alignas(64) std::atomic<uint32_t> loop_ = 0;

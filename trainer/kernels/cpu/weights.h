@@ -33,8 +33,8 @@ struct Weights {
   }
 
  private:
-  // Adding 16 random bits carries into the upper half as often as the lower half is large. Infinity stays,
-  // NaN too.
+  // Adding 16 random bits carries into the upper half with a probability proportional to the lower half.
+  // Infinity and NaN stay unchanged.
   inline __attribute__((always_inline)) Half rounded(int64_t i, Vec x, int count) const {
     const int64_t first = whole_element(weights.place, i);
     const bool neighbours = whole_element(weights.place, i + count - 1) - first == count - 1;
@@ -49,7 +49,7 @@ struct Weights {
     return to_16_bits((x == x ? bits + to_32_bits(noise) : (bits | 0x400000u)) >> 16);
   }
 
-  // Of the parameter's elements from `first` on. Low halves come first: as they lie in memory.
+  // Returns the noise of the parameter's elements from `first` on. Low halves come first, as in memory.
   inline __attribute__((always_inline)) Half noise_from(int64_t first) const {
     constexpr int kMostBlocks = (kLanes + 2 * kNoiseElements - 2) / kNoiseElements;
     uint32_t words[4 * kMostBlocks];
@@ -62,7 +62,7 @@ struct Weights {
     return noise;
   }
 
-  // At the end of a row of a part.
+  // Handles elements across the end of a row of a part.
   __attribute__((noinline)) void noise_each(int64_t i, int count, uint16_t* noise) const {
     for (int lane = 0; lane < kLanes; ++lane) noise[lane] = 0;
     for (int lane = 0; lane < count; ++lane) {

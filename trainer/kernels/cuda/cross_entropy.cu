@@ -9,7 +9,7 @@ namespace {
 constexpr int32_t kIgnored = -100;
 constexpr float kLowest = -3.0e38f;  // a finite stand-in for -inf: differences of it are never NaN
 
-// What becomes of a logit x before the softmax, and the slope of that where the result is z.
+// Function of a logit x before the softmax, and its slope where the result is z.
 struct Plain {
   __device__ float operator()(float x) const { return x; }
   __device__ float slope(float) const { return 1.0f; }

@@ -91,8 +91,8 @@ __global__ void add_runs(RowsShape shape, const int32_t* tokens, const int32_t* 
   }
 }
 
-// The workspace: sorted tokens, positions, sorted positions, and what the sort itself wants, each at a
-// multiple of 256 bytes.
+// Layout of the workspace: sorted tokens, positions, sorted positions, and the memory of the sort itself,
+// each at a multiple of 256 bytes.
 struct Layout {
   int64_t list_bytes;
   size_t sort_bytes;

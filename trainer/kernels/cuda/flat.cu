@@ -6,7 +6,7 @@ namespace tycho::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// As many partial sums on every GPU, so that the result does not depend on its size.
+// Equally many partial sums on every GPU, so that the result does not depend on its size.
 constexpr int kPartials = 1024;
 // One buffer per device: calls follow each other on the run's stream.
 __device__ double partials[kPartials];

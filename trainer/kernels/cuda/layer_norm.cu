@@ -33,7 +33,8 @@ __global__ void forward(Forward<T> a) {
     for (int k = 0; k < width; ++k) sum += value.at[k];
   }
   const float center = warp_sum(sum) / static_cast<float>(dim);
-  // Around the mean, not as a difference of squares: rows far from 0 would lose their variance.
+  // Sums squares around the mean, instead of a difference of squares, which would lose the variance of rows
+  // far from 0.
   for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
     const auto value = load<width>(x + i);
 #pragma unroll

@@ -90,7 +90,8 @@ void ring_attention_backward(const ContextRegion& context, const AttentionShape&
     attention_backward(ring.part(step), rules, {own.q_NE, here}, saved, dout_NE, {dq_NE, from_here}, flash);
     ring.wait();
     std::swap(here, next);
-    // What this rank adds to the part, with what those before it in the ring did, leaves in the next step.
+    // The sum of this rank's gradient of the part and those of earlier ranks in the ring leaves in the next
+    // step.
     if (step > 0) from_here.add_(arriving);
     std::swap(from_here, leaving);
   }

@@ -138,7 +138,7 @@ void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
   return registration;
 }
 
-// Nobody can do anything about a failure: the group goes soon, and its registrations with it.
+// Ignores a failure: the group will soon be destroyed, and its registrations with it.
 void deregister_buffer(NcclTable::Group group, void* registration) noexcept {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
   ncclCommDeregister(comm_of(group), registration);

@@ -20,7 +20,7 @@ void ControlLine::say(Says what, std::string_view body) {
   flush();
 }
 
-// An end that is gone shows when it is read.
+// read() detects that the other end is gone.
 void ControlLine::flush() {
   while (has_unsent()) {
     const ssize_t n = send(fd(), out_.data(), out_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

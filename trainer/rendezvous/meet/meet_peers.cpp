@@ -162,7 +162,7 @@ Error MetPeers::after_writing(const Error& end) {
   try {
     recent_->write(without_secrets(end.what()));
     const auto cause = monitor_->cause();
-    // One rank says so, and not one that has gone.
+    // Only one rank says so, and not one that has gone.
     if (place_.rank == (cause && cause->rank == 0 ? 1 : 0))
       say(fmt::format(
           "[ranks] each rank left its last collectives in {}; tycho report --collectives says who "
@@ -333,8 +333,8 @@ std::vector<Socket> MetPeers::connect(const std::string& purpose, const std::vec
   const auto deadline = Clock::now() + seconds(options_.connect_s);
   const InCollective collective("connect " + purpose, *options_.progress);
   std::vector<Socket> sockets(ranks.size());
-  // The higher rank calls the lower one, whose listener answers by itself: no order can make two ranks wait
-  // for each other.
+  // The higher rank calls the lower one, whose listener answers on its own thread: no order can deadlock two
+  // ranks.
   for (const bool calls : {true, false})
     for (size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] == place_.rank || (ranks[i] < place_.rank) != calls) continue;
@@ -363,7 +363,7 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
     if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
     const auto now = Clock::now();
     const auto until = result.has_no_route ? no_route_deadline : deadline;
-    // Nobody is lost: the network does not lead there, and will not the next time either.
+    // No rank is lost: the network has no route to it, and will have none the next time either.
     if (!is_broken() && result.has_no_route && now >= until)
       throw Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank, endpoint.text(),
                               result.why, kNoRouteAdvice),

@@ -70,7 +70,7 @@ void Monitor::run() {
     }
     obey();
     if (ends_) {
-      // A cause is passed on for a little longer than a goodbye.
+      // Passing on a cause may take a little longer than a goodbye.
       if (!last_moment) last_moment = now + (cause_ ? kHeard : kFarewell);
       if (may_end() || now >= *last_moment) return;
     }

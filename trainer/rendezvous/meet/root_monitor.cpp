@@ -109,7 +109,7 @@ void RootMonitor::tick() {
   look_for_hang();
 }
 
-// At a prompt nobody hurries.
+// Ignores waits while a user sits at a prompt.
 void RootMonitor::look_for_hang() {
   if (world_.empty() || cause_ || ends_ || !options_.on_request || options_.progress->is_prompt()) return;
   const bool hangs = std::any_of(reports_.begin(), reports_.end(), [&](const auto& one) {

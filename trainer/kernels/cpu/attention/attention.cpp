@@ -172,7 +172,7 @@ struct Forward {
     const int64_t blocks = early + ceil_div(shape.late.count, tokens);
     for_blocks(shape.batch * shape.kv_heads * blocks,
                shape.batch * shape.heads * shape.seq * KeyTiles(shape).rows(), [&](int64_t number) {
-                 // Late queries see most keys: they go first, so that the threads end together.
+                 // Late queries see most keys; they go first, so that the threads finish together.
                  const int64_t at = blocks - 1 - number / (shape.batch * shape.kv_heads);
                  const int64_t rest = number % (shape.batch * shape.kv_heads);
                  block(rest / shape.kv_heads, rest % shape.kv_heads,

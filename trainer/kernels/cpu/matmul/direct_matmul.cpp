@@ -25,8 +25,8 @@ struct Fp32Tiles {
                                                 int64_t width) {
     copy_tile(x, 0, 1, columns, 1.0f, out, width);
   }
-  // Six rows find room in a cache wherever they lie. Twelve rows that are a multiple of 2 KiB apart do not:
-  // they would share two sets of the L1 cache, or one.
+  // Six rows fit a cache at any addresses. Twelve rows that are a multiple of 2 KiB apart do not: they would
+  // share two sets of the L1 cache, or one.
   static constexpr bool kMayCopyRows = kTileRows > 8;
   static bool copies_rows(int64_t row_step) { return kMayCopyRows && row_step % 512 == 0; }
   static TileLeft lay_out_left(const float* x, int64_t depth_step, int64_t depth, int64_t rows,

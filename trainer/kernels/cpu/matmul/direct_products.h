@@ -87,8 +87,7 @@ static void copy_rows(const typename Kind::Operand* x, int64_t row_step, int64_t
     auto* to = reinterpret_cast<char*>(out + row * out_step);
     const auto* from = reinterpret_cast<const char*>(x + row * row_step);
     int64_t at = 0;
-    // Not one memcpy: GCC makes a string instruction of it, which waits for one line of memory after the
-    // other.
+    // Not one memcpy: GCC makes a string instruction of it, which waits for one cache line after the other.
     for (; at + int64_t{sizeof(Vec)} <= bytes; at += sizeof(Vec))
       __builtin_memcpy(to + at, from + at, sizeof(Vec));
     __builtin_memcpy(to + at, from + at, bytes - at);

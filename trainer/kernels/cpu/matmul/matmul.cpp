@@ -139,7 +139,7 @@ void compute_block(const LeftStrips& left, const RightStrips& right, const Sums&
   for_blocks(left.count() + right.count(), work, [&](int64_t number) {
     number < right.count() ? right.fill(number) : left.fill(number - right.count());
   });
-  // Down a column of tiles first: they share the right operand's strips.
+  // Goes down a column of tiles first, because these share the right operand's strips.
   const int64_t tile_rows = ceil_div(left.rows, kTaskRows);
   for_blocks(tile_rows * ceil_div(right.rows, kTaskColumns), work, [&](int64_t number) {
     compute_tile(left, right, sums, number % tile_rows * kTaskRows, number / tile_rows * kTaskColumns);

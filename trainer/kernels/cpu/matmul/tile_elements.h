@@ -24,7 +24,7 @@ TYCHO_SIMD Vec spread(Pair x) { return (Vec)(Bits{} + x.bits); }
 /// Returns sum + a · b in every lane; the first argument only selects the type of element.
 TYCHO_SIMD Vec add_product(float, Vec sum, Vec a, Vec b) {
 #if defined(__AVX512F__) && !defined(TYCHO_EMULATED)
-  // Left the choice of where the result goes, GCC 12 moves some of 24 sums to other registers and to memory.
+  // If it may choose the destination, GCC 12 moves some of 24 sums to other registers and to memory.
   asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
   return sum;
 #else
