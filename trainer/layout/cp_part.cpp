@@ -29,7 +29,7 @@ int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, 
                    const RecomputeConfig& recompute, int64_t compute_bytes, const CpShape& cp,
                    const StagePart& part) {
   const size_t lowest = lowest_trained_unit(units);
-  int64_t rows = 0, gradients = 0;  // times that those of all others arrive
+  int64_t rows = 0, gradients = 0;  // number of times that the rows and gradients of all others arrive
   for (int64_t i = 0; i < spec.layers; ++i) {
     if (!part.has_block(i)) continue;
     rows += 1;

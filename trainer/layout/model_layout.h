@@ -39,7 +39,6 @@ struct ModelLayout {
   std::vector<UnitSpec> units;  // in forward order: embedding, blocks, head; then the adapters of blocks
   int64_t num_blocks = 0;
   int64_t num_params() const;
-  /// Number of parameters of adapters.
   int64_t num_adapter_params() const;
   /// Number of parameters that take part in a matrix product per token, with the head and without the
   /// embedding look-up.

@@ -13,7 +13,7 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kChosenAtOnce = 512;  // rows of logits that DecoderLook::chosen gets
+constexpr int64_t kChosenAtOnce = 512;  // rows of logits passed to DecoderLook::chosen
 
 int64_t num_sequences(const std::vector<CachedRows>& rows) {
   int64_t count = 0;

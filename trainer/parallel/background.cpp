@@ -46,7 +46,7 @@ void Background::run() {
     const std::shared_ptr<State> state = calls_.front();
     lock.unlock();
     std::optional<Trouble> trouble = state->call();
-    state->call = {};  // with the tensors that it holds
+    state->call = {};  // releases the tensors that it holds
     lock.lock();
     state->trouble = std::move(trouble);
     state->is_done = true;

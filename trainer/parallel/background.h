@@ -32,7 +32,6 @@ class Background {
 
   std::shared_ptr<State> start(Call call);
   std::optional<Trouble> wait(const State& state);
-  /// Waits until all calls are done.
   void wait_for_all();
 
  private:

@@ -329,11 +329,11 @@ class NcclCommunicator final : public Communicator {
   at::Device device_;
   SumOrder order_;
   c10::impl::VirtualGuardImpl streams_;
-  c10::Stream own_stream_;            // for what travels while the current stream computes
-  std::shared_ptr<NcclGroup> group_;  // shared only while check() looks at it
+  c10::Stream own_stream_;            // for transfers while the current stream computes
+  std::shared_ptr<NcclGroup> group_;  // shared only while check() uses it
   NcclSums sums_;
   std::shared_ptr<NcclGroups> groups_;
-  std::map<std::pair<int, int>, Pair> pairs_;  // in an order that all ranks go through alike
+  std::map<std::pair<int, int>, Pair> pairs_;  // sorted, so that all ranks visit pairs in the same order
 };
 
 }  // namespace

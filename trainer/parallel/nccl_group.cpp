@@ -90,7 +90,7 @@ void* NcclGroup::register_buffer(void* data, int64_t num_bytes) {
 }
 
 void NcclGroup::deregister_buffer(void* registration) noexcept {
-  const std::lock_guard lock(mutex_);  // nobody aborts the group meanwhile
+  const std::lock_guard lock(mutex_);  // the group must not be aborted meanwhile
   if (!broken_) nccl().deregister_buffer(group_, registration);
 }
 
@@ -100,7 +100,7 @@ void NcclGroup::watch() {
   while (!changed_.wait_for(lock, kLook, [&] { return ends_; })) {
     if (!look()) continue;
     broken_ = true;
-    nccl().abort(group_);  // whoever waits for the GPU goes on, and finds that the group is broken
+    nccl().abort(group_);  // threads that wait for the GPU continue, and find that the group is broken
     return;
   }
 }

@@ -231,8 +231,8 @@ class TcpCommunicator final : public Communicator {
   int rank_, num_splits_ = 0;
   NotedGroup noted_;
   SocketVerbs verbs_;
-  std::map<int, Messages> messages_;  // with those ranks that there were any
-  Background background_;             // last: its thread ends before what it uses
+  std::map<int, Messages> messages_;  // for ranks that messages were exchanged with
+  Background background_;  // declared last: its thread ends before the members that it uses are destroyed
 };
 
 class TcpCommunicator::InBackground final : public Pending {

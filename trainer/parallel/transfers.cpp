@@ -54,7 +54,7 @@ Move move_bytes(Flow& flow, bool& may, const Call& call) {
     may = false;
     return Move::kNone;
   }
-  if (moved <= 0) return Move::kLost;  // with errno, or at the end of what the other rank sends
+  if (moved <= 0) return Move::kLost;  // errno says why, or the other rank has closed the connection
   flow.advance(moved);
   may = moved == wanted;
   return Move::kSome;

@@ -19,7 +19,7 @@ std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptio
 
 std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
                                       const std::atomic<int>& stop) {
-  process_progress().set_prompt();  // somebody may wait for a person: that is not stuck
+  process_progress().set_prompt();  // another rank may wait for a user, which is not a hang
   return make_tcp_group(meet_peers(place, {.stop = &stop}), patience_s);
 }
 

@@ -19,7 +19,7 @@
 namespace tycho {
 namespace {
 
-constexpr int kAcceptedAtOnce = 64;                    // before those who wait are served again
+constexpr int kAcceptedAtOnce = 64;                    // before waiting clients are served again
 constexpr auto kRest = std::chrono::milliseconds(50);  // when the system has no descriptors left
 
 Socket open_reserve() { return Socket(open("/dev/null", O_RDONLY | O_CLOEXEC)); }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxNodes = 65536;
 constexpr size_t kMaxHostName = 255;
-constexpr size_t kMaxDigits = 9;  // an int holds them
+constexpr size_t kMaxDigits = 9;  // fits an int
 constexpr int kMaxBrackets = 4;
 
 [[noreturn]] void refuse(const char* variable, std::string_view list, const char* what, const char* example) {

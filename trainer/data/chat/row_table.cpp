@@ -59,7 +59,9 @@ class CsvTable final : public RowTable {
       columns.push_back({name, is_text ? "str" : "json"});
     }
     columns_.emplace(columns, path);
-    for (const std::string& name : columns_->names()) csv_.column(name);  // an Error where there are two
+    for (const std::string& name : columns_->names())
+      csv_.column(name);  // throws if two columns have the
+                          // name
   }
 
   const RowColumns& columns() const override { return *columns_; }

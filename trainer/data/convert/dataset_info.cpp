@@ -47,7 +47,7 @@ std::vector<DatasetInfo> dataset_info(const std::string& path) {
     const bool hidden = it->path().filename().string().starts_with('.');
     if (!hidden && fs::exists(it->path() / "index.json", error)) splits.push_back(it->path().string());
   }
-  if (splits.empty()) return {split_info(path)};  // says that there is no index.json
+  if (splits.empty()) return {split_info(path)};  // throws: there is no index.json
   std::sort(splits.begin(), splits.end());
   std::vector<DatasetInfo> infos;
   for (const std::string& split : splits) infos.push_back(split_info(split));

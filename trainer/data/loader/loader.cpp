@@ -213,7 +213,7 @@ class PrefetchingLoader final : public DataLoader {
   std::condition_variable_any changed_;
   std::deque<Ready> queue_;
   std::exception_ptr error_;
-  std::jthread thread_;  // last: stops before what it uses goes
+  std::jthread thread_;  // declared last: it stops before the members that it uses are destroyed
 };
 
 }  // namespace

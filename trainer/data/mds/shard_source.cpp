@@ -241,7 +241,8 @@ class LocalSource final : public ShardSource {
   std::optional<size_t> only_;                     // with kInMemory: the shard in only_bytes_
   std::vector<char, HugePages<char>> only_bytes_;
   std::mutex mutex_;
-  std::unordered_map<size_t, Identity> zips_;  // without checksums: what was decompressed to memory first
+  std::unordered_map<size_t, Identity> zips_;  // without checksums: the file that was first decompressed to
+                                               // memory
   std::stop_source stop_;
   ShardPrefetch prefetch_;  // last: its threads use the rest
 };

@@ -228,7 +228,7 @@ void ParquetEntries::open_values(std::string_view values, int64_t encoding) {
   if (encoding == kPlain) {
     plain_ = values;
   } else if (encoding == kPlainDictionary || encoding == kDictionary) {
-    if (!values.empty())  // else nothing is there
+    if (!values.empty())  // else all values are null
       indices_.emplace(values.substr(1), static_cast<uint8_t>(values[0]));
   } else if (encoding == kRuns && type_ == ParquetType::kBoolean) {
     if (!values.empty()) booleans_.emplace(take_bytes(values, take_word(values)), 1);

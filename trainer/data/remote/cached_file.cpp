@@ -67,7 +67,7 @@ void fetch_file(const std::string& remote, const std::string& path, const FileCh
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) make_dirs(real_files(), folder.string());
   const size_t slash = remote.rfind('/');
-  const std::string name = remote.substr(slash + 1);  // all of it where there is no slash
+  const std::string name = remote.substr(slash + 1);  // the whole text if there is no slash
   const RemotePlace place = parse_remote(slash == std::string::npos ? "." : remote.substr(0, slash));
   const std::unique_ptr<RemoteFiles> files = open_remote_files(place, /*sas_env=*/"");
   const std::string bad_path = path + ".bad";

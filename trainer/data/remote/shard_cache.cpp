@@ -156,7 +156,7 @@ bool ShardCache::make_room(size_t shard, const MayEvict& may_evict) const {
       entry.used = std::max(entry.used, {info.st_atim.tv_sec, info.st_atim.tv_nsec});
       used_bytes += info.st_size;
     } else if (path.starts_with(work_folder(spec_.dir) + "/") && path.ends_with(kPart)) {
-      used_bytes += std::max<int64_t>(info.st_size, info.st_blocks * 512);  // with what is reserved
+      used_bytes += std::max<int64_t>(info.st_size, info.st_blocks * 512);  // includes reserved blocks
     }
   }
   std::vector<std::pair<size_t, CachedShard>> oldest_first(cached.begin(), cached.end());

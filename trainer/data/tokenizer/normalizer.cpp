@@ -53,7 +53,7 @@ std::string lowercased(std::string_view text) {
     if (code == 0xFFFD) {
       out += bytes;
     } else if (code == 0x130) {
-      out += "i\u0307";  // the one character whose lower case is two
+      out += "i\u0307";  // the only character with a lower case of two characters
     } else {
       append_utf8(new_lowercase(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)))),
                   out);

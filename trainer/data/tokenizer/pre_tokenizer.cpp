@@ -158,7 +158,7 @@ std::string with_metaspace(const PreTokenizerStep& step, std::string_view text, 
 struct PreTokenizer::Work {
   const Sink& sink;
   SplitRegex::Effort effort{};
-  bool mapped = false;  // pieces are in the characters that stand for bytes
+  bool mapped = false;  // pieces are spelled in the characters that stand for bytes
 };
 
 void PreTokenizer::cut(std::string_view text, bool first, const Sink& sink) const {

@@ -333,7 +333,8 @@ std::string format_tokenizer_json(const TrainedVocabulary& vocabulary) {
                      {"post_processor", byte_level(true, false)},
                      {"decoder", byte_level(true, true)}};
   std::string text = head.dump(2);
-  text.erase(text.size() - 2);  // the model goes inside, written piece by piece: objects keep order slowly
+  text.erase(text.size() - 2);  // the model is inserted piece by piece, because objects that keep order are
+                                // slow
   text += ",\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": " +
           (vocabulary.unknown.empty() ? "null" : Json(vocabulary.unknown).dump()) +
           ",\n    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": "

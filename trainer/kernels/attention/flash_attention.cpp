@@ -278,7 +278,7 @@ void flash_attention_part(const AttentionShape& s, const ScoreRules& rules, cons
     const Result one = forward_of(call, rules, in);
     add_part(one.out.narrow(-1, 0, s.head_dim), by_row(one.log_sum_exp), call.of(sum_BTHd, call.queries),
              by_row(call.statistics(log_sum_exp_BHT)));
-    state = {one.random_state, one.unused};  // nothing is dropped, so those of one call do for all
+    state = {one.random_state, one.unused};  // without dropout, the state of one call serves all
   }
 }
 

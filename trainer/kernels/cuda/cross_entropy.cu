@@ -7,7 +7,7 @@ namespace tycho::cuda {
 namespace {
 
 constexpr int32_t kIgnored = -100;
-constexpr float kLowest = -3.0e38f;  // a finite stand-in for -inf: differences of it are never NaN
+constexpr float kLowest = -3.0e38f;  // a finite substitute for -inf: its differences are never NaN
 
 // Function of a logit x before the softmax, and its slope where the result is z.
 struct Plain {

@@ -47,7 +47,7 @@ NcclTable::Group join(const char* id, int rank, int num_ranks) {
   std::memcpy(&given, id, sizeof given);
   ncclComm_t comm = nullptr;
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;  // a rank that never comes must not hold the others for ever
+  config.blocking = 0;  // a rank that never joins must not block the others for ever
   const ncclResult_t status = ncclCommInitRankConfig(&comm, num_ranks, given, rank, &config);
   if (status != ncclInProgress) check(status, "the GPUs of this run cannot reach each other");
   return comm;

@@ -92,7 +92,7 @@ void AnsweredRequests::run(const std::shared_ptr<State>& state) {
         if (!request.empty() && !state->ends) state->pass_on(request);
       }
       if (!request.empty()) state->recent->answer(request);
-    } catch (const Error&) {  // a folder that cannot be read or written: who asks sees no file
+    } catch (const Error&) {  // the folder cannot be read or written: no file appears
     }
     lock.lock();
     state->is_at_work = false;

@@ -32,13 +32,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto kLook = milliseconds(50);         // between looks for a stop
+constexpr auto kLook = milliseconds(50);         // between checks for a stop
 constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a line
 constexpr auto kNextLine = milliseconds(30'000);
 constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
 constexpr auto kLastWrite = milliseconds(2000);
-constexpr auto kToldLate = milliseconds(10'000);  // rank 0 says who is missing; later than that it is gone
+constexpr auto kToldLate = milliseconds(10'000);  // rank 0 names the missing ranks; after this time it counts
+                                                  // as lost
 constexpr double kStart_s = 600, kStartOfLaunch_s = 60;
 constexpr const char* kNoRouteAdvice =
     "; set TYCHO_INTERFACE to the network interface by which all machines reach each other";
@@ -132,7 +133,7 @@ class MetPeers final : public Peers {
   std::atomic<bool> has_written_ = false;  // the collectives of recent_ are written
   std::unique_ptr<Monitor> monitor_;
   RootMonitor* root_ = nullptr;          // it, on rank 0
-  std::unique_ptr<Listener> listening_;  // calls what stands above
+  std::unique_ptr<Listener> listening_;  // calls the members above
 };
 
 /// Makes a process that is about to be ended write its collectives on a thread that it can leave behind: its
@@ -145,7 +146,7 @@ MeetOptions MetPeers::writing_collectives(MeetOptions options) {
     std::thread([recent = recent_, text = without_secrets(cause.what()), done] {
       try {
         recent->write(text);
-      } catch (const std::exception&) {  // the line that ends this process says what is wrong
+      } catch (const std::exception&) {  // the line that ends this process has the reason
       }
       done->set_value();
     }).detach();

@@ -59,7 +59,7 @@ void MemberMonitor::lose(const std::string& how) {
 void MemberMonitor::on_broken() { all_have_heard_ = true; }
 
 void MemberMonitor::obey() {
-  if (!line_.is_open()) {  // nobody is left to ask
+  if (!line_.is_open()) {  // rank 0 can no longer be asked
     if (leaving_) set_cause(std::move(*std::exchange(leaving_, std::nullopt)));
     if (suspicion_) {
       const Suspicion suspicion = *std::exchange(suspicion_, std::nullopt);

@@ -128,7 +128,7 @@ void Monitor::end_process_if_stuck() {
       "Why the run broke: {}\n",
       place_.rank, saves ? "finish its save" : "end", limit_s,
       begin == broken_at_ ? "the run broke" : "its save", progress_text(doing), code, cause_->text));
-  broken_at_ = now;  // in tests the process goes on
+  broken_at_ = now;  // in tests the process continues
   saved_at_.reset();
   if (options_.before_end) options_.before_end(Error(cause_->text, cause_->code));
   if (options_.end_process)
@@ -211,7 +211,7 @@ Error Monitor::leave(const Error& error) {
 /// Returns the error with which this rank ends because of `own`, now that the cause is known: one cause has
 /// one code on all ranks.
 Error Monitor::end_of(const Error& own) const {
-  if (!cause_) return own;  // rank 0 does not answer, and nobody else decides
+  if (!cause_) return own;  // rank 0 does not answer, and no other rank decides
   const std::string text = without_secrets(own.what());
   const bool is_the_same =
       cause_->text.find(text) != std::string::npos || text.find(cause_->text) != std::string::npos;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kTogether = std::chrono::milliseconds(100);  // ranks of one machine are lost together
 constexpr auto kOwnWords =
-    std::chrono::milliseconds(1000);  // for a suspect to say why, or to be seen to be gone
+    std::chrono::milliseconds(1000);  // for a suspect to give its reason, or to be recognised as lost
 constexpr size_t kWorldBytes = 16, kRequestBytes = 16;
 
 }  // namespace
