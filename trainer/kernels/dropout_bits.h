@@ -10,7 +10,7 @@ inline constexpr int64_t kDropoutCounters = 16, kDropoutBlock = 4 * kDropoutCoun
 
 struct DropoutFactors {
   uint32_t first_kept;  // words from here on keep their element
-  float scale;          // of kept elements
+  float scale;          // factor of kept elements
 };
 
 // static: each instruction set's object keeps its own copy.

@@ -16,7 +16,7 @@ struct LinearLayer {
   int64_t columns = 0, rows = 0;                  // inputs and outputs
   std::vector<TpCut::Section> in = {}, out = {};  // sections of columns and of rows; one of the two is empty:
                                                   // every rank has all of that dim
-  int64_t first_column = 0;  // of a rank along tp: position of its `in` in the whole layer
+  int64_t first_column = 0;  // first of the whole layer's inputs that a rank along tp has
 };
 
 /// Position of a layer's outputs among the unit's views (UnitLayout::views).

@@ -375,8 +375,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
   // A GPU needs products of some thousand rows, whatever the vocabulary.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
   const int64_t fewest = on_gpu ? 4096 : 64;
-  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // of the first rank, which has the
-                                                                        // most items
+  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // the first rank has the most items
   specs.head_chunk =
       std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
   const int64_t means = s.norm == NormKind::kLayer ? S : 0;
@@ -386,7 +385,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                  fp32("inv_final", S),
                  {"logits", {specs.head_chunk, V}},
                  fp32("losses", N),
-                 {"d_stream", {1, S, D}},  // of each micro-batch in its backward pass
+                 {"d_stream", {1, S, D}},  // one for each micro-batch in its backward pass
                  {"d_normed", {S, D}}};
   return specs;
 }

@@ -18,7 +18,7 @@ struct AdapterPlace {
   int a = -1, b = -1;           // A is [rank, columns], B is [rows, rank]
   int64_t first = 0, rows = 0;  // outputs of that view that belong to the layer
   int64_t columns = 0;          // inputs
-  int64_t first_column = 0;     // of a rank along tp: position of its inputs among all inputs of the layer
+  int64_t first_column = 0;     // first of the layer's inputs that a rank along tp has
 };
 /// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
 /// is gated. qkv_* is the queries' alone in a block that reuses keys and values or another block's input; a

@@ -7,7 +7,7 @@
 namespace tycho {
 
 struct GpuAttentionBytes {
-  int64_t kept = 0;     // from forward to backward, of all blocks: flash attention's log-sum-exp
+  int64_t kept = 0;     // kept from forward to backward, for all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
 };
 /// Returns the bytes for flash attention 2, or, where that has an obstacle, for plain products

@@ -22,8 +22,8 @@ struct BatchShape {
 /// Activations of one micro-batch. Every block has the same saved slots, though some may be empty; the other
 /// slots exist once.
 struct ActivationSpecs {
-  std::vector<std::vector<SlotSpec>> saved;  // of each block, kept from its forward to its backward
-  std::vector<SlotSpec> scratch;             // of the block that is computing
+  std::vector<std::vector<SlotSpec>> saved;  // slots of each block, kept from its forward to its backward
+  std::vector<SlotSpec> scratch;             // slots of the block that is computing
   std::vector<SlotSpec>
       model;  // outside of the blocks: final norm, logits chunk, gradients of the residual stream
   int64_t head_chunk = 0;         // number of tokens whose logits exist at once

@@ -55,7 +55,7 @@ int64_t stage_of_unit(const TrainConfig& config, int64_t unit);
 /// Memory for the activations of each op of a stage's program. A gradient keeps its place until the next one
 /// is sent, so that the stage computes while it is in transit.
 struct StageSlots {
-  std::vector<int64_t> num_sets;  // of each chunk
+  std::vector<int64_t> num_sets;  // one number for each chunk
   int64_t num_gradients = 1;
   struct Place {
     int64_t set = 0, gradient = 0;  // index in the chunk's sets and in the stage's gradients; only those that

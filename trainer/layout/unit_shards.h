@@ -43,7 +43,7 @@ ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank);
 struct UnitBuffers {
   static constexpr int kNone = -1;
   std::vector<int> of_unit;       // kNone for a unit that needs no buffer
-  std::vector<int64_t> elements;  // of each buffer: the largest of its units, padded
+  std::vector<int64_t> elements;  // size of each buffer: that of its largest unit, padded
 };
 
 /// Assigns buffers for whole parameters. Two neighbouring blocks never share a buffer, so that one can be

@@ -26,11 +26,12 @@ struct BlockActivations {
   Views& saved;                          // slots of this block, from forward to backward
   Views& kv_saved;                       // slots of the block whose keys and values it attends to
   Views& x_saved;                        // slots of the block whose input keys and values are projected from
-  Tensor x_of_kv_SD;                     // that input
-  std::vector<Tensor>& attention_state;  // of this block; allocated by ATen, and empty on a CPU
+  Tensor x_of_kv_SD;                     // input of the block of x_saved
+  std::vector<Tensor>& attention_state;  // state of this block's attention; allocated by ATen, and empty on a
+                                         // CPU
   Views& scratch;                        // shared with the other blocks: dead when the block returns
   DropoutSource dropout;
-  const PackedDocuments& documents;  // of the pass
+  const PackedDocuments& documents;  // documents of the pass
 };
 
 class Activations {
@@ -67,7 +68,7 @@ class Activations {
 
  private:
   Tensor arena_;
-  std::vector<std::vector<Views>> saved_;  // of each block, by set
+  std::vector<std::vector<Views>> saved_;  // by block, then by set
   std::vector<std::vector<std::vector<Tensor>>> attention_state_;
   Views scratch_, model_;
 };

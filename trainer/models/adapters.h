@@ -13,10 +13,10 @@ namespace tycho {
 struct LayerAdapters {
   const BlockParams* at = nullptr;
   int weight = -1;                // view of the block that has the matrix
-  const Views* params = nullptr;  // of the block, then of its adapters
-  Views* scratch = nullptr;       // of the blocks; nullptr: memory is allocated for each call
+  const Views* params = nullptr;  // views of the block, then of its adapters
+  Views* scratch = nullptr;       // scratch of the blocks; nullptr: memory is allocated for each call
   double dropout = 0;
-  uint64_t key = 0;            // of the dropout
+  uint64_t key = 0;            // key of the dropout
   ContextRegion context = {};  // tokens of the rows of inputs: each is dropped as on one rank
 
   bool any() const { return at != nullptr && !at->adapters.empty(); }

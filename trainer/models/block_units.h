@@ -30,7 +30,7 @@ class BlockUnits {
 
   UnitStore& units_;
   std::vector<int> adapters_;  // unit of each block's adapters; -1: none
-  Views params_, grads_;       // of the block that computes
+  Views params_, grads_;       // views of the block that computes
 };
 
 /// True if any view has a gradient.

@@ -141,7 +141,7 @@ Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const Pa
     loss = head_loss(targets_N, weight_1, add, place);
     if (micro.after_losses) micro.after_losses(token_losses(targets_N, place));
     reduce(head_unit(), micro.last);
-    if (layout_.tied && !part_.is_first()) reduce(0, micro.last);  // of its copy of the table
+    if (layout_.tied && !part_.is_first()) reduce(0, micro.last);  // reduces the gradient of the table's copy
   }
   for (int64_t i = chunk.end - 1; i >= chunk.begin && trains(block_unit(i)); --i) {
     run_backward(i, add, place);

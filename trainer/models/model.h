@@ -38,7 +38,7 @@ struct MicroBatch {
   Tensor tokens_N, targets_N;
   bool first = true;         // its gradients overwrite those of the previous step
   bool last = true;          // gradients are complete after it
-  uint64_t dropout_key = 0;  // of this step and micro-batch
+  uint64_t dropout_key = 0;  // key of this step and micro-batch
   // int32 [B * T] on the host: attention stays within equal numbers; undefined: the whole row.
   Tensor documents_N = {};
   std::function<void()> after_forward = {};                   // called between forward and backward
@@ -48,8 +48,8 @@ struct MicroBatch {
 /// Memory of a micro-batch's activations on a stage, from its forward to its backward.
 struct PassPlace {
   size_t chunk = 0;
-  int64_t set = 0;       // of the chunk's sets
-  int64_t gradient = 0;  // of the stage's gradients of the stream
+  int64_t set = 0;       // index in the chunk's sets
+  int64_t gradient = 0;  // index in the stage's gradients of the stream
 };
 
 /// A model for training. Used by one thread; asynchronous on CUDA.
@@ -143,7 +143,7 @@ class Model {
   ModelConfig config_;
   DecoderSpec spec_;  // spec of this rank
   ModelLayout layout_;
-  BatchShape shape_;  // of whole sequences
+  BatchShape shape_;  // shape of whole sequences
   at::ScalarType dtype_;
   at::Device device_;
   RecomputeConfig recompute_;
@@ -158,7 +158,7 @@ class Model {
   std::vector<DecoderBlock> blocks_;
   Tensor position_N_;  // int32: positions of this rank's tokens; undefined when it has all
   std::vector<std::vector<Passing>> passing_;           // by chunk and set
-  std::vector<int64_t> newest_sets_;                    // of each chunk: set of its newest forward pass
+  std::vector<int64_t> newest_sets_;                    // by chunk: set of its newest forward pass
   std::map<int64_t, std::unique_ptr<Model>> narrower_;  // by length
 };
 

@@ -22,9 +22,9 @@ namespace tycho {
 /// Tables of positions and heads, equal for all blocks of a model, on its device; undefined where the model
 /// has none.
 struct AttentionTables {
-  RopeTables cos_sin;  // of this rank's positions
+  RopeTables cos_sin;  // rotations of this rank's positions
   Tensor slopes_H;
-  AlibiColumns alibi;  // of slopes_H, for flash attention
+  AlibiColumns alibi;  // made from slopes_H, for flash attention
 };
 /// shape: of whole sequences. longest: most tokens that a sequence of this model can have; dynamic
 /// frequencies depend on it.

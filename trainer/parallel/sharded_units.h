@@ -53,7 +53,7 @@ class ShardedUnits final : public UnitStore {
   struct ParamBuffer {
     Tensor flat;
     int unit = UnitBuffers::kNone;  // unit whose parameters are in the buffer, or being gathered
-    int64_t version = 0;            // of those parameters
+    int64_t version = 0;            // version of those parameters
     int num_holders = 0;
     std::unique_ptr<Pending> arrival;
   };

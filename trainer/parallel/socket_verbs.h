@@ -29,7 +29,7 @@ struct Announcement {
   SocketVerb verb = SocketVerb::kBarrier;
   uint8_t type = 0;  // SumType of a sum
   uint16_t unused = 0;
-  uint32_t number = 0;  // of earlier verbs in the group
+  uint32_t number = 0;  // number of earlier verbs in the group
   int32_t root = 0;
   int64_t num_bytes = 0;
   bool operator==(const Announcement&) const = default;

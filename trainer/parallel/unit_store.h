@@ -88,7 +88,7 @@ class LocalUnits : public UnitStore {
   std::vector<GatheredUnit> units_;
   std::vector<OwnedRange> owned_;
   PartialGradients partial_;
-  std::vector<TreeSum> trees_;  // of each unit
+  std::vector<TreeSum> trees_;  // one for each unit
   bool has_leaves_ = false;     // the trees have several leaves
   std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
@@ -125,7 +125,7 @@ class ReplicatedUnits final : public LocalUnits {
 
  private:
   Communicator& world_;
-  std::vector<GradientSum> sums_;  // of each unit; empty ones for frozen units
+  std::vector<GradientSum> sums_;  // one for each unit; empty ones for frozen units
   std::vector<std::shared_ptr<void>> registrations_;
 };
 

@@ -21,7 +21,7 @@ struct ProgressReport {
 /// Seconds that a process spent on communication since it started.
 struct CommTime {
   double wait_s = 0;      // in which a thread that computes waited in a collective
-  double transfer_s = 0;  // of collectives and messages, overlapping with computing or not
+  double transfer_s = 0;  // time of collectives and messages, overlapping with computing or not
 };
 
 /// Time that a process that must end may spend on a save, wherever others wait for it.

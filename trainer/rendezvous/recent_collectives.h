@@ -25,7 +25,7 @@ inline constexpr const char* kCollectivesRequest = "request";
 struct CollectiveCall {
   const char* verb = "";   // "all_reduce"
   const char* dtype = "";  // "fp32"; "" for a barrier
-  int64_t num_bytes = 0;   // of this rank's input, or of a message
+  int64_t num_bytes = 0;   // size of this rank's input, or of a message
   int peer = -1;           // in its group: the root of a broadcast, or the other end of a message
 };
 

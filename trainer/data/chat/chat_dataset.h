@@ -77,7 +77,7 @@ class ChatDataset {
   std::string place_, template_text_;
   int64_t seq_len_, vocab_size_;
   int32_t filler_ = 0;  // eos, as in LLM Foundry: it has no target, and no token with a target attends to it
-  std::vector<int32_t> tokens_;  // of all examples
+  std::vector<int32_t> tokens_;  // tokens of all examples
   std::vector<uint8_t> learnt_;  // by token
   std::vector<size_t> begins_;   // in tokens_, by example
   std::vector<int32_t> lengths_;

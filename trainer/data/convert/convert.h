@@ -21,7 +21,7 @@ struct ConvertProgress {
 
 struct ConvertOptions {
   std::vector<std::string> inputs;  // text, JSONL, CSV and Parquet files, folders of them, data sets
-  InputRules rules;                 // which files of folders to read, and as which format
+  InputRules rules;                 // choice of files in folders, and their formats
   bool keep_newlines = false;       // leave CR and CR LF in text files; else they become LF
   std::string tokenizer;            // path of a tokenizer.json
   /// Leave out the tokens that the tokenizer's own encoding puts around a text (Llama 3: <|begin_of_text|>).
@@ -37,7 +37,7 @@ struct ConvertOptions {
   bool no_wrap = false;             // drop the rest of a sample's document instead of continuing it
   int64_t size_limit = 64 << 20;    // bytes per shard
   std::vector<std::string> hashes;  // checksums of every file in index.json: names of shard_hash_names()
-  std::string compression;          // of shards: a name of parse_compression; "": none
+  std::string compression;          // compression of shards: a name of parse_compression; "": none
   int threads = 0;                  // 0: one per core
   double save_every_s = 10;  // least time between two saved states, from which the next call continues after
                              // a kill

@@ -21,7 +21,7 @@ struct SplitRules {
   double val_fraction = 0;          // in [0, 1): share of the documents (every k-th) that goes to val_split
   int64_t size_limit = 64 << 20;    // bytes per shard
   std::vector<std::string> hashes;  // checksums of every file in index.json: names of shard_hash_names()
-  std::string compression;          // of shards: a name of parse_compression; "": none
+  std::string compression;          // compression of shards: a name of parse_compression; "": none
 
   /// Returns k if every k-th document goes to the validation split; 0 if none does.
   int64_t validation_period() const;

@@ -121,8 +121,8 @@ Value map_filter(const Value& value, const Arguments& arguments, Rendering& rend
   return make_list(std::move(items), ListKind::kOnce, rendering);
 }
 
-/// Returns the items whose test (of the attribute, the first argument) is `wanted`; without a test, whose
-/// truth is.
+/// Returns the items for which the test (of the attribute, the first argument) gives `wanted`; without a
+/// test, the items' truth decides.
 template <bool wanted, bool of_attribute>
 Value select_filter(const Value& value, const Arguments& arguments, Rendering& rendering) {
   Arguments rest = arguments;

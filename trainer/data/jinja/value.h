@@ -16,7 +16,7 @@ class Value;
 struct List;
 struct Dict;
 struct Loop;
-struct Statement;  // of a macro: syntax.h
+struct Statement;  // a macro; see syntax.h
 struct Namespace;
 
 /// A name without a value: printed as an empty text, an error in other uses.

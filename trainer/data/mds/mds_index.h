@@ -15,14 +15,15 @@ namespace tycho {
 struct MdsZip {
   std::string path;
   int64_t bytes = 0;
-  std::string hash_name, hash;  // of the compressed file
+  std::string hash_name, hash;  // checksum of the compressed file
   CompressionKind kind = CompressionKind::kZstd;
 };
 
 struct MdsShard {
-  std::string path;                // of the raw bytes: their file, or the file to decompress to
-  int64_t samples = 0, bytes = 0;  // of the raw file
-  std::string hash_name, hash;     // of the raw file; "" when neither index.json nor tycho.json records one
+  std::string path;                // file of the raw bytes, which may have to be decompressed to it
+  int64_t samples = 0, bytes = 0;  // counts of the raw file
+  std::string hash_name, hash;  // checksum of the raw file; "" when neither index.json nor tycho.json records
+                                // one
   std::optional<MdsZip> zip;
   std::vector<MdsColumn> columns;
   std::vector<std::optional<int64_t>> column_sizes;

@@ -67,7 +67,7 @@ class MdsReader {
   std::vector<int> descriptors_;  // by file; -1: closed
   int num_open_ = 0;
   std::string data_;
-  std::vector<uint32_t> offsets_;   // of the samples of a shard of text
+  std::vector<uint32_t> offsets_;   // offsets of the samples of a shard of text
   size_t offsets_of_ = SIZE_MAX;    // shard whose offsets are in offsets_
   std::vector<std::string> parts_;  // values of a line
   std::vector<std::string_view> values_;

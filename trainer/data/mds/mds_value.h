@@ -50,7 +50,8 @@ struct MdsPicture {
 MdsPicture read_mds_picture(std::string_view value, const std::string& place);
 std::string make_mds_picture(const MdsPicture& picture);
 
-/// Returns the items of a column "list[...]", or of "jpeg_array", which has no leading word in its count.
+/// Returns the items of a column "list[...]", whose values begin with a reserved word, or of "jpeg_array",
+/// whose values begin with the number of items.
 std::vector<std::string_view> read_mds_list(std::string_view encoding, std::string_view value,
                                             const std::string& place);
 std::string make_mds_list(std::string_view encoding, const std::vector<std::string>& items);

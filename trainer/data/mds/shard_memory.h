@@ -70,10 +70,10 @@ class ShardMemory {
   mutable std::mutex mutex_;
   std::condition_variable_any filled_;
   int64_t num_reads_ = 0;       // number of samples read so far
-  int64_t held_bytes_ = 0;      // of entries and spares
+  int64_t held_bytes_ = 0;      // bytes of entries and spares
   std::vector<Buffer> spares_;  // buffers of removed shards
   std::map<Key, Entry> entries_;
-  std::vector<const Entry*> last_read_;  // of each source
+  std::vector<const Entry*> last_read_;  // by source
   std::set<Key> left_to_files_;
 };
 

@@ -200,7 +200,7 @@ class SpreadStream final : public ChunkedStream {
   NumpyRng first_shift_rng_, shift_rng_;
   size_t at_ = 0;
   int64_t placed_ = 0;      // samples of the spans before `at_`
-  int64_t num_before_ = 0;  // of these, samples that leap() skipped
+  int64_t num_before_ = 0;  // samples that leap() skipped, a part of placed_
   std::deque<OpenSpan> open_;
   std::optional<SpreadBuckets> buckets_;
   std::vector<uint32_t> ids_;

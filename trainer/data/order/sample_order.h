@@ -18,8 +18,8 @@ namespace tycho {
 
 struct OrderSpec {
   std::vector<ShardSizes> streams;
-  std::vector<StreamWeight> weights;  // of each stream
-  std::vector<std::string> names;     // of each stream, for messages
+  std::vector<StreamWeight> weights;  // one for each stream
+  std::vector<std::string> names;     // one for each stream, for messages
   bool shuffle = true;
   ShuffleAlgo algo = ShuffleAlgo::kNaive;
   uint64_t seed = 0;

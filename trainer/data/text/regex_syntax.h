@@ -11,9 +11,9 @@ namespace tycho {
 struct RegexNode {
   enum class Kind : uint8_t {
     kSet,       // one character
-    kSequence,  // of children
+    kSequence,  // all children in order
     kChoice,    // between children: the first one that leads to a match
-    kRepeat,    // of the one child
+    kRepeat,    // the one child, repeated
     kAhead,     // the child matches here
     kNotAhead,
     kAtomic,

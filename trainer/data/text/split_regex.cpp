@@ -34,7 +34,7 @@ class Machine {
   struct Choice {  // where to continue when the path taken fails
     uint32_t step;
     size_t position;
-    size_t limit;  // of a repetition: the last position (greedy) or the most characters left (lazy)
+    size_t limit;  // limit of a repetition: the last position (greedy) or the most characters left (lazy)
     uint32_t slot = 0;
   };
   enum Limit : size_t { kPlain = SIZE_MAX, kRestore = SIZE_MAX - 1 };

@@ -16,7 +16,7 @@ struct StretchDocuments {
   Tensor first_query_S1;                    // int32 [S + 1] on a GPU, counted from the span's first token
   Tensor first_key_S1;                      // likewise, counted from first_token
   int64_t most_queries = 0, most_keys = 0;  // largest numbers of one document
-  int64_t first_queries = 0;                // of the first document
+  int64_t first_queries = 0;                // queries of the first document
 };
 
 /// Documents that B rows of T tokens were packed from. Default: every row is one document.

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr auto kLook = milliseconds(50);         // between checks for a stop
-constexpr auto kFirstLine = milliseconds(5000);  // of waiting without a line
+constexpr auto kFirstLine = milliseconds(5000);  // wait after which the first line is printed
 constexpr auto kNextLine = milliseconds(30'000);
 constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls

@@ -10,7 +10,7 @@ struct Fp32Tiles {
   using Operand = float;
   using Element = float;
   static constexpr int64_t kPerElement = 1, kRows = kTileRows;
-  static constexpr int64_t kWeightRows = 48;    // of a task: a multiple of a tile's rows, and of vectors
+  static constexpr int64_t kWeightRows = 48;    // rows of a task: a multiple of a tile's rows, and of vectors
   static constexpr int64_t kGradientRows = 48;  // likewise
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
   using LeftMemory = float[kStepDepth * kGradientRows];

@@ -23,9 +23,10 @@ namespace tycho::TYCHO_ISA {
 
 inline constexpr int64_t kChunkTokens = 256;   // tokens at once: a step's depth of them fits the L2 cache
 inline constexpr int64_t kPanelTokens = 1024;  // tokens for which a panel of weights is copied once
-inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // of the tokens that are summed over at once
+inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // size of the tokens that are summed over at
+                                                             // once
 inline constexpr int64_t kStepDepth = 256;    // elements: a strip of this depth stays in the L1 cache
-inline constexpr int64_t kPanelColumns = 64;  // of a task: whole cache lines, one after the other
+inline constexpr int64_t kPanelColumns = 64;  // columns of a task: whole cache lines, one after the other
 inline constexpr int64_t kRowsAhead = 16;
 static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
 

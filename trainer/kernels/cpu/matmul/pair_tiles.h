@@ -49,7 +49,8 @@ struct PairTiles {
   using Operand = Bf16;
   using Element = Pair;
   static constexpr int64_t kPerElement = 2, kRows = kTileRows;
-  static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // of a task: a multiple of a tile's rows
+  static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // rows of a task: a multiple of a tile's
+                                                                  // rows
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};
