@@ -87,10 +87,10 @@ namespace tycho {{
 namespace {{
 
 // clang-format off""")
-    table("kForms", "Normal forms leave them as they are, and nothing is reordered across them.", unknown_forms(codes, category))
+    table("kForms", "Characters that normal forms leave as they are, and across which nothing is reordered.", unknown_forms(codes, category))
     table("kMarks", "StripAccents: marks that it does not know, and others that it takes for marks.", accents ^ marks)
-    table("kPunctuation", "Punctuation: the same.", points ^ punctuation)
-    table("kNumbers", "Digits: the same.", digits ^ numbers)
+    table("kPunctuation", "Punctuation: characters of category P that it does not know, and others that it takes for punctuation.", points ^ punctuation)
+    table("kNumbers", "Digits: characters of category N that it does not know, and others that it takes for digits.", digits ^ numbers)
     print("""// clang-format on
 
 template <size_t kCount>

@@ -29,7 +29,7 @@ enum class ExprKind {
   kSlice,      // parts: value, then first, end and step or null
   kCall,       // parts: what is called, then arguments
   kFilter,     // parts: value, then arguments; the value is null at the start of {% set x | filter %}
-  kTest,       // likewise
+  kTest,       // parts: value, then arguments
   kSpread,     // parts: a list whose items are arguments
 };
 
@@ -54,7 +54,7 @@ enum class StatementKind {
   kBranch,    // expr, body
   kFor,       // targets, expr, filter, body, otherwise
   kSet,       // targets (with member: a member of a namespace), expr
-  kSetBlock,  // likewise, body; expr: filters or null
+  kSetBlock,  // targets (with member: a member of a namespace), body; expr: filters or null
   kMacro,     // text: its name; targets: parameters; defaults: defaults of the last parameters
   kBody,      // body: {% generation %}
   kBreak,

@@ -43,7 +43,7 @@ constexpr CodeRange kMarks[] = {
     {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}, {0x1E5EE, 0x1E5EF},
 };
 
-// Punctuation: likewise.
+// Punctuation: characters of category P that it does not know, and others that it takes for punctuation.
 constexpr CodeRange kPunctuation[] = {
     {0x61D, 0x61D},     {0x9FD, 0x9FD},     {0xA76, 0xA76},     {0xC77, 0xC77},     {0xC84, 0xC84},
     {0x166D, 0x166D},   {0x1B4E, 0x1B4F},   {0x1B7D, 0x1B7F},   {0x2E43, 0x2E4F},   {0x2E52, 0x2E5D},
@@ -56,7 +56,7 @@ constexpr CodeRange kPunctuation[] = {
     {0x1E95E, 0x1E95F},
 };
 
-// Digits: likewise.
+// Digits: characters of category N that it does not know, and others that it takes for digits.
 constexpr CodeRange kNumbers[] = {
     {0x11DE0, 0x11DE9},
     {0x16FF4, 0x16FF6},

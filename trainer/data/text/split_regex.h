@@ -15,8 +15,8 @@ struct RegexProgram {
   enum class Op : uint8_t {
     kSet,         // one character of sets[x]
     kRepeat,      // characters of sets[x], `least` to `most`, as many as the rest allows
-    kRepeatLazy,  // likewise, as few as the rest allows
-    kRepeatAll,   // likewise, as many as there are, and no fewer
+    kRepeatLazy,  // characters of sets[x], `least` to `most`, as few as the rest allows
+    kRepeatAll,   // characters of sets[x], `least` to `most`, as many as there are, and no fewer
     kFork,        // continues at x, and if that fails at y
     kJump,        // continues at x
     kMark,        // stores the position in slot x

@@ -19,7 +19,7 @@ int64_t num_keys(const AttentionShape& shape);
 int64_t num_keys_at_hand(const AttentionShape& shape);
 /// Returns the positions of a sequence's queries among its keys: int64 [T], made on the device.
 Tensor query_positions(const AttentionShape& shape, const at::Device& device = at::kCPU);
-/// Returns the positions of the keys that are present, likewise.
+/// Returns the positions of the keys that are present: int64 [num_keys_at_hand], made on the device.
 Tensor key_positions(const AttentionShape& shape, const at::Device& device = at::kCPU);
 
 }  // namespace tycho

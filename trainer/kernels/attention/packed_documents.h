@@ -14,7 +14,7 @@ namespace tycho {
 struct StretchDocuments {
   int64_t first_token = 0;                  // first token, in the row, of the first of these documents
   Tensor first_query_S1;                    // int32 [S + 1] on a GPU, counted from the span's first token
-  Tensor first_key_S1;                      // likewise, counted from first_token
+  Tensor first_key_S1;                      // int32 [S + 1] on a GPU, counted from first_token
   int64_t most_queries = 0, most_keys = 0;  // largest numbers of one document
   int64_t first_queries = 0;                // queries of the first document
 };

@@ -29,7 +29,7 @@ enum class Says : uint8_t {
 /// A rank, and the address on which it listens.
 struct Member {
   int rank = 0, pid = 0;
-  std::string host;  // its machine, for users
+  std::string host;  // name of the rank's machine, for users
   std::string address;
   int port = 0;
 };

@@ -132,7 +132,7 @@ class MetPeers final : public Peers {
   AnsweredRequests requests_;
   std::atomic<bool> has_written_ = false;  // the collectives of recent_ are written
   std::unique_ptr<Monitor> monitor_;
-  RootMonitor* root_ = nullptr;          // it, on rank 0
+  RootMonitor* root_ = nullptr;          // monitor_ on rank 0, else null
   std::unique_ptr<Listener> listening_;  // calls the members above
 };
 

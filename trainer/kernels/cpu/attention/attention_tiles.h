@@ -58,7 +58,7 @@ template <class T>
 struct HeadRows {
   const AttentionShape& shape;
   const T* q;   // first query of the sequence
-  const T* kv;  // its first key that is present
+  const T* kv;  // first of the sequence's keys that are present
   int64_t q_step, kv_step;
   int64_t kv_head;
 

@@ -11,7 +11,7 @@ struct Fp32Tiles {
   using Element = float;
   static constexpr int64_t kPerElement = 1, kRows = kTileRows;
   static constexpr int64_t kWeightRows = 48;    // rows of a task: a multiple of a tile's rows, and of vectors
-  static constexpr int64_t kGradientRows = 48;  // likewise
+  static constexpr int64_t kGradientRows = 48;  // also rows of a task
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
   using LeftMemory = float[kStepDepth * kGradientRows];
   struct Task {};
