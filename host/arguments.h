@@ -1,4 +1,4 @@
-// What follows a verb on the command line, and how it is read.
+// The arguments of a verb on the command line, and their parser.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How much of the C stack Lua code may use: coroutines and functions of C that call Lua lie in it inside each
-// other.
+// Limits the C stack of Lua code, which nested coroutines and nested calls between C and Lua use up before
+// Lua's own limits.
 #pragma once
 #include <lua.hpp>
 

@@ -197,8 +197,8 @@ const Rows kChatDataset = {
     foundry_token_encoding(),
 };
 
-/// Returns the side of padding. LLM Foundry pads on the tokenizer's side, which is the right one unless the
-/// tokenizer says otherwise.
+/// Returns the side of padding. LLM Foundry pads on the tokenizer's side: the right side, unless
+/// tokenizer.kwargs says otherwise.
 std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
   const DocNode* side = mapper.root().at("tokenizer.kwargs.padding_side");
   if (mapper.is_null(side) || mapper.text_of(side) == "right") return {};

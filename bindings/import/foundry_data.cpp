@@ -72,8 +72,8 @@ std::optional<std::string> epoch_samples(Mapper& mapper, const DocEntry& entry) 
   return fmt::format("{:.0f}", count * unit->second);
 }
 
-/// Maps drop_last. In LLM Foundry a batch that the last samples do not fill is a step; evaluations include
-/// them in Tycho, too.
+/// Maps drop_last. In LLM Foundry a batch that the last samples do not fill is a step; in evaluations Tycho
+/// too takes every sample.
 void map_drop_last(Mapper& mapper, const DocEntry& entry) {
   if (!entry.path.starts_with("train_loader")) return mapper.remark(entry, "evaluations take every sample");
   if (mapper.text_of(&entry.node) != "false") return mapper.remark(entry, "batches are always full");

@@ -1,4 +1,4 @@
-// From the keys of another system to lines of a recipe: tables of rows, one per key, and what walks them.
+// Maps the keys of another system to lines of a recipe: tables with one row per key, and the walker.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-// What draws curves and histograms for Lua: at the prompt, and in entries that are sent to a live run.
+// Curves and histograms as text for Lua: at the prompt, and in entries that are sent to a live run.
 #pragma once
 #include "bindings/define/lua_util.h"
 

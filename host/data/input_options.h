@@ -1,4 +1,4 @@
-// What `data convert`, `data stats` and `tokenizer train` read, from their words and options.
+// The inputs of `data convert`, `data stats` and `tokenizer train`, from their words and options.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// How far a long command is, for a person at a terminal and in the log of a batch job.
+// Progress of a long command, for a person at a terminal and in the log of a batch job.
 #pragma once
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What a rank tells its launcher: that it is alive, its step and its phase.
+// The reports of a rank to its launcher: that it is alive, its step and its phase.
 #pragma once
 #include <chrono>
 #include <string>

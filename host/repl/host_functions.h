@@ -1,4 +1,4 @@
-// What the program provides to the REPL's Lua: printing, drawing, files, the shell, and the engine.
+// Functions that the program provides to the REPL's Lua: printing, drawing, files, the shell, the engine.
 #pragma once
 #include <functional>
 #include <memory>

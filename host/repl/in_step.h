@@ -1,4 +1,4 @@
-// What the ranks of one prompt agree on: which entry runs, calls that need all of them, and how it ended.
+// Keeps the ranks of one prompt in step: which entry runs, calls that need all of them, and how it ended.
 #pragma once
 #include <condition_variable>
 #include <functional>

@@ -1,4 +1,4 @@
-// From a resolved recipe to the engine: what `tycho run` and its like do last.
+// The last part of `tycho run` and similar verbs: from a resolved recipe to the engine.
 #pragma once
 #include <string>
 #include <vector>

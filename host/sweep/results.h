@@ -1,4 +1,4 @@
-// What `tycho sweep table|best|report|plan` print.
+// The output of `tycho sweep table|best|report|plan`.
 #pragma once
 #include "host/arguments.h"
 #include "host/sweep/start.h"

@@ -1,4 +1,4 @@
-// What is wrong with a config, collected: every rule reports here, so that people see all problems at once.
+// Collects the problems of a config: every rule reports here, so that users see all problems at once.
 #pragma once
 #include <fmt/format.h>
 

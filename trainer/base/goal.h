@@ -1,4 +1,4 @@
-// Which end of a metric is the better one.
+// The better end of a metric.
 #pragma once
 #include "trainer/base/fields.h"
 

@@ -1,4 +1,4 @@
-// How fast training data can be read, without training.
+// Measures how fast training data can be read, without training.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How fast files like those of checkpoints and data sets are written to and read from a folder. Torch-free.
+// Measures how fast files like checkpoints and data sets are written to and read from a folder. Torch-free.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which features of a file system, as run folders need them, work. Torch-free.
+// Tests which features of a file system that run folders need work. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What differs between the tensors of two checkpoints. Torch-free.
+// Compares the tensors of two checkpoints. Torch-free.
 #pragma once
 #include <cstdint>
 #include <optional>

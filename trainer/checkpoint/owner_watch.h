@@ -1,4 +1,4 @@
-// Whether the process that owns a run folder is gone, as a process beside the run sees it. Torch-free.
+// Tells a process beside the run whether the owner of the run folder is gone. Torch-free.
 #pragma once
 #include <chrono>
 #include <optional>

@@ -1,4 +1,4 @@
-// What one rank tells another of the shard that it has written. Torch-free.
+// A written shard as JSON, which one rank sends to another. Torch-free.
 #pragma once
 #include <string>
 

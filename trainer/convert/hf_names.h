@@ -1,4 +1,4 @@
-// Which tensors of a Hugging Face folder are which parameters of a model.
+// Matches the tensors of a Hugging Face folder with the parameters of a model.
 #pragma once
 #include <string>
 #include <vector>

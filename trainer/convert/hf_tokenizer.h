@@ -1,4 +1,4 @@
-// What an export says about tokens: tokenizer files, generation_config.json, and ids for config.json.
+// Files about tokens in an export: tokenizer files, generation_config.json, and ids for config.json.
 #pragma once
 #include <map>
 #include <string>

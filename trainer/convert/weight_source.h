@@ -1,4 +1,4 @@
-// Where an export gets whole parameters from: a checkpoint, or adapters merged into the model they are for.
+// Reads whole parameters for an export: from a checkpoint, or from adapters merged into their base model.
 #pragma once
 #include <functional>
 #include <vector>

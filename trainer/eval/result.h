@@ -1,4 +1,4 @@
-// What an evaluation gives, of one set or of several together. Torch-free.
+// Results of evaluations, for one set or several together. Torch-free.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-// How rotary positions are stretched beyond the length that a model was trained with.
+// Scaling of rotary positions beyond the length that a model was trained with.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Whether a text that a model wrote is a right answer.
+// Decides whether a text written by a model is a right answer.
 #pragma once
 #include <string>
 #include <string_view>

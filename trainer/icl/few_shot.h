@@ -1,4 +1,4 @@
-// Which examples are shown before an item: those that LLM Foundry draws.
+// Chooses the examples that are shown before an item, the same as LLM Foundry.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a model was asked and what it answered, item by item, for people who look at its mistakes.
+// The questions to a model and its answers, item by item, for people who inspect its mistakes.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What in-context evaluation gives: metrics of tasks, under LLM Foundry's names, and the gauntlet's scores.
+// Results of in-context evaluation: metrics of tasks, under LLM Foundry's names, and the gauntlet's scores.
 #pragma once
 #include <cstdint>
 #include <map>

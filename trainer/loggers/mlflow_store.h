@@ -1,4 +1,4 @@
-// Where runs of MLflow are kept: on a tracking server, or in a folder of its file store.
+// Stores runs of MLflow: on a tracking server, or in a folder of its file store.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-// How long a run is, in the steps that it will have done.
+// The length of a run in steps, and its clock.
 #pragma once
 #include <string>
 

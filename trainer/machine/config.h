@@ -1,4 +1,4 @@
-// What the machines of a run are made of, for the planner: a named machine, and figures that differ from it.
+// Figures of the machines of a run, for the planner: those of a named machine, and those that differ from it.
 #pragma once
 #include <cstdint>
 #include <optional>

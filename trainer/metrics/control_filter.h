@@ -1,4 +1,4 @@
-// What stands between a terminal and text of other people. Torch-free.
+// Keeps terminal controls in foreign text from reaching a terminal. Torch-free.
 #pragma once
 #include <string>
 #include <string_view>

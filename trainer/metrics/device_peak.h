@@ -1,4 +1,4 @@
-// What a device can do at most: the denominator of MFU. Torch-free.
+// Peak performance of devices: the denominator of MFU. Torch-free.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// How times, numbers and foreign text are written in logs and on the terminal. Torch-free.
+// Formats times, numbers and foreign text for logs and the terminal. Torch-free.
 #pragma once
 #include <string>
 #include <string_view>

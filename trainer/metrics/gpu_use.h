@@ -1,4 +1,4 @@
-// How busy the GPUs of this machine are, as NVIDIA's management library (NVML) says.
+// Utilisation of the GPUs of this machine, from NVIDIA's management library (NVML).
 #pragma once
 #include <cstdint>
 #include <string>

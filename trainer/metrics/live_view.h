@@ -1,4 +1,4 @@
-// What the live view shows, as a pure function of what is known. Torch-free.
+// The lines of the live view, as a pure function of the run's state. Torch-free.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// How busy this machine is.
+// Utilisation of this machine: processors, memory and disk.
 #pragma once
 #include <cstdint>
 #include <string>

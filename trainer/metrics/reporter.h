@@ -1,4 +1,4 @@
-// Where a run reports what happens: its folder, sinks of numbers, the terminal. Torch-free.
+// The interface to which a run reports: its folder, sinks of numbers, the terminal. Torch-free.
 #pragma once
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-// What a rank owns of a parameter, row by row of the whole one.
+// A rank's part of a parameter, in rows of the whole one.
 #pragma once
 #include <vector>
 

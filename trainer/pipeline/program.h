@@ -1,4 +1,4 @@
-// What a stage of a pipeline does, in order: its passes, and its messages with other stages. Torch-free.
+// The operations of a pipeline stage, in order: its passes, and its messages with other stages. Torch-free.
 #pragma once
 #include <vector>
 

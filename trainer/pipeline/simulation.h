@@ -1,4 +1,4 @@
-// How long a step of a pipeline takes when each pass has a known cost. Torch-free.
+// Computes the time of a pipeline step when each pass has a known cost. Torch-free.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Whether tables and programs of a pipeline do all that a step needs, without a deadlock. Torch-free.
+// Checks that tables and programs of a pipeline do all that a step needs, without a deadlock. Torch-free.
 #pragma once
 #include <string>
 #include <vector>

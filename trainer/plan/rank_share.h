@@ -1,4 +1,4 @@
-// What one rank has of a run, and receives from others. Torch-free.
+// A rank's part of a run, and its traffic. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What `tycho bench ... --json` printed into a file, as a table and drawings. Torch-free.
+// Reads a file of `tycho bench ... --json`, and shows it as a table and plots. Torch-free.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-// What a run took and reached, read from its folder. Torch-free.
+// The results and costs of a run, read from its folder. Torch-free.
 #pragma once
 #include <cstdint>
 #include <map>

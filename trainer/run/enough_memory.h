@@ -1,4 +1,4 @@
-// Whether a run fits into the free memory, checked before it allocates any.
+// Checks that a run fits into the free memory, before it allocates any.
 #pragma once
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"

@@ -1,4 +1,4 @@
-// What an open run consists of, and how it is opened.
+// The parts of an open run, and the functions that make them.
 #pragma once
 #include <c10/core/Device.h>
 

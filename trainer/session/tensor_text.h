@@ -1,4 +1,4 @@
-// How tensors are printed: a header, a common scale, and corners of what is large. Torch-free.
+// Tensors as text: a header, a common scale, and corners of large ones. Torch-free.
 #pragma once
 #include <string>
 
