@@ -16,7 +16,7 @@ function M.add(owner, path, by, site, value, shadowed, changed)
       if entry.by == "recipe" and not entry.changed then entry.shadowed = true end
     end
   end
-  list[#list + 1] = { by = by, at = site_of.text(site), value = schema.literal(value), shadowed = shadowed or nil,
+  list[#list + 1] = { by = by, at = site_of.text(site, owner.sites), value = schema.literal(value), shadowed = shadowed or nil,
     changed = changed or nil, text = site.text, site = site }
 end
 

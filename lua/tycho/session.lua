@@ -28,11 +28,10 @@ Session.__index = Session
 
 -- A problem of a recipe that was made of a file of another system belongs to the line of that file.
 local function at_origin(session, problem)
-  local made = session.made_from[problem.file]
-  local place = made and made.lines[problem.line]
+  local made, place = site_of.origin(session.sites, problem.file, problem.line)
   if place and place.argument then
     problem.file, problem.line, problem.col, problem.argument, problem.text = nil, nil, nil, place.argument, place.text
-  elseif place and place.line > 0 then
+  elseif place then
     problem.file, problem.line, problem.col, problem.len = made.file, place.line, place.col, place.len
     session.sources[made.file] = made.text
   else
@@ -149,7 +148,7 @@ local function new_session(options)
     stop_mark = setmetatable({}, { __tostring = function() return "the recipe ended here" end }),
   }, Session)
   session.session = session
-  session.sites = site_of.new(session.sources, session.file)
+  session.sites = site_of.new(session.sources, session.file, session.made_from)
   session.t = require("tycho").new(session)
   local function output(text)
     if #session.expressions == 0 then return (options.output or native.output)(text) end

@@ -4,8 +4,10 @@ local lexer = require "tycho.lexer"
 local M = {}
 
 -- Keeps one lexer index per source. `sources` maps file names to their text; `main` is blamed where no line
--- is known, as after a tail call.
-function M.new(sources, main) return { sources = sources, main = main, indexes = {} } end
+-- is known, as after a tail call. made_from: recipes that were made of files of other systems, by name.
+function M.new(sources, main, made_from)
+  return { sources = sources, main = main, made_from = made_from or {}, indexes = {} }
+end
 
 local function index_of(sites, file)
   if not sites.indexes[file] then sites.indexes[file] = lexer.index(sites.sources[file]) end
@@ -99,11 +101,23 @@ function M.child(site, key)
   return child
 end
 
--- "recipes/x.lua:7" or "argument 3".
-function M.text(site)
+-- The file of another system that a line of a recipe was made of, and the place { line, col, len } or { argument, text } in
+-- it; nil for what is in no such recipe, no place for what stands nowhere in the file.
+function M.origin(sites, file, line)
+  local made = sites.made_from[file]
+  local place = made and made.lines[line]
+  return made, place and (place.argument or place.line > 0) and place or nil
+end
+
+-- "recipes/x.lua:7" or "argument 3"; of a recipe that was made of x.yaml, "x.yaml:12", or "x.yaml" where it has no line.
+function M.text(site, sites)
   if site.argument then return "argument " .. site.argument end
-  if site.file then return site.file .. ":" .. (site.key and site.key.line or site.line) end
-  return "schema"
+  if not site.file then return "schema" end
+  local line = site.key and site.key.line or site.line
+  local made, place = M.origin(sites, site.file, line)
+  if not made then return site.file .. ":" .. line end
+  if not place then return made.file end
+  return place.argument and "argument " .. place.argument or made.file .. ":" .. place.line
 end
 
 -- A problem at a site; `part` says whether the caret goes under the "key" or the "value". Those of arguments begin with

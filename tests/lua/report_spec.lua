@@ -1,5 +1,6 @@
 -- Golden texts of error reports: what a person reads when a recipe is wrong.
 local fixture = require "fixture"
+local session = require "tycho.session"
 local report, whole, recipe = fixture.report, fixture.whole, fixture.recipe
 
 local function last(count)
@@ -91,6 +92,26 @@ recipes/x.lua:2:6: not Lua
     expect(text).to_contain "recipes/x.lua:5:3: unknown key  sed"
     expect(text).to_contain "recipes/x.lua:7:11: attempt to index local 'a' (a nil value)"
     expect(text).to_contain(last(2))
+  end)
+
+  it("has the lines of the file that a recipe was made of, and its name alone where there is no line", function()
+    local lua = whole "r.seed = -1\nr.seq_len = 0\nr.precision = 'fp17'"
+    local made = { file = "x.yaml", text = "seed: -1\n",
+      lines = { [5] = { line = 1, col = 7, len = 2 }, [6] = { line = 0, col = 0, len = 1 }, [7] = { argument = 3, text = "precision=fp17" } } }
+    local function load(text)
+      return session.load { file = "x.yaml.lua", schema = fixture.schema, facts = fixture.facts, only_files = true, arguments = {},
+        files = { ["x.yaml.lua"] = text }, made_from = { ["x.yaml.lua"] = made }, check_tree = function() return {} end }
+    end
+    local text = load(lua).report
+    expect(text).to_contain "x.yaml:1:7: seed = -1: "
+    expect(text).to_contain "x.yaml (line 6 of its recipe): seq_len = 0: "
+    expect(text).to_contain "argument 3  precision = \"fp17\": "
+    expect(text:find("0:0", 1, true)).to_equal(nil)
+    expect(text:find(".lua:", 1, true)).to_equal(nil)
+    local history = load(whole "r.seed = 1\nr.seq_len = 8\nr.precision = 'fp32'").history
+    expect(history.seed[#history.seed].at).to_equal "x.yaml:1"
+    expect(history.seq_len[#history.seq_len].at).to_equal "x.yaml"
+    expect(history.precision[#history.precision].at).to_equal "argument 3"
   end)
 
   it("stops at fifty", function()

@@ -21,7 +21,7 @@ local function field_text(repl, path, field)
   local _, site = repl:field(path)
   local head = ("%s : %s"):format(path, schema.describe_field(field))
   local text = ("%s.  %s"):format(head, field.help or "")
-  if site then text = ("%s       set: %s"):format(text, site_of.text(site)) end
+  if site then text = ("%s       set: %s"):format(text, site_of.text(site, repl.draft.sites)) end
   local out = { text }
   for _, below in ipairs(field.fields or {}) do
     out[#out + 1] = ("  .%s : %s  %s"):format(below.name, schema.describe_field(below), below.help or "")

@@ -108,7 +108,7 @@ local function node_text(behind)
   end
   local text = (behind.kind and behind.kind .. " " or "") .. "{ " .. table.concat(parts, ", ") .. " }"
   local site = history.site(behind.owner, behind.path)
-  return site and ("%s     -- %s"):format(text, site_of.text(site)) or text
+  return site and ("%s     -- %s"):format(text, site_of.text(site, behind.owner.sites)) or text
 end
 
 function show(value, depth, inside)

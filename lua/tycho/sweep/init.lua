@@ -105,7 +105,7 @@ local function refuse_second_condition(made, key, value, site)
   local before = made.conditions[key]
   made.conditions[key] = condition_of(value) and site or nil
   if not before or not condition_of(value) or before.file ~= site.file then return end
-  made:problem(site_of.problem(site, "key", ("%s has a condition already, at %s"):format(key, site_of.text(before)),
+  made:problem(site_of.problem(site, "key", ("%s has a condition already, at %s"):format(key, site_of.text(before, made.sites)),
     ("write both as one:  s.space[%q] = t.space.cases { t.space.when(...), t.space.when(...) }"):format(key)))
   made:stop()
 end

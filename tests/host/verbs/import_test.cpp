@@ -99,5 +99,22 @@ TEST_F(ImportTest, ReportsProblemsOfTheFileAndOfTheRecipe) {
   EXPECT_EQ(here("tycho repl bad.yaml -e 1").output.find("bad.yaml.lua"), std::string::npos);
 }
 
+TEST_F(ImportTest, PlacesAreTheFilesOwnLines) {
+  for (const char* verb :
+       {"config foundry.yaml", "config foundry.yaml --json", "config titan.toml", "config nanotron.yaml",
+        "config foundry.yaml --why seq_len", "repl foundry.yaml -e 'r.optimizer'"}) {
+    const Outcome shown = here(std::string("tycho ") + verb);
+    EXPECT_EQ(shown.code, 0) << verb << shown.output;
+    for (const char* made : {"yaml.lua:", "toml.lua:", ":0"})
+      EXPECT_EQ(shown.output.find(made), std::string::npos) << verb << "\n" << shown.output;
+  }
+  EXPECT_CONTAINS(here("tycho config foundry.yaml --why seq_len").output,
+                  "recipe     128             foundry.yaml:9\n");
+  const Outcome heads = here("tycho config foundry.yaml model.heads");
+  EXPECT_CONTAINS(heads.output, "-- foundry.yaml:17\n");
+  EXPECT_CONTAINS(here("tycho config foundry.yaml train_data.compat").output, "-- foundry.yaml\n");
+  EXPECT_CONTAINS(here("tycho config foundry.yaml variables.seed=5 run_name").output, "-- foundry.yaml:10\n");
+}
+
 }  // namespace
 }  // namespace tycho
