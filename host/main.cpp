@@ -63,8 +63,6 @@ int run_command(const std::vector<std::string>& argv) {
   return verb.run(arguments);
 }
 
-constexpr int kReaderGone = 128 + SIGPIPE;  // a shell's code when the reader of a pipe left
-
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);
   // If nobody reads the message, the exit code still tells.
@@ -96,7 +94,7 @@ void print_error_json(const std::exception& error, const Error& own) {
 /// Returns the exit code for output that could not be flushed. A reader that left (`tycho config | head`)
 /// gets no message.
 int report_output(int error_number) {
-  if (error_number == EPIPE) return kReaderGone;
+  if (error_number == EPIPE) return static_cast<int>(ExitCode::kReaderGone);
   return report(fmt::format("[tycho] cannot write the output: {}", std::strerror(error_number)),
                 ExitCode::kStorage);
 }

@@ -9,6 +9,7 @@
 namespace tycho {
 
 /// Exit codes for the scheduler: 1..127 are permanent, 128 and above mean "start me again".
+/// docs/troubleshooting.md has the table for users.
 enum class ExitCode : int {
   kOk = 0,
   kFailure = 1,
@@ -20,9 +21,14 @@ enum class ExitCode : int {
   kNumerics = 14,  // NaN, Inf, out of memory
   kStorage = 15,
   kNoProgress = 93,
-  kInterrupted = 130,  // Ctrl-C, stopped with a saved checkpoint
-  kPreempted = 138,    // SIGUSR1, stopped with a saved checkpoint
-  kTerminated = 143,   // SIGTERM, stopped with a saved checkpoint
+  // 128 + the signal: a run saves and ends in good order, as stop_signals.h lists.
+  kHungUp = 129,       // SIGHUP
+  kInterrupted = 130,  // SIGINT, Ctrl-C
+  kPreempted = 138,    // SIGUSR1
+  kTimeIsUp = 140,     // SIGUSR2, which submitit sends before a time limit
+  kReaderGone = 141,   // SIGPIPE, what a shell shows when a pipe's reader left: nothing to resume
+  kTerminated = 143,   // SIGTERM
+  kCpuTimeIsUp = 152,  // SIGXCPU
 };
 
 /// Thrown for every error that a user can cause. The text is "[place] expected …, got …" and says what to do
