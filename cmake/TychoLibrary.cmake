@@ -28,6 +28,11 @@ if(TYCHO_SANITIZE)
   target_compile_options(tycho_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# tycho_harden_link(TARGET): no table of a program or shared library that holds addresses can be written once it is loaded.
+function(tycho_harden_link target)
+  target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
+endfunction()
+
 # tycho_compile(TARGET [TORCH] [COLD] [CHECKS]): how a target's sources are compiled, and with which precompiled header.
 # Most of a build's time is the headers that nearly every source reads, and templates of JSON and of config structs. COLD
 # optimises those less; CHECKS are tests: what they check is optimised, they are not. A precompiled header serves one way of

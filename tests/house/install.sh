@@ -18,6 +18,10 @@ for file in bin/tycho lib/*.so; do
   ! readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -qF "$TYCHO_BUILD" || fail "$file looks for libraries in $TYCHO_BUILD"
   ! readelf -d "$file" | grep -q '(RPATH)' || fail "$file has an RPATH, which LD_LIBRARY_PATH cannot override"
 done
+for file in bin/tycho lib/*.so; do
+  readelf -lW "$file" | grep -q GNU_RELRO || fail "$file has no RELRO"
+  readelf -dW "$file" | grep -Eq 'BIND_NOW|FLAGS_1.*NOW' || fail "$file binds symbols lazily, and its table of functions can be written"
+done
 bin/tycho check share/tycho/recipes/demo.lua
 bin/tycho version
 PATH=$PWD/bin:$PATH tycho-job --plan 8 mpt-1b | grep -q 'in 8 ranks' || fail "tycho-job does not find the shipped recipes"

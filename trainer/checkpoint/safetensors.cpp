@@ -18,7 +18,7 @@ constexpr int64_t kMaxHeaderBytes = 100'000'000;
 constexpr size_t kMaxTensors = 1'000'000;
 constexpr size_t kMaxNameBytes = 1024;
 constexpr size_t kMaxDims = 64;
-constexpr char kMetadata[] = "__metadata__";
+constexpr char kMetadataKey[] = "__metadata__";
 
 /// Collects a header from JSON events. A document tree would take ten times the memory and lose duplicate
 /// keys.
@@ -118,7 +118,7 @@ class HeaderEvents : public nlohmann::json_sax<Json> {
     if (!names_.insert(key).second) bad("the name '{}' appears twice", key);
     if (names_.size() > kMaxTensors + 1) bad("more than {} tensors", kMaxTensors);
     name_ = key;
-    return enter(key == kMetadata ? Where::kMetadataValue : Where::kTensorValue);
+    return enter(key == kMetadataKey ? Where::kMetadataValue : Where::kTensorValue);
   }
   bool metadata_key(const std::string& key) {
     name_ = key;
@@ -179,9 +179,9 @@ int64_t safetensors_num_bytes(std::string_view dtype, const std::vector<int64_t>
 std::string safetensors_prefix(const std::vector<SafetensorsEntry>& entries,
                                const std::map<std::string, std::string>& metadata, int64_t alignment) {
   std::string json = "{";
-  if (!metadata.empty()) json += fmt::format("\"{}\":{},", kMetadata, Json(metadata).dump());
+  if (!metadata.empty()) json += fmt::format("\"{}\":{},", kMetadataKey, Json(metadata).dump());
   int64_t at = 0;
-  std::unordered_set<std::string_view> names = {kMetadata};
+  std::unordered_set<std::string_view> names = {kMetadataKey};
   for (const SafetensorsEntry& entry : entries) {
     TYCHO_CHECK(names.insert(entry.name).second, "[safetensors] two tensors are named '{}'", entry.name);
     TYCHO_CHECK(

@@ -78,6 +78,7 @@ if(TYCHO_CUDA)
     PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.
   target_link_options(tycho_cuda PRIVATE LINKER:--no-as-needed)
+  tycho_harden_link(tycho_cuda)
   target_link_libraries(tycho_cuda PRIVATE tycho_flags fmt::fmt Torch::cuda Torch::nccl CUDA::cudart)
   get_filename_component(nccl_folder ${TYCHO_NCCL} DIRECTORY)
   set_property(TARGET tycho_cuda APPEND PROPERTY INSTALL_RPATH ${nccl_folder})

@@ -11,8 +11,7 @@ std::string tensor_header(const TensorView& tensor, bool unicode);
 
 /// Returns the header and at most `rows` rows and `columns` columns: the first ones, and the last after an
 /// ellipsis. Numbers share one scale, printed above them; a line "(value):show(rows)" says how to see more.
-/// Every line ends in '
-/// '.
+/// Every line ends in '\n'.
 std::string tensor_text(const TensorView& tensor, int64_t rows, int64_t columns, bool unicode);
 
 /// Returns one row: " -0.09 ▁▁▂▃▅▇█▇▅▃▂▁▁ 0.09"; in ASCII, digits 0 to 9 stand for bars.

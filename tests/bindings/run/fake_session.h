@@ -54,15 +54,15 @@ class FakeSession final : public TrainingSession {
     std::vector<StepMetrics> done;
     if (pinned_) state_.lr_pin = {1e-3, "repl"};
     for (int64_t i = 0; i < n && state_.train.step < facts_.run.total_steps; ++i) {
-      StepMetrics metrics;
-      metrics.step = ++state_.train.step;
-      metrics.tokens = state_.train.tokens += 64;
-      metrics.loss = 1.0 / static_cast<double>(metrics.step);
-      metrics.lr = pinned_.value_or(lr_at(metrics.step - 1)), metrics.grad_norm = 0.5, metrics.step_s = 0.25;
-      metrics.tokens_per_s = 256;
-      state_.last = metrics;
-      if (display_) display_->step(metrics, true);
-      done.push_back(metrics);
+      StepMetrics now;
+      now.step = ++state_.train.step;
+      now.tokens = state_.train.tokens += 64;
+      now.loss = 1.0 / static_cast<double>(now.step);
+      now.lr = pinned_.value_or(lr_at(now.step - 1)), now.grad_norm = 0.5, now.step_s = 0.25;
+      now.tokens_per_s = 256;
+      state_.last = now;
+      if (display_) display_->step(now, true);
+      done.push_back(now);
     }
     return done;
   }

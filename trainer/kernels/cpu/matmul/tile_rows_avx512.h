@@ -20,10 +20,10 @@ struct TwelveRows {
   T* thirds[4];
   int64_t step;
 
-  TYCHO_SIMD_MEMBER TwelveRows(T* first, int64_t step)
-      : thirds{first, own_register(first + 3 * step), own_register(first + 6 * step),
-               own_register(first + 9 * step)},
-        step(step) {}
+  TYCHO_SIMD_MEMBER TwelveRows(T* first, int64_t apart)
+      : thirds{first, own_register(first + 3 * apart), own_register(first + 6 * apart),
+               own_register(first + 9 * apart)},
+        step(apart) {}
   TYCHO_SIMD_MEMBER T* row(int number) const { return thirds[number / 3] + number % 3 * step; }
 };
 
