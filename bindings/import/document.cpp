@@ -76,14 +76,14 @@ const DocNode* item_at(const DocNode& list, std::string_view place) {
 
 }  // namespace
 
-const DocNode* DocNode::find(std::string_view key) const {
+const DocNode* DocNode::find(std::string_view wanted) const {
   for (const auto& [name, node] : entries)
-    if (name == key) return &node;
+    if (name == wanted) return &node;
   return nullptr;
 }
 
-DocNode* DocNode::find(std::string_view key) {
-  return const_cast<DocNode*>(static_cast<const DocNode*>(this)->find(key));
+DocNode* DocNode::find(std::string_view wanted) {
+  return const_cast<DocNode*>(static_cast<const DocNode*>(this)->find(wanted));
 }
 
 SourcePlace DocNode::place() const {

@@ -26,8 +26,8 @@ struct DocNode {
   bool is_scalar() const { return kind == Kind::kScalar; }
   bool is_map() const { return kind == Kind::kMap; }
   bool is_list() const { return kind == Kind::kList; }
-  const DocNode* find(std::string_view key) const;
-  DocNode* find(std::string_view key);
+  const DocNode* find(std::string_view wanted) const;
+  DocNode* find(std::string_view wanted);
   /// Returns the position for error messages: the argument that set it, its value, or its key.
   SourcePlace place() const;
   /// Returns the node at a dotted path, with list indices from 0; null when there is none.

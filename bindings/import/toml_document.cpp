@@ -108,8 +108,8 @@ class TomlReader {
     node.last_line = std::max(key.line, static_cast<int>(toml.source().end.line));
     if (const toml::table* table = toml.as_table()) {
       node.kind = DocNode::Kind::kMap;
-      for (const auto& [key, value] : *table) {
-        node.entries.push_back({std::string(key.str()), read(value, place_of(key.source()), depth + 1)});
+      for (const auto& [name, value] : *table) {
+        node.entries.push_back({std::string(name.str()), read(value, place_of(name.source()), depth + 1)});
       }
       // Tables are sorted by name; the order of the file is that of their lines.
       std::stable_sort(node.entries.begin(), node.entries.end(),
@@ -121,7 +121,7 @@ class TomlReader {
     } else {
       read_value(toml, node);
     }
-    for (const auto& [key, value] : node.entries) node.last_line = std::max(node.last_line, value.last_line);
+    for (const auto& [name, value] : node.entries) node.last_line = std::max(node.last_line, value.last_line);
     return node;
   }
 
