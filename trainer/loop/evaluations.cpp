@@ -53,6 +53,7 @@ Evaluations::Evaluations(const TrainConfig& recipe, std::string run_dir, const L
       throughput_(throughput) {}
 
 void Evaluations::open() {
+  const InPhase phase("opening data");
   sets_.clear();
   const Mesh& mesh = context_.mesh;
   for (const auto& [name, data] : recipe_.eval_data)

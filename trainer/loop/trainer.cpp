@@ -13,6 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/config/data_stages.h"
 #include "trainer/device/device.h"
 #include "trainer/loop/replica_check.h"
 #include "trainer/loop/train_units.h"
@@ -120,11 +121,11 @@ bool Trainer::step() {
   comm_before_ = process_progress().comm_time();
   const ProfiledStep profiled(profiler_, state_.step + 1);
   const auto start = std::chrono::steady_clock::now();
-  enter_stage();
+  if (data_.enter_stage(stage_at(config_, state_.step, clock_total_, clock_), state_)) loss_watch_.restart();
   if (state_.data.sample == 0) announce(Event::kEpochStart);
   announce(Event::kBatchStart,
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
-  const Batch batch = next_batch();          // a pure function of (recipe, step)
+  const Batch batch = data_.next();          // a pure function of (recipe, step)
   const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
   const Tensor losses_M = accumulate(batch, weight);
   units_->finish();
@@ -155,7 +156,7 @@ bool Trainer::step() {
   state_.tokens += config_.step_tokens ? trained_tokens(config_, state_.step, clock_) -
                                              trained_tokens(config_, state_.step - 1, clock_)
                                        : batch.num_sequences * batch.seq_len * data_ranks_.size();
-  state_.data = data_->cursor();
+  state_.data = data_.cursor();
   state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -274,6 +275,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
                    ? std::make_unique<WeightAverage>(units_->owned(), rules_, evaluates_ema(config))
                    : nullptr),
       trained_grads_(trained_grads(units_->owned(), rules_)),
+      data_(config_, context_, context_.num_machines),
       schedule_(make_schedule(config, clock_total_, info.num_samples)),
       throughput_(info),
       evaluations_(config_, info.run_dir, context_, model_, *units_,
@@ -353,7 +355,7 @@ void Trainer::save() {
   state_.clock = clock_;
   hooks_.save_state(state_, last_step_);
   state_.order_marks.clear();
-  if (context_.world.rank() == 0 && data_) state_.order_marks = data_->order_marks();
+  if (context_.world.rank() == 0) state_.order_marks = data_.order_marks();
   meta.train_state = state_.to_json();
   context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_, average_.get());
 }

@@ -15,9 +15,6 @@
 #include "trainer/config/run_clock.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
-#include "trainer/data/batch.h"
-#include "trainer/data/loader/loader.h"
-#include "trainer/data/mix.h"
 #include "trainer/eval/result.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
@@ -29,6 +26,7 @@
 #include "trainer/loop/run_length.h"
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
+#include "trainer/loop/training_data.h"
 #include "trainer/loop/with_controls.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
@@ -144,17 +142,10 @@ class Trainer {
   double lr_at(int64_t steps_done) const;
   /// The same without what commands pin and scale.
   double scheduled_lr(int64_t steps_done) const;
-  /// Another reader of the training data.
-  std::unique_ptr<DataLoader> loader_at(const DataCursor& cursor) const;
+  const TrainingData& data() const { return data_; }
 
  private:
   void take_state(const CheckpointInfo& loaded);
-  void open_data();
-  /// Changes to the data of the next step, where that is another stage than so far.
-  void enter_stage();
-  std::unique_ptr<DataLoader> open_loader(const DataCursor& cursor, const Mix& mix) const;
-  /// A loader from the next epoch on, in which streams have these proportions. Throws Error (kRecipe).
-  std::unique_ptr<DataLoader> remixed_loader(const Mix& mix) const;
   void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
   StepMetrics metrics_now() const;
   EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
@@ -179,7 +170,6 @@ class Trainer {
   /// step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that names what
   /// is not.
   void compare_ranks();
-  Batch next_batch();
   GradNorm clipped();
   /// Gradients of the batch, and the summed losses of each micro-batch: zeros on stages without the head.
   Tensor accumulate(const Batch& batch, float weight);
@@ -229,7 +219,7 @@ class Trainer {
   EmaSteps ema_;
   std::unique_ptr<WeightAverage> average_;  // null without ema
   std::vector<Tensor> trained_grads_;
-  std::unique_ptr<DataLoader> data_;
+  TrainingData data_;
   Schedule schedule_;
   Throughput throughput_;
   Evaluations evaluations_;

@@ -17,12 +17,6 @@
 
 namespace tycho {
 
-Batch Trainer::next_batch() {
-  const Range range("data wait");
-  const InPhase phase("waiting for data");
-  return data_->next();
-}
-
 float Trainer::token_weight(const Batch& batch) {
   Tensor tokens_1 =
       at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));

@@ -4,8 +4,6 @@
 
 #include "trainer/base/error.h"
 #include "trainer/config/config_io.h"
-#include "trainer/config/data_stages.h"
-#include "trainer/data/loader/data_order.h"
 #include "trainer/loop/trainer.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/restore/initial_weights.h"
@@ -31,7 +29,8 @@ void Trainer::initialise() {
     between();
     tycho::initialise(range, static_cast<uint64_t>(config_.seed));
   }
-  open_data();
+  data_.open(state_);
+  evaluations_.open();
   announce(Event::kLoad, {{"checkpoint", ""}});
 }
 
@@ -85,7 +84,8 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   loss_watch_ = LossWatch(model_.layout().vocab_size);
   context_.saver.set_resumed_from(loaded);
   context_.saver.forget_saved();
-  open_data();
+  data_.open(state_);
+  evaluations_.open();
   announce(Event::kLoad, {{"checkpoint", loaded.path}});
 }
 
@@ -95,65 +95,6 @@ void Trainer::report_held_commands() {
     facts[one.holds ? "held_command" : kEndedCommand] = one.name;
     context_.reporter.event("warning", one.note, facts);
   }
-}
-
-std::unique_ptr<DataLoader> Trainer::loader_at(const DataCursor& cursor) const {
-  return open_loader(cursor, state_.controls.mix);
-}
-
-std::unique_ptr<DataLoader> Trainer::open_loader(const DataCursor& cursor, const Mix& mix) const {
-  LoaderShape shape;
-  shape.seq_len = config_.seq_len;
-  shape.global_sequences = global_batch_sequences(config_);
-  shape.rank = data_ranks_.rank();
-  shape.num_ranks = data_ranks_.size();
-  shape.num_machines =
-      machines_of_data_ranks(data_ranks_.size(), context_.world.size(), context_.num_machines);
-  shape.vocab_size = model_.layout().vocab_size;
-  shape.tokenizer = config_.tokenizer;
-  shape.seed = static_cast<uint64_t>(config_.seed);
-  return make_loader(with_mix(stage_data(config_, state_.stage), mix), shape, cursor, state_.order_marks);
-}
-
-// What a command asks for and the data cannot do is refused; what cannot be read ends the run at the next
-// batch.
-std::unique_ptr<DataLoader> Trainer::remixed_loader(const Mix& mix) const {
-  const DataCursor next = state_.data.sample == 0 ? state_.data : DataCursor{state_.data.epoch + 1, 0};
-  try {
-    return open_loader(next, mix);
-  } catch (const Error& error) {
-    fail(ExitCode::kRecipe, "{}", error.what());
-  }
-}
-
-void Trainer::enter_stage() {
-  const int64_t stage = stage_at(config_, state_.step, clock_total_, clock_);
-  if (stage == state_.stage) return;
-  if (stage < state_.stage)
-    fail(ExitCode::kUnusable,
-         "[data] step {} belongs to data stage {} by the recipe, but the checkpoint is in stage {} already: "
-         "stages "
-         "that have begun cannot be moved",
-         state_.step + 1, stage, state_.stage);
-  const std::string& name = config_.data_stages[static_cast<size_t>(stage - 1)].name;
-  context_.reporter.event("data", fmt::format("data stage {} begins with step {}", name, state_.step + 1),
-                          {{"step", state_.step}, {"stage", name}});
-  state_.stage = stage;
-  state_.data = {};
-  state_.controls.mix.clear();  // of other streams
-  loss_watch_.restart();
-  data_.reset();
-  data_ = loader_at(state_.data);
-}
-
-void Trainer::open_data() {
-  const InPhase phase("opening data");
-  if (state_.stage > static_cast<int64_t>(config_.data_stages.size()))
-    fail(ExitCode::kUnusable,
-         "[data] the checkpoint is in data stage {}, but the recipe has only {} data_stages", state_.stage,
-         config_.data_stages.size());
-  data_ = loader_at(state_.data);
-  evaluations_.open();
 }
 
 }  // namespace tycho

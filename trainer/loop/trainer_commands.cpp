@@ -114,10 +114,9 @@ void Trainer::apply(const Command& command) {
   } else if (name == "set_mix") {
     const DataConfig now = with_mix(stage_data(config_, state_.stage), next.mix);
     next.mix = command.arguments.contains("mix") ? changed_mix(now, command.arguments.at("mix")) : Mix();
-    remixed = remixed_loader(next.mix);
+    remixed = data_.remixed(state_, next.mix);
   } else if (name == "skip_batches") {
-    state_.data = data_->cursor_after(command.arguments.at("count").get<int64_t>());
-    data_ = loader_at(state_.data);
+    data_.skip_batches(command.arguments.at("count").get<int64_t>(), state_);
   } else if (name == "save") {
     context_.saver.want(text_argument(command, "tag"));
   } else if (name == "eval") {
@@ -134,9 +133,8 @@ void Trainer::apply(const Command& command) {
   }
   take_effect(std::move(next));
   if (remixed) {
-    state_.data = remixed->cursor();
+    data_.switch_to(std::move(remixed), state_);
     loss_watch_.restart();
-    data_ = std::move(remixed);
   }
 }
 

@@ -201,7 +201,7 @@ class OpenRun final : public TrainingSession {
   }
 
   std::vector<PeekedSequence> peek(int64_t n) const override {
-    return peek_sequences(*run_.trainer->loader_at(run_.trainer->state().data), n);
+    return peek_sequences(*run_.trainer->data().new_loader(run_.trainer->state()), n);
   }
 
   void profile_begin() override {
