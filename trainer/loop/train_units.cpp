@@ -3,6 +3,7 @@
 
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/optim/param_rules.h"
 #include "trainer/parallel/shard_rules.h"
 
 namespace tycho {
@@ -33,9 +34,10 @@ BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh) {
   return {micro_batch_sequences(config, mesh.group(kDataAxes).size()), config.seq_len};
 }
 
-std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
-                                            const Mesh& mesh, const at::Device& device) {
+std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mesh& mesh,
+                                            const at::Device& device) {
   const ModelLayout layout = model_layout(config.model);
+  const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
   const StagePart part = pp_stage(config, mesh).part(layout.num_blocks);
   return make_unit_store(
       stage_units(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()), part,

@@ -7,7 +7,6 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
-#include "trainer/optim/param_rules.h"
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/unit_store.h"
 
@@ -22,8 +21,8 @@ PipelineStage pp_stage(const TrainConfig& config, const Mesh& mesh);
 /// Returns the shape of a micro-batch of this rank, in rows of seq_len.
 BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh);
 
-/// Allocates memory for parameters and gradients. Collective. The mesh must outlive the store.
-std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const ParamRules& rules,
-                                            const Mesh& mesh, const at::Device& device);
+/// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
+std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mesh& mesh,
+                                            const at::Device& device);
 
 }  // namespace tycho

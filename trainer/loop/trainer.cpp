@@ -100,7 +100,7 @@ void Trainer::compare_ranks() {
   failed_together_ = true;  // should they differ
   require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
   if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
-    require_same_facts(context_.world, tensor_facts(units_->owned(), *optimizer_, average_.get()),
+    require_same_facts(context_.world, tensor_facts(units_->owned(), update_.optimizer(), update_.average()),
                        state_.step, copy_.rank());
   failed_together_ = false;
 }
@@ -130,7 +130,7 @@ bool Trainer::step() {
   const Tensor losses_M = accumulate(batch, weight);
   units_->finish();
   tied_.sum(*units_);
-  const GradNorm norm = clipped();
+  const GradNorm norm = update_.grad_norm(now_.clip);
   const Tensor loss_sum = summed(losses_M);
 
   // The one place of a step where the host waits for the device.
@@ -140,12 +140,7 @@ bool Trainer::step() {
   const double grad_norm = numbers_2.const_data_ptr<double>()[1];
   announce(Event::kGradsReady, Json::object(), grad_norm);
   const double lr = lr_at(state_.step);
-  if (may_update(loss, grad_norm)) {
-    const Range range("optimizer");
-    clip_in_place(now_.clip, units_->owned(), rules_, context_.mesh.group(kPartAxes));
-    optimizer_->step(lr, state_.step + 1 - state_.skipped, norm.scale_1);
-    update_average(state_.step + 1);
-  }
+  if (may_update(loss, grad_norm)) update_.step(now_.clip, lr, norm, state_.step, state_.skipped);
 
   // Before the first thing that is written of it.
   require_owner();
@@ -178,12 +173,6 @@ void Trainer::warn_of_loss(const std::string& warning) {
   if (!warning.empty())
     context_.reporter.event("warning", fmt::format("step {}: {}", state_.step, warning),
                             {{"step", state_.step}});
-}
-
-GradNorm Trainer::clipped() {
-  const Range range("gradient norm");
-  return clip_gradients(now_.clip, trained_grads_, copy_,
-                        is_canonical() ? SquareSum::kExact : SquareSum::kFast);
 }
 
 void Trainer::require_all_ranks(const std::string& what) {
@@ -263,23 +252,16 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       loss_ranks_(context_.mesh.group(kLossAxes)),
       stage_(pp_stage(config, context_.mesh)),
       micro_shape_(micro_batch_shape(config, context_.mesh)),
-      rules_(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-      units_(make_train_units(config, rules_, context_.mesh, context_.device)),
+      units_(make_train_units(config, context_.mesh, context_.device)),
       model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
              config.recompute, region(), stage_),
       tied_(stage_, model_.layout().tied),
-      optimizer_(make_optimizer(config.optimizer, units_->owned(), rules_, static_cast<uint64_t>(config.seed),
-                                part_owners())),
-      ema_(config.ema.is_used() ? ema_steps(config, clock_total_, info.num_samples) : EmaSteps()),
-      average_(config.ema.is_used()
-                   ? std::make_unique<WeightAverage>(units_->owned(), rules_, evaluates_ema(config))
-                   : nullptr),
-      trained_grads_(trained_grads(units_->owned(), rules_)),
+      update_(config_, context_, *units_, info.num_samples),
       data_(config_, context_, context_.num_machines),
       schedule_(make_schedule(config, clock_total_, info.num_samples)),
       throughput_(info),
       evaluations_(config_, info.run_dir, context_, model_, *units_,
-                   evaluates_ema(config) ? average_.get() : nullptr, throughput_),
+                   evaluates_ema(config) ? update_.average() : nullptr, throughput_),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, clock_, context_.callbacks, context_.world, context_.local_rank,
@@ -288,11 +270,6 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
   if (!stage_.is_shared()) return;
   const int64_t micro_batches = micro_batches_per_step(config, context_.mesh.shape().size(kDataAxes));
   pipeline_.emplace(model_, stage_, pipeline_shape(config.parallel, micro_batches));
-}
-
-Communicator* Trainer::part_owners() const {
-  Communicator& owners = context_.mesh.group(kPartAxes);
-  return owners.size() > 1 ? &owners : nullptr;
 }
 
 ParallelRegion Trainer::region() const { return parallel_region(config_, context_.mesh); }
@@ -357,7 +334,7 @@ void Trainer::save() {
   state_.order_marks.clear();
   if (context_.world.rank() == 0) state_.order_marks = data_.order_marks();
   meta.train_state = state_.to_json();
-  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), *optimizer_, average_.get());
+  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), update_.optimizer(), update_.average());
 }
 
 void Trainer::require_owner() const {

@@ -11,7 +11,6 @@
 #include "trainer/callbacks/command.h"
 #include "trainer/callbacks/event.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/ema_steps.h"
 #include "trainer/config/run_clock.h"
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
@@ -27,6 +26,7 @@
 #include "trainer/loop/saver.h"
 #include "trainer/loop/train_state.h"
 #include "trainer/loop/training_data.h"
+#include "trainer/loop/weight_update.h"
 #include "trainer/loop/with_controls.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
@@ -35,11 +35,6 @@
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline.h"
 #include "trainer/models/pipeline_stage.h"
-#include "trainer/optim/grad_clip.h"
-#include "trainer/optim/optimizer.h"
-#include "trainer/optim/param_rules.h"
-#include "trainer/optim/segments.h"
-#include "trainer/optim/weight_average.h"
 #include "trainer/parallel/communicator.h"
 #include "trainer/parallel/config.h"
 #include "trainer/parallel/mesh.h"
@@ -123,11 +118,8 @@ class Trainer {
   const std::optional<StepMetrics>& last_step() const { return last_step_; }
   /// As commands have changed it.
   const TrainConfig& config() const { return now_; }
-  const ParamRules& rules() const { return rules_; }
-  const std::vector<StateBuffer>& optimizer_state() const { return optimizer_->state(); }
+  WeightUpdate& update() { return update_; }
   UnitStore& units() { return *units_; }
-  /// The ranks that have parts of the same parameters; null where this one has all of each.
-  Communicator* part_owners() const;
   /// The ranks along tp, as a model of units() wants them.
   ParallelRegion region() const;
   /// The part of the model that units() has, and the ranks along pp with the others.
@@ -164,13 +156,11 @@ class Trainer {
   /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they
   /// cannot.
   void take_effect(Controls controls);
-  void remake_optimizer(const TrainConfig& changed);
   void settle_step();
   /// Collective, when `paranoid`: what ranks have in common is alike. Their tensors are read before the first
   /// step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that names what
   /// is not.
   void compare_ranks();
-  GradNorm clipped();
   /// Gradients of the batch, and the summed losses of each micro-batch: zeros on stages without the head.
   Tensor accumulate(const Batch& batch, float weight);
   /// The loss of a step, from those of this rank's micro-batches. Collective.
@@ -179,8 +169,6 @@ class Trainer {
   bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
   Json stream_statistics(Model& model, int64_t num_tokens);
   float token_weight(const Batch& batch);
-  /// Of the weights after `step` steps, the last of which was an update.
-  void update_average(int64_t step);
   bool may_update(double loss, double grad_norm);
   MicroBatch micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
                          int64_t num_sequences);
@@ -210,15 +198,11 @@ class Trainer {
   Communicator& loss_ranks_;  // and those that share its sequences, on all stages
   PipelineStage stage_;
   BatchShape micro_shape_;  // of untrimmed rows
-  ParamRules rules_;
   std::unique_ptr<UnitStore> units_;
   Model model_;
   std::optional<Pipeline> pipeline_;  // with several stages
   TiedCopies tied_;
-  std::unique_ptr<Optimizer> optimizer_;
-  EmaSteps ema_;
-  std::unique_ptr<WeightAverage> average_;  // null without ema
-  std::vector<Tensor> trained_grads_;
+  WeightUpdate update_;
   TrainingData data_;
   Schedule schedule_;
   Throughput throughput_;

@@ -39,8 +39,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   const InPhase phase("reading a checkpoint");
   const auto between = [this] { end_if_stopped(); };
   load_base(config_.model, units_->owned(), between);
-  CheckpointInfo loaded = load_newest(candidates, saved_ranges(units_->owned()), *optimizer_, context_.world,
-                                      context_.reporter, between, average_.get());
+  CheckpointInfo loaded = load_newest(candidates, saved_ranges(units_->owned()), update_.optimizer(),
+                                      context_.world, context_.reporter, between, update_.average());
   info_.first_step = loaded.step;
   take_state(loaded);
   return loaded;
@@ -48,8 +48,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 
 void Trainer::load(const CheckpointInfo& info) {
   const InPhase phase("reading a checkpoint");
-  load_newest({info}, saved_ranges(units_->owned()), *optimizer_, context_.world, context_.reporter, {},
-              average_.get());
+  load_newest({info}, saved_ranges(units_->owned()), update_.optimizer(), context_.world, context_.reporter,
+              {}, update_.average());
   stop_reason_.clear();
   context_.saver.forget_wanted();
   paused_ = false;
@@ -60,7 +60,7 @@ void Trainer::load(const CheckpointInfo& info) {
 void Trainer::follow(const RunClock& clock) {
   clock_ = clock;
   set_length(info_, config_, context_.until, clock);
-  if (average_ != nullptr) ema_ = ema_steps(config_, clock_total_, info_.num_samples, clock);
+  update_.follow(clock);
   schedule_ = make_schedule(now_, clock_total_, info_.num_samples, clock);
   hooks_.follow_clock();
 }

@@ -147,24 +147,10 @@ void Trainer::take_effect(Controls controls) {
   Schedule schedule = make_schedule(changed, clock_total_, info_.num_samples, clock_);
   const bool other_optimizer =
       controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay;
-  if (other_optimizer) remake_optimizer(changed);
+  if (other_optimizer) update_.change(changed);
   now_ = std::move(changed);
   schedule_ = std::move(schedule);
   state_.controls = std::move(controls);
-}
-
-// Segments are stretches of parameters with the same rule, so another rule makes them anew. The state waits
-// in host memory: a device would not hold two of them.
-void Trainer::remake_optimizer(const TrainConfig& changed) {
-  std::vector<Tensor> kept;
-  for (const StateBuffer& buffer : optimizer_->state())
-    kept.push_back(buffer.flat.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true));
-  optimizer_.reset();
-  rules_ = param_rules(changed.optimizer, changed.param_groups, model_layout(changed.model).units);
-  optimizer_ = make_optimizer(changed.optimizer, units_->owned(), rules_, static_cast<uint64_t>(changed.seed),
-                              part_owners());
-  const std::vector<StateBuffer> state = optimizer_->state();
-  for (size_t i = 0; i < kept.size(); ++i) state[i].flat.copy_(kept[i]);
 }
 
 }  // namespace tycho

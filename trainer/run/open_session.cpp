@@ -111,17 +111,18 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) override {
     const auto [unit, i] = run_.places.at(static_cast<size_t>(param));
     const std::vector<std::string> names =
-        state_names(run_.trainer->config().optimizer, run_.trainer->rules()[unit][i]);
+        state_names(run_.trainer->config().optimizer, run_.trainer->update().rules()[unit][i]);
     if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
     run_.trainer->require_all_ranks(name + " of " + run_.params[static_cast<size_t>(param)].name);
-    return make_view(whole_tensors().moment(unit, i, name, run_.trainer->optimizer_state()), /*owned=*/true);
+    return make_view(whole_tensors().moment(unit, i, name, run_.trainer->update().optimizer().state()),
+                     /*owned=*/true);
   }
 
   OptimizerState optimizer() const override {
     return {.config = to_json(run_.trainer->config().optimizer),
             .lr = run_.trainer->lr_at(run_.trainer->state().step),
             .clip_norm = run_.trainer->config().clip.norm,
-            .groups = list_groups(run_.params, run_.places, run_.trainer->rules())};
+            .groups = list_groups(run_.params, run_.places, run_.trainer->update().rules())};
   }
 
   double lr_at(int64_t steps_done) const override { return run_.trainer->lr_at(steps_done); }

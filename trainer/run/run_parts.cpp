@@ -174,7 +174,7 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
   run.trainer = std::make_unique<Trainer>(run.config, run.facts.run, std::move(context));
   run.facts.is_sharded = run.trainer->is_shared();
   const ModelLayout layout = model_layout(run.config.model);
-  run.params = list_params(layout, run.trainer->rules());
+  run.params = list_params(layout, run.trainer->update().rules());
   run.places = list_places(layout);
   load_weights(run, candidates);
 }

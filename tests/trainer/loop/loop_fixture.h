@@ -33,12 +33,12 @@ struct KeptReports final : Reporter {
 };
 
 class LoopTest : public RunTest {
- protected:
+ public:
   /// Weights of config_ in units of their own, as a run takes them from the seed.
   struct SmallModel {
     SmallModel(const TrainConfig& config, const LoopContext& context)
         : rules(param_rules(config.optimizer, config.param_groups, model_layout(config.model).units)),
-          units(make_train_units(config, rules, context.mesh, context.device)),
+          units(make_train_units(config, context.mesh, context.device)),
           model(config.model, *units, micro_batch_shape(config, context.mesh), at::kFloat, context.device,
                 config.recompute, parallel_region(config, context.mesh), pp_stage(config, context.mesh)) {
       for (const OwnedRange& range : units->owned()) initialise(range, static_cast<uint64_t>(config.seed));
@@ -53,6 +53,7 @@ class LoopTest : public RunTest {
     Model model;
   };
 
+ protected:
   std::unique_ptr<Communicator> world_ = make_world_of_one();
   Mesh mesh_{MeshShape{}, *world_};
   KeptReports reports_;
