@@ -1,9 +1,7 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/loop/trainer.h"
 
-#include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,8 +13,8 @@
 #include "trainer/base/field_types.h"
 #include "trainer/config/data_stages.h"
 #include "trainer/device/device.h"
+#include "trainer/loop/loss_by_position.h"
 #include "trainer/loop/replica_check.h"
-#include "trainer/loop/train_units.h"
 #include "trainer/metrics/format.h"
 #include "trainer/parallel/gather_texts.h"
 #include "trainer/rendezvous/progress.h"
@@ -100,7 +98,8 @@ void Trainer::compare_ranks() {
   failed_together_ = true;  // should they differ
   require_same_facts(context_.world, state_facts(state_, now_, lr_at(state_.step)), state_.step);
   if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || finished())
-    require_same_facts(context_.world, tensor_facts(units_->owned(), update_.optimizer(), update_.average()),
+    require_same_facts(context_.world,
+                       tensor_facts(pass_.units().owned(), update_.optimizer(), update_.average()),
                        state_.step, copy_.rank());
   failed_together_ = false;
 }
@@ -125,18 +124,16 @@ bool Trainer::step() {
   if (state_.data.sample == 0) announce(Event::kEpochStart);
   announce(Event::kBatchStart,
            {{"batch", {{"sequences", global_batch_sequences(config_)}, {"seq_len", config_.seq_len}}}});
-  const Batch batch = data_.next();          // a pure function of (recipe, step)
-  const float weight = token_weight(batch);  // exact mean over the valid tokens of micro-batches and ranks
-  const Tensor losses_M = accumulate(batch, weight);
-  units_->finish();
-  tied_.sum(*units_);
+  const Batch batch = data_.next();  // a pure function of (recipe, step)
+  std::optional<LossByPosition> by_position;
+  if (due(config_.log.loss_by_position, /*ahead=*/1)) by_position.emplace(config_.seq_len, context_.device);
+  const BatchSums sums = pass_.run(batch, state_.step, observers(by_position));
   const GradNorm norm = update_.grad_norm(now_.clip);
-  const Tensor loss_sum = summed(losses_M);
 
   // The one place of a step where the host waits for the device.
-  const Tensor numbers_2 = at::stack({loss_sum, norm.norm_1.to(at::kDouble)}).cpu();
+  const Tensor numbers_2 = at::stack({sums.loss_1, norm.norm_1.to(at::kDouble)}).cpu();
   context_.world.check();
-  const double loss = numbers_2.const_data_ptr<double>()[0] * weight;
+  const double loss = numbers_2.const_data_ptr<double>()[0] * sums.token_weight;
   const double grad_norm = numbers_2.const_data_ptr<double>()[1];
   announce(Event::kGradsReady, Json::object(), grad_norm);
   const double lr = lr_at(state_.step);
@@ -155,10 +152,24 @@ bool Trainer::step() {
   state_.controls.expire(state_.step);
   record(batch, loss, lr, grad_norm,
          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  record_loss_by_position();
+  if (by_position) {
+    by_position->sum_over(context_.mesh.group(kLossAxes));
+    if (context_.world.rank() == 0) context_.reporter.table(state_.step, by_position->table());
+  }
   announce(Event::kBatchEnd);
   if (state_.data.epoch != epoch) announce(Event::kEpochEnd, {{"ended", epoch}});
   return true;
+}
+
+BatchObservers Trainer::observers(std::optional<LossByPosition>& by_position) {
+  BatchObservers observers;
+  if (hooks_.wants(Event::kAfterForward, state_.step + 1))
+    observers.after_forward = [this](Json streams) {
+      announce(Event::kAfterForward, {{"activations", std::move(streams)}});
+    };
+  if (by_position)
+    observers.after_losses = [&by_position](const TokenLosses& losses) { by_position->add(losses); };
+  return observers;
 }
 
 // Before anything of the step is done: what fails leaves the run between two steps, where it can be saved.
@@ -249,30 +260,18 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       copy_(context_.mesh.group(kCopyAxes)),
       data_ranks_(context_.mesh.group(kDataAxes)),
-      loss_ranks_(context_.mesh.group(kLossAxes)),
-      stage_(pp_stage(config, context_.mesh)),
-      micro_shape_(micro_batch_shape(config, context_.mesh)),
-      units_(make_train_units(config, context_.mesh, context_.device)),
-      model_(config.model, *units_, micro_shape_, compute_dtype(config.precision), context_.device,
-             config.recompute, region(), stage_),
-      tied_(stage_, model_.layout().tied),
-      update_(config_, context_, *units_, info.num_samples),
+      pass_(config_, context_),
+      update_(config_, context_, pass_.units(), info.num_samples),
       data_(config_, context_, context_.num_machines),
       schedule_(make_schedule(config, clock_total_, info.num_samples)),
       throughput_(info),
-      evaluations_(config_, info.run_dir, context_, model_, *units_,
+      evaluations_(config_, info.run_dir, context_, pass_.model(), pass_.units(),
                    evaluates_ema(config) ? update_.average() : nullptr, throughput_),
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(config_, info_, clock_, context_.callbacks, context_.world, context_.local_rank,
              context_.reporter),
-      loss_watch_(model_.layout().vocab_size) {
-  if (!stage_.is_shared()) return;
-  const int64_t micro_batches = micro_batches_per_step(config, context_.mesh.shape().size(kDataAxes));
-  pipeline_.emplace(model_, stage_, pipeline_shape(config.parallel, micro_batches));
-}
-
-ParallelRegion Trainer::region() const { return parallel_region(config_, context_.mesh); }
+      loss_watch_(pass_.layout().vocab_size) {}
 
 double Trainer::lr_at(int64_t steps_done) const {
   return state_.controls.lr_of(scheduled_lr(steps_done), steps_done);
@@ -284,7 +283,7 @@ double Trainer::scheduled_lr(int64_t steps_done) const {
 
 void Trainer::record(const Batch& batch, double loss, double lr, double grad_norm, double step_s) {
   const int64_t tokens = batch.num_sequences * batch.seq_len * data_ranks_.size();
-  const ModelLayout& layout = model_.layout();
+  const ModelLayout& layout = pass_.layout();
   throughput_.add_step(work_of(tokens, layout.flops_per_token_full(batch.seq_len),
                                layout.flops_per_token_causal(batch.seq_len)),
                        step_s);
@@ -334,7 +333,8 @@ void Trainer::save() {
   state_.order_marks.clear();
   if (context_.world.rank() == 0) state_.order_marks = data_.order_marks();
   meta.train_state = state_.to_json();
-  context_.saver.save(std::move(meta), saved_ranges(units_->owned()), update_.optimizer(), update_.average());
+  context_.saver.save(std::move(meta), saved_ranges(pass_.units().owned()), update_.optimizer(),
+                      update_.average());
 }
 
 void Trainer::require_owner() const {

@@ -15,8 +15,7 @@
 #include "trainer/config/schedule.h"
 #include "trainer/config/train_config.h"
 #include "trainer/eval/result.h"
-#include "trainer/kernels/tensor.h"
-#include "trainer/layout/model_layout.h"
+#include "trainer/loop/batch_pass.h"
 #include "trainer/loop/evaluations.h"
 #include "trainer/loop/hooks.h"
 #include "trainer/loop/loop_context.h"
@@ -31,14 +30,8 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/metrics/throughput.h"
-#include "trainer/models/model.h"
-#include "trainer/models/parallel_region.h"
-#include "trainer/models/pipeline.h"
-#include "trainer/models/pipeline_stage.h"
 #include "trainer/parallel/communicator.h"
-#include "trainer/parallel/config.h"
 #include "trainer/parallel/mesh.h"
-#include "trainer/parallel/unit_store.h"
 #include "trainer/profiler/profiler.h"
 #include "trainer/rendezvous/progress.h"
 
@@ -118,12 +111,8 @@ class Trainer {
   const std::optional<StepMetrics>& last_step() const { return last_step_; }
   /// As commands have changed it.
   const TrainConfig& config() const { return now_; }
+  BatchPass& pass() { return pass_; }
   WeightUpdate& update() { return update_; }
-  UnitStore& units() { return *units_; }
-  /// The ranks along tp, as a model of units() wants them.
-  ParallelRegion region() const;
-  /// The part of the model that units() has, and the ranks along pp with the others.
-  const PipelineStage& stage() const { return stage_; }
   /// Whether ranks have parts of the model, so that a whole tensor is known to all of them together alone.
   bool is_shared() const { return copy_.size() > 1; }
   /// Before a look at parameters from outside of the loop: nothing where every rank has all of them, else as
@@ -139,6 +128,8 @@ class Trainer {
  private:
   void take_state(const CheckpointInfo& loaded);
   void announce(Event event, Json facts = Json::object(), double grad_norm = -1);
+  /// What callbacks and loggers look at in the coming step; `by_position` outlives it.
+  BatchObservers observers(std::optional<LossByPosition>& by_position);
   StepMetrics metrics_now() const;
   EventInfo event_info(Event event, const StepMetrics& metrics, Json facts = Json::object()) const;
   void announce_saved();
@@ -161,19 +152,7 @@ class Trainer {
   /// step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that names what
   /// is not.
   void compare_ranks();
-  /// Gradients of the batch, and the summed losses of each micro-batch: zeros on stages without the head.
-  Tensor accumulate(const Batch& batch, float weight);
-  /// The loss of a step, from those of this rank's micro-batches. Collective.
-  Tensor summed(const Tensor& losses_M);
-  /// Whether sums are those of any number of ranks.
-  bool is_canonical() const { return config_.parallel.reduce == GradientOrder::kCanonical; }
-  Json stream_statistics(Model& model, int64_t num_tokens);
-  float token_weight(const Batch& batch);
   bool may_update(double loss, double grad_norm);
-  MicroBatch micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
-                         int64_t num_sequences);
-  /// Collective, where losses were looked at in this step.
-  void record_loss_by_position();
   void record(const Batch& batch, double loss, double lr, double grad_norm, double step_s);
   /// Collective: asks a dynamic schedule for the coming step. False when Ctrl-C ended it. Throws Error
   /// (kRecipe) on all ranks when it fails on one.
@@ -195,13 +174,7 @@ class Trainer {
   TrainerContext context_;
   Communicator& copy_;        // the ranks that hold this copy of the model between them
   Communicator& data_ranks_;  // this rank, and one for each other part of the global batch
-  Communicator& loss_ranks_;  // and those that share its sequences, on all stages
-  PipelineStage stage_;
-  BatchShape micro_shape_;  // of untrimmed rows
-  std::unique_ptr<UnitStore> units_;
-  Model model_;
-  std::optional<Pipeline> pipeline_;  // with several stages
-  TiedCopies tied_;
+  BatchPass pass_;
   WeightUpdate update_;
   TrainingData data_;
   Schedule schedule_;
@@ -213,8 +186,7 @@ class Trainer {
   LossWatch loss_watch_;
   std::vector<HeldCommand> held_commands_;  // since resume() or load()
   std::optional<StepMetrics> last_step_;
-  std::optional<LossByPosition> loss_by_position_;  // of a step whose losses are looked at
-  CommTime comm_before_;                            // at the beginning of the step
+  CommTime comm_before_;  // at the beginning of the step
   std::string stop_reason_;
   bool in_step_ = false;  // an event of a step that is not done yet is announced
   bool paused_ = false;

@@ -23,8 +23,8 @@ void Trainer::initialise() {
   const InPhase phase("reading weights");
   const std::string& weights = initial_weights_path(config_.model);
   const auto between = [this] { end_if_stopped(); };
-  if (!weights.empty()) load_initial_weights(weights, config_.model, units_->owned(), between);
-  for (const OwnedRange& range : units_->owned()) {
+  if (!weights.empty()) load_initial_weights(weights, config_.model, pass_.units().owned(), between);
+  for (const OwnedRange& range : pass_.units().owned()) {
     if (!weights.empty() && range.layout.spec().adapts < 0) continue;  // read above
     between();
     tycho::initialise(range, static_cast<uint64_t>(config_.seed));
@@ -38,8 +38,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
   announce(Event::kSetup);
   const InPhase phase("reading a checkpoint");
   const auto between = [this] { end_if_stopped(); };
-  load_base(config_.model, units_->owned(), between);
-  CheckpointInfo loaded = load_newest(candidates, saved_ranges(units_->owned()), update_.optimizer(),
+  load_base(config_.model, pass_.units().owned(), between);
+  CheckpointInfo loaded = load_newest(candidates, saved_ranges(pass_.units().owned()), update_.optimizer(),
                                       context_.world, context_.reporter, between, update_.average());
   info_.first_step = loaded.step;
   take_state(loaded);
@@ -48,8 +48,8 @@ CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
 
 void Trainer::load(const CheckpointInfo& info) {
   const InPhase phase("reading a checkpoint");
-  load_newest({info}, saved_ranges(units_->owned()), update_.optimizer(), context_.world, context_.reporter,
-              {}, update_.average());
+  load_newest({info}, saved_ranges(pass_.units().owned()), update_.optimizer(), context_.world,
+              context_.reporter, {}, update_.average());
   stop_reason_.clear();
   context_.saver.forget_wanted();
   paused_ = false;
@@ -81,7 +81,7 @@ void Trainer::take_state(const CheckpointInfo& loaded) {
   forget_other_sets(state_.eval, config_.eval_data);
   hooks_.load_state(state_);
   throughput_ = Throughput(info_);
-  loss_watch_ = LossWatch(model_.layout().vocab_size);
+  loss_watch_ = LossWatch(pass_.layout().vocab_size);
   context_.saver.set_resumed_from(loaded);
   context_.saver.forget_saved();
   data_.open(state_);

@@ -157,9 +157,9 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> logits(const std::vector<int32_t>& tokens, bool every_position) override {
     run_.trainer->require_all_ranks("logits");
     return with_own_errors([&] {
-      const Tensor logits =
-          logits_of(run_.config, run_.trainer->units(), run_.device, tokens,
-                    {.every_position = every_position}, run_.trainer->region(), run_.trainer->stage());
+      const Tensor logits = logits_of(run_.config, run_.trainer->pass().units(), run_.device, tokens,
+                                      {.every_position = every_position}, run_.trainer->pass().region(),
+                                      run_.trainer->pass().stage());
       return make_view(every_position ? logits : logits.select(0, 0), /*owned=*/true);
     });
   }
@@ -168,8 +168,8 @@ class OpenRun final : public TrainingSession {
     run_.trainer->require_all_ranks("activations");
     return with_own_errors([&] {
       std::vector<Tensor> streams;
-      logits_of(run_.config, run_.trainer->units(), run_.device, tokens, {.streams = &streams},
-                run_.trainer->region(), run_.trainer->stage());
+      logits_of(run_.config, run_.trainer->pass().units(), run_.device, tokens, {.streams = &streams},
+                run_.trainer->pass().region(), run_.trainer->pass().stage());
       std::vector<std::unique_ptr<TensorView>> views;
       for (const Tensor& stream : streams) views.push_back(make_view(stream, /*owned=*/true));
       return views;
@@ -181,15 +181,15 @@ class OpenRun final : public TrainingSession {
     if (layer < 0 || layer >= facts().num_layers)
       fail(ExitCode::kUsage, "[attention] expected a layer from 1 to {}, got {}", facts().num_layers,
            layer + 1);
-    if (run_.trainer->region().is_shared() || run_.trainer->stage().is_shared())
+    if (run_.trainer->pass().region().is_shared() || run_.trainer->pass().stage().is_shared())
       fail(ExitCode::kUsage,
            "[attention] expected a model that one rank holds whole, got parallel.tp or parallel.pp: open the "
            "run without them");
     return with_own_errors([&] {
       Tensor weights;
-      logits_of(run_.config, run_.trainer->units(), run_.device, tokens,
-                {.attention_block = layer, .attention = &weights}, run_.trainer->region(),
-                run_.trainer->stage());
+      logits_of(run_.config, run_.trainer->pass().units(), run_.device, tokens,
+                {.attention_block = layer, .attention = &weights}, run_.trainer->pass().region(),
+                run_.trainer->pass().stage());
       return make_view(weights[0], /*owned=*/true);
     });
   }
@@ -253,11 +253,12 @@ class OpenRun final : public TrainingSession {
   }
 
   Generator generator() const {
-    return {run_.config, run_.trainer->units(),  run_.tokenizer.get(),
-            run_.device, run_.trainer->region(), run_.trainer->stage()};
+    return {run_.config, run_.trainer->pass().units(),  run_.tokenizer.get(),
+            run_.device, run_.trainer->pass().region(), run_.trainer->pass().stage()};
   }
   WholeTensors whole_tensors() const {
-    return {run_.config, run_.trainer->units(), run_.trainer->region(), run_.trainer->stage()};
+    return {run_.config, run_.trainer->pass().units(), run_.trainer->pass().region(),
+            run_.trainer->pass().stage()};
   }
   // Ranks that share the parameters make every token together, and signals reach them at different ones.
   const std::atomic<int>& text_stop() const { return run_.facts.is_sharded ? never_ : run_.stop; }
