@@ -12,7 +12,8 @@ tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracl
   trainer/generate/texts_in_order_test.cpp)
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # The parts of the loop, each without a trainer.
-tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/loop/evaluations_test.cpp trainer/loop/training_data_test.cpp trainer/loop/weight_update_test.cpp trainer/loop/batch_pass_test.cpp)
+tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/loop/evaluations_test.cpp trainer/loop/training_data_test.cpp trainer/loop/weight_update_test.cpp trainer/loop/batch_pass_test.cpp
+  trainer/loop/live_controls_test.cpp trainer/loop/step_guard_test.cpp)
 # Ranks that are processes, forked before any thread starts.
 tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/loop/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.

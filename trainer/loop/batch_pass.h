@@ -15,6 +15,7 @@
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline.h"
 #include "trainer/models/pipeline_stage.h"
+#include "trainer/parallel/config.h"
 #include "trainer/parallel/unit_store.h"
 
 namespace tycho {

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/base/text/json_number.h"
 #include "trainer/parallel/gather_texts.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -35,6 +37,7 @@ Hooks::Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& cloc
       run_(run),
       clock_(clock),
       world_(world),
+      reporter_(reporter),
       source_(source),
       dist_(make_dist(world)),
       runner_(source != nullptr ? source->callbacks() : std::vector<Callback>(),
@@ -47,6 +50,30 @@ Hooks::Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& cloc
   std::string warning;
   channel_ = std::make_unique<ControlChannel>(run.run_dir, &warning);
   if (!warning.empty()) reporter.event("warning", warning, Json::object());
+}
+
+void Hooks::announce(AnnouncedEvent announced, int64_t steps_done, StepMetrics metrics,
+                     const EvalRecords& eval) {
+  const Event event = announced.event;
+  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  const struct Reset {
+    bool& in_step;
+    ~Reset() { in_step = false; }
+  } reset{in_step_};
+  if (!runner_.wants(event, steps_done + (in_step_ ? 1 : 0))) return;
+  const Range range("callbacks of ", enum_name(event));
+  if (announced.grad_norm) metrics.grad_norm = *announced.grad_norm;
+  runner_.announce({event, metrics, run_, &eval, std::move(announced.facts)});
+}
+
+void Hooks::record_metric(int64_t step, const std::string& name, double value) {
+  if (world_.rank() == 0) return reporter_.metric(step, name, value);
+  runner_.record_metric(step, name, value);
+}
+
+void Hooks::record_event(const std::string& kind, const std::string& text, const Json& facts) {
+  if (world_.rank() == 0) return reporter_.event(kind, text, facts);
+  runner_.record_event(kind, text, facts);
 }
 
 Agreement Hooks::boundary(const EventInfo& info, int wait_ms, int signal) {

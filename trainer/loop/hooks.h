@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@
 
 namespace tycho {
 
+/// An event of the loop with what it alone knows.
+struct AnnouncedEvent {
+  Event event;
+  Json facts = Json::object();
+  std::optional<double> grad_norm = {};  // of the running step
+};
+
 /// Owned by the trainer's thread.
 class Hooks {
  public:
@@ -32,7 +40,11 @@ class Hooks {
   void follow_clock() { runner_.follow_clock(); }
 
   bool wants(Event event, int64_t step) const { return runner_.wants(event, step); }
-  void announce(const EventInfo& info) { runner_.announce(info); }
+  /// Calls the callbacks that are due. `steps_done`: before this step, if one is running. `metrics` and
+  /// `eval` are of the newest step that is done.
+  void announce(AnnouncedEvent announced, int64_t steps_done, StepMetrics metrics, const EvalRecords& eval);
+  /// Returns true while an event of a step that is not done yet is announced.
+  bool is_in_step() const { return in_step_; }
   /// Agrees on what to do now. Answers operators, who see `info`; waits for their lines no longer than
   /// `wait_ms`. `signal` is the one that this rank received, or 0. Collective.
   Agreement boundary(const EventInfo& info, int wait_ms, int signal);
@@ -49,13 +61,10 @@ class Hooks {
   void queue(Command command) { queued_.push_back(std::move(command)); }
   bool has_queued() const { return !queued_.empty(); }
   void enable(const std::string& name, bool on) { runner_.enable(name, on); }
-  /// Record what callbacks of this rank, which is not 0, report.
-  void record_metric(int64_t step, const std::string& name, double value) {
-    runner_.record_metric(step, name, value);
-  }
-  void record_event(const std::string& kind, const std::string& text, const Json& facts) {
-    runner_.record_event(kind, text, facts);
-  }
+  /// Record for the run: reported at once on rank 0; what another rank records, rank 0 reports after the next
+  /// boundary.
+  void record_metric(int64_t step, const std::string& name, double value);
+  void record_event(const std::string& kind, const std::string& text, const Json& facts);
 
   /// Calls a dynamic schedule, if there is one, for the step after `steps_done`; it is then collective. The
   /// schedule sees the clock of max_duration, in steps of the present size. Returns false when Ctrl-C ended
@@ -83,6 +92,7 @@ class Hooks {
   const RunInfo& run_;
   const RunClock& clock_;
   Communicator& world_;
+  Reporter& reporter_;
   CallbackSource* source_;
   std::unique_ptr<ControlChannel> channel_;  // on rank 0, when there is code that can answer
   std::unique_ptr<Dist> dist_;
@@ -91,6 +101,7 @@ class Hooks {
   std::vector<OpenLine> open_lines_;
   std::unique_ptr<ScheduleCode> schedule_;
   double factor_ = 1;
+  bool in_step_ = false;                // an event of a running step is announced
   bool serving_ = false;                // a line of an operator is running
   std::optional<double> resumed_loss_;  // loss of the step before the first one of this process
 };

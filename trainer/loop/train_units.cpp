@@ -5,6 +5,8 @@
 #include "trainer/layout/tp_parts.h"
 #include "trainer/optim/param_rules.h"
 #include "trainer/parallel/shard_rules.h"
+#include "trainer/restore/initial_weights.h"
+#include "trainer/units/init.h"
 
 namespace tycho {
 namespace {
@@ -46,6 +48,16 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mes
       shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
                   micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
       {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp), &mesh.context()});
+}
+
+void take_first_weights(const TrainConfig& config, UnitStore& units, const std::function<void()>& between) {
+  const std::string& path = initial_weights_path(config.model);
+  if (!path.empty()) load_initial_weights(path, config.model, units.owned(), between);
+  for (const OwnedRange& range : units.owned()) {
+    if (!path.empty() && range.layout.spec().adapts < 0) continue;  // read above
+    between();
+    initialise(range, static_cast<uint64_t>(config.seed));
+  }
 }
 
 }  // namespace tycho

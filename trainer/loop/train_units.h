@@ -1,5 +1,6 @@
 // What a rank trains: its part of the model, in a store shared with the ranks that have the same part.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "trainer/config/train_config.h"
@@ -24,5 +25,9 @@ BatchShape micro_batch_shape(const TrainConfig& config, const Mesh& mesh);
 /// Takes the memory of parameters and gradients. Collective; the mesh outlives the store.
 std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mesh& mesh,
                                             const at::Device& device);
+
+/// Fills the weights from those that the recipe names; what these do not have is drawn from the seed. Calls
+/// `between` now and then, which may throw.
+void take_first_weights(const TrainConfig& config, UnitStore& units, const std::function<void()>& between);
 
 }  // namespace tycho

@@ -1,4 +1,4 @@
-// An optimizer is made anew when its rules change; its state waits in host memory meanwhile.
+// An optimizer is made again when its rules change; its state waits in host memory meanwhile.
 #include "trainer/loop/weight_update.h"
 
 #include "trainer/layout/model_layout.h"
@@ -49,7 +49,7 @@ void WeightUpdate::update_average(int64_t steps_done) {
     average_->begin();
 }
 
-// Segments are stretches of parameters with the same rule, so another rule makes them anew. The state waits
+// Segments are stretches of parameters with the same rule, so another rule makes them again. The state waits
 // in host memory: a device would not hold two of them.
 void WeightUpdate::change(const TrainConfig& changed) {
   std::vector<Tensor> kept;

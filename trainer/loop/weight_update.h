@@ -31,9 +31,9 @@ class WeightUpdate {
   /// Updates the weights, and their average when that is due. `steps_done`: before this one, `skipped` of
   /// them without an update. Collective where `clip` is by row.
   void step(const ClipConfig& clip, double lr, const GradNorm& norm, int64_t steps_done, int64_t skipped);
-  /// Goes on with the betas and the weight decay of `changed`; the optimizer's state stays.
+  /// Continues with the betas and the weight decay of `changed`; the optimizer's state stays.
   void change(const TrainConfig& changed);
-  /// Makes an average in tokens, samples or epochs go on from this clock.
+  /// Counts tokens, samples and epochs of the average from this clock on.
   void follow(const RunClock& clock);
 
   const ParamRules& rules() const { return rules_; }

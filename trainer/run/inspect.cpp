@@ -16,7 +16,7 @@ bool alike(ParamRule a, const ParamRule& b) {
 
 SessionState session_state(const Trainer& trainer) {
   SessionState state{
-      trainer.state(), trainer.recorded_step(), trainer.last_step(), trainer.stop_reason(), {}};
+      trainer.state(), trainer.recorded_step(), trainer.figures().newest(), trainer.halt().reason, {}};
   const Controls& controls = state.train.controls;
   const int64_t newest = std::max<int64_t>(state.train.step - 1, 0);
   if (controls.lr) state.lr_pin = {trainer.scheduled_lr(newest), controls.lr_by};

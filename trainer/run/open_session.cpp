@@ -40,22 +40,22 @@ class OpenRun final : public TrainingSession {
   const SessionFacts& facts() const override { return run_.facts; }
   SessionState state() const override { return session_state(*run_.trainer); }
   const std::vector<ParamInfo>& params() const override { return run_.params; }
-  void command(Command command) override { run_.trainer->queue(std::move(command)); }
+  void command(Command command) override { run_.trainer->hooks().queue(std::move(command)); }
 
   std::vector<StepMetrics> step(int64_t n) override {
     std::vector<StepMetrics> done;
     guarded([&] {
       obey();
-      for (int64_t i = 0; i < n && run_.trainer->going_on(); ++i) {
-        if (run_.trainer->step()) done.push_back(*run_.trainer->last_step());
-        run_.trainer->between_steps(/*save_due=*/false);
+      for (int64_t i = 0; i < n && run_.trainer->should_continue(); ++i) {
+        if (run_.trainer->step()) done.push_back(*run_.trainer->figures().newest());
+        run_.trainer->step_boundary(/*save_due=*/false);
       }
     });
     return done;
   }
 
   void run_for(const Duration& length) override {
-    const auto whole = static_cast<int64_t>(std::ceil(run_.trainer->steps_of(length)));
+    const auto whole = static_cast<int64_t>(std::ceil(run_.trainer->controls().steps_of(length)));
     guarded([&] {
       obey();
       run_.trainer->advance(run_.trainer->state().step + whole);
@@ -88,7 +88,7 @@ class OpenRun final : public TrainingSession {
     guarded([&] { run_.trainer->load(info); });
     run_.facts.run = run_.trainer->info();
     report_resume(info, run_.recipe, compute_route(run_.device, run_.config.precision), *run_.reporter);
-    run_.trainer->report_held_commands();
+    run_.trainer->controls().report_held(*run_.reporter);
     warn_of_newer(run_.facts.run.run_dir, info.step, *run_.reporter);
     return {info.path, info.step};
   }
@@ -111,7 +111,7 @@ class OpenRun final : public TrainingSession {
   std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) override {
     const auto [unit, i] = run_.places.at(static_cast<size_t>(param));
     const std::vector<std::string> names =
-        state_names(run_.trainer->config().optimizer, run_.trainer->update().rules()[unit][i]);
+        state_names(run_.trainer->controls().now().optimizer, run_.trainer->update().rules()[unit][i]);
     if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
     run_.trainer->require_all_ranks(name + " of " + run_.params[static_cast<size_t>(param)].name);
     return make_view(whole_tensors().moment(unit, i, name, run_.trainer->update().optimizer().state()),
@@ -119,9 +119,9 @@ class OpenRun final : public TrainingSession {
   }
 
   OptimizerState optimizer() const override {
-    return {.config = to_json(run_.trainer->config().optimizer),
+    return {.config = to_json(run_.trainer->controls().now().optimizer),
             .lr = run_.trainer->lr_at(run_.trainer->state().step),
-            .clip_norm = run_.trainer->config().clip.norm,
+            .clip_norm = run_.trainer->controls().now().clip.norm,
             .groups = list_groups(run_.params, run_.places, run_.trainer->update().rules())};
   }
 
@@ -215,9 +215,11 @@ class OpenRun final : public TrainingSession {
     return {run_.trainer->profiler().phase(), run_.trainer->profiler().newest_trace()};
   }
 
-  void metric(const std::string& name, double value) override { run_.trainer->record_metric(name, value); }
+  void metric(const std::string& name, double value) override {
+    run_.trainer->hooks().record_metric(run_.trainer->recorded_step(), name, value);
+  }
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
-    run_.trainer->record_event(kind, text, facts);
+    run_.trainer->hooks().record_event(kind, text, facts);
   }
 
   MemoryUse memory() const override {
@@ -248,8 +250,8 @@ class OpenRun final : public TrainingSession {
 
   // Commands between two calls take effect before the next step.
   void obey() {
-    run_.trainer->go_on();
-    if (run_.trainer->has_queued()) run_.trainer->between_steps(/*save_due=*/false);
+    run_.trainer->forget_stop();
+    if (run_.trainer->hooks().has_queued()) run_.trainer->step_boundary(/*save_due=*/false);
   }
 
   Generator generator() const {

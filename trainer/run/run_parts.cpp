@@ -147,7 +147,7 @@ void load_weights(RunParts& run, const std::vector<CheckpointInfo>& candidates) 
   run.facts.run.first_step = loaded.step;
   require_same_checkpoint(*run.world, loaded);
   report_resume(loaded, run.recipe, compute_route(run.device, run.config.precision), *run.reporter);
-  run.trainer->report_held_commands();
+  run.trainer->controls().report_held(*run.reporter);
   run.facts.asks_for_other = recipe_changes(loaded.manifest.at("recipe"), run.recipe, kOfTheProcess);
 }
 
