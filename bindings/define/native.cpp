@@ -30,6 +30,7 @@
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/icl/task_items.h"
 #include "trainer/plan/plan.h"
+#include "trainer/plan/plan_length.h"
 #include "trainer/plan/unread_files.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
@@ -211,7 +212,7 @@ int check_tree(lua_State* L) {
 int facts(lua_State* L) {
   return protect(L, [&] {
     TrainConfig config = read_config_or_fail(read_json(L, 1));
-    const Plan plan = make_plan(config);
+    const Plan plan = plan_length(config);
     config.step_tokens = plan.step_tokens;
     const auto known = [](int64_t count) { return count > 0 ? Json(count) : Json(nullptr); };
     push_json(

@@ -336,8 +336,7 @@ const std::vector<Moment>& moments() {
       {"the folder is taken", "create", "/LOCK.epoch-", 1, false, false, {15}},
       {"the record is written", "rename", "/recipe.json", 1, false, false, {0, 15}},
       {"a checkpoint is read", "pread", "/rank-00000.safetensors", 2, true, false, {0, 12}},
-      // The first of these reads look at the lengths of samples, before ranks have met.
-      {"a batch is read", "pread", "/learn/train/shard", 60, true, true, {12}},
+      {"a batch is read", "pread", "/learn/train/shard", 60, true, false, {12}},
       {"a step is recorded", "write", "/metrics.jsonl", 20, false, false, {0}},
       {"an evaluation reads", "pread", "/val/train/shard", 40, true, false, {12}},
       {"an event is recorded", "write", "/events.jsonl", 5, false, false, {0, 15}},

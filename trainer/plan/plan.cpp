@@ -25,6 +25,7 @@
 #include "trainer/plan/count_step_tokens.h"
 #include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/plan/plan_length.h"
 #include "trainer/plan/rank_share.h"
 
 namespace tycho {
@@ -46,33 +47,21 @@ bool lies_here(const DataConfig& data) {
   return std::ranges::all_of(streams, [](const MdsConfig& stream) { return stream.remote.empty(); });
 }
 
-void add_data(TrainConfig& config, Plan& plan) {
-  const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
-  const OrderShape order = {.global_sequences = global_batch_sequences(config),
-                            .seed = static_cast<uint64_t>(config.seed)};
+RowShape row_shape(const TrainConfig& config) {
+  return {config.seq_len, config.model.vocab_size(), config.tokenizer};
+}
+OrderShape order_shape(const TrainConfig& config) {
+  return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
+}
+
+/// Opens the data, which reads its first sample: a length or a vocabulary that does not fit is a problem.
+void check_samples(const TrainConfig& config, Plan& plan) {
+  if (!plan.data_problem.empty() || !lies_here(config.train_data)) return;
   try {
-    if (!config.train_data.is<ChatConfig>()) {
-      plan.num_samples = count_samples(config.train_data, shape, order);
-      if (lies_here(config.train_data)) open_rows(config.train_data, shape, order);  // samples fit the recipe
-      return;
-    }
-    const ChatRows rows = chat_rows(open_chat_dataset(config.train_data.as<ChatConfig>(), shape), order);
-    plan.num_samples = rows.rows;
-    plan.rows = rows.lines();
-    plan.step_tokens = config.step_tokens = count_step_tokens(config);
+    open_rows(config.train_data, row_shape(config), order_shape(config));
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }
-}
-
-void add_length(const TrainConfig& config, Plan& plan) {
-  const int64_t sequences = global_batch_sequences(config);
-  plan.tokens_per_step = sequences * config.seq_len;
-  plan.steps = total_steps(config, plan.num_samples);
-  plan.tokens = trained_tokens(config, plan.steps);
-  const int64_t steps_per_epoch = plan.num_samples / sequences;
-  if (steps_per_epoch > 0)
-    plan.data_epochs = static_cast<double>(plan.steps) / static_cast<double>(steps_per_epoch);
 }
 
 int64_t kept_checkpoints(const TrainConfig& config, const Plan& plan) {
@@ -279,9 +268,7 @@ std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
     const auto& mds = data.as<MdsConfig>();
     if (mds.is_remote() || !missing_data(mds).empty()) return;
     try {
-      const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
-      const int64_t samples =
-          count_samples(data, shape, {.global_sequences = global_batch_sequences(config)});
+      const int64_t samples = count_samples(data, row_shape(config), order_shape(config));
       if (std::string text = one_list_warning(data, samples); !text.empty())
         large.push_back({path + ".shuffle_algo", std::move(text)});
     } catch (const Error&) {
@@ -331,11 +318,10 @@ Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
   if (devices.num_ranks == 0) devices.num_ranks = fewest_ranks(given.parallel);
   TrainConfig config = on_planned_device(given, devices);
   const ModelLayout layout = model_layout(config.model);
-  Plan plan;
-  plan.num_params = layout.num_params();
+  Plan plan = plan_length(config);
+  config.step_tokens = plan.step_tokens;
   plan.num_matmul_params = layout.num_matmul_params;
-  add_data(config, plan);
-  add_length(config, plan);
+  check_samples(config, plan);
   plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);

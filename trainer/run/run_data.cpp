@@ -1,4 +1,5 @@
-// Data of later stages and of evaluations is opened at the start, too, so that mistakes in it are found then.
+// All data is opened at the start, also that of later stages and of evaluations, so that mistakes in it are
+// found before the run folder is touched.
 #include "trainer/run/run_data.h"
 
 #include "trainer/base/error.h"
@@ -49,9 +50,10 @@ std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& co
   return texts;
 }
 
-void check_later_data(const TrainConfig& config) {
+void check_data(const TrainConfig& config) {
   const OrderShape order = order_shape(config);
   RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  if (!config.train_data.is<ChatConfig>()) open_rows(config.train_data, shape, order);  // else: open_chats
   for (size_t i = 0; i < config.data_stages.size(); ++i) {
     const DataStageConfig& stage = config.data_stages[i];
     shape.key = fmt::format("data_stages[{}].data", i + 1);

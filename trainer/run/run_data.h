@@ -24,9 +24,9 @@ std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& co
 /// Opens text data sets. Counting, the loader and evaluations share them while they are held. Not
 /// interruptible.
 std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config);
-/// Opens and closes the data of later stages and of evaluations, because the run needs it as much as the
-/// first stage. Throws Error (kUnusable).
-void check_later_data(const TrainConfig& config);
+/// Opens the data that the run trains on, changes to and is evaluated on, reads the first sample of each, and
+/// closes it again. Throws Error (kUnusable).
+void check_data(const TrainConfig& config);
 /// Reports, for each data set, an event "data" that says how rows are filled, and its warnings. Also warns
 /// when the checkpoint that the run resumes from, the first of `candidates`, was trained with another chat
 /// template.

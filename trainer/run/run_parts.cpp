@@ -42,7 +42,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   run.config.step_tokens = count_step_tokens(run.config);
   run.texts = open_texts(run.config);
   run.facts.run = describe_run(run.config, request, run.device, run_dir);
-  check_later_data(run.config);
+  check_data(run.config);
   run.facts.rank = run.world->rank();
   run.facts.recipe = run.recipe;
   run.facts.num_layers = model_layout(run.config.model).num_blocks;

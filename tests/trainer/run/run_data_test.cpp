@@ -47,6 +47,14 @@ TEST(RunData, WarnsOfMoreThanFiftyMillionSamplesInOneList) {
   EXPECT_TRUE(texts(250'000'000).empty());
 }
 
+TEST_F(RunTest, DataOfAnotherLengthIsRefusedBeforeTheRunFolderIsMade) {
+  write_data(8, 2 * config_.seq_len, 32);
+  const Error error = run_error();
+  EXPECT_EQ(error.code(), ExitCode::kUnusable);
+  EXPECT_NE(std::string(error.what()).find("train_data.recut = true"), std::string::npos) << error.what();
+  EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
 /// A run from the golden Llama, whose vocabulary is 101, with a tokenizer of 405 tokens beside its weights.
 class RunFromWeights : public RunTest {
  protected:

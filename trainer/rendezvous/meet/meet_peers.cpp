@@ -361,14 +361,14 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
   while (true) {
     DialResult result = dial(endpoint, token_, claim, kDial, gives_up);
     if (result.socket.is_open()) return std::move(result.socket);
-    if (result.how == DialResult::How::kRefused) throw Error(result.why, ExitCode::kTopology);
+    if (result.how == DialResult::How::kRefused) throw leave(Error(result.why, ExitCode::kTopology));
     const auto now = Clock::now();
     const auto until = result.has_no_route ? no_route_deadline : deadline;
-    // No rank is lost: the network has no route to it, and will have none the next time either.
+    // No rank is lost: the network has no route to it, nor will it have one later. leave() tells the others.
     if (!is_broken() && result.has_no_route && now >= until)
-      throw Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank, endpoint.text(),
-                              result.why, kNoRouteAdvice),
-                  ExitCode::kTopology);
+      throw leave(Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank,
+                                    endpoint.text(), result.why, kNoRouteAdvice),
+                        ExitCode::kTopology));
     if (is_broken() || now >= until)
       throw why_broken(
           fmt::format("rank {} cannot connect to {}: {}", place_.rank, endpoint.text(), result.why), {rank});
