@@ -5,12 +5,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <system_error>
 
 namespace tycho {
 namespace {
@@ -35,7 +40,51 @@ ScreenWriter::ScreenWriter(int fd) : fd_(fd) {
 
 ScreenWriter::~ScreenWriter() {
   finish(kLastPatience);
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    eventfd_write(wake_, 1);
+    thread_.join();
+  }
+  if (wake_ >= 0) close(wake_);
   if (own_ >= 0) close(own_);
+}
+
+/// Lets the thread write the kept text. Without one, a later call does.
+void ScreenWriter::write_later() {
+  if (kept_.empty()) return;
+  if (wake_ < 0) wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_ < 0) return;
+  eventfd_write(wake_, 1);
+  if (thread_.joinable()) return;
+  sigset_t all, before;  // signals go to the threads that handle them
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { write_kept_text(); });
+  } catch (const std::system_error&) {  // the limit on threads
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// Waits for the reader while text is kept, and for text while there is none.
+void ScreenWriter::write_kept_text() {
+  std::unique_lock lock(mutex_);
+  bool pauses = false;  // poll() promised room and there was none
+  while (!ends_) {
+    const bool waits_for_reader = !kept_.empty() && !pauses;
+    std::array<pollfd, 2> files = {pollfd{wake_, POLLIN, 0}, pollfd{fd_, POLLOUT, 0}};
+    lock.unlock();
+    poll(files.data(), waits_for_reader ? 2 : 1, pauses ? static_cast<int>(kLook.count()) : -1);
+    eventfd_t ignored = 0;
+    if (files[0].revents != 0) eventfd_read(wake_, &ignored);
+    lock.lock();
+    const size_t before = kept_.size();
+    if (pauses || files[1].revents != 0) put_kept();
+    pauses = files[1].revents != 0 && !kept_.empty() && kept_.size() == before;
+  }
 }
 
 /// Writes as much as possible without waiting. Sets error_ to 0, to EAGAIN when the reader accepts no more
@@ -96,6 +145,7 @@ std::string ScreenWriter::after_dropped(std::string_view text) {
 
 void ScreenWriter::print(std::string_view text) {
   if (text.empty()) return;
+  const std::lock_guard lock(mutex_);
   put_kept();
   const auto begin = Clock::now();
   while (!has_room_for(text) && !is_stalled_) {
@@ -107,6 +157,7 @@ void ScreenWriter::print(std::string_view text) {
   const std::string shown = after_dropped(text);
   const size_t done = kept_.empty() ? put(shown) : 0;
   if (!kept_.empty() || error_ == EAGAIN) kept_.append(shown, done);
+  write_later();
 }
 
 bool ScreenWriter::has_room_for(std::string_view text) const {
@@ -114,13 +165,16 @@ bool ScreenWriter::has_room_for(std::string_view text) const {
 }
 
 bool ScreenWriter::draw(std::string_view picture) {
+  const std::lock_guard lock(mutex_);
   if (!put_kept()) return false;
   const size_t done = put(picture);
   if (done > 0 && error_ == EAGAIN) kept_.append(picture, done);
+  write_later();
   return done > 0;
 }
 
 bool ScreenWriter::write_all(std::string_view text, const std::function<bool()>& gives_up) {
+  const std::lock_guard lock(mutex_);
   kept_.append(text);
   while (!put_kept()) {
     if (gives_up != nullptr && gives_up()) return kept_.clear(), true;
@@ -131,6 +185,7 @@ bool ScreenWriter::write_all(std::string_view text, const std::function<bool()>&
 }
 
 void ScreenWriter::finish(milliseconds patience, const std::function<bool()>& gives_up) {
+  const std::lock_guard lock(mutex_);
   for (auto since = Clock::now(); !kept_.empty();) {
     const size_t before = kept_.size();
     if (put_kept()) return;

@@ -5,14 +5,16 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace tycho {
 
 /// A stopped reader (Ctrl-S, a full pipe, a dead connection) blocks neither the caller nor signals. The
 /// caller keeps the descriptor, whose flags stay unchanged because other processes may share it. Owned by one
-/// thread.
+/// thread. A thread of its own, started when a reader first stops, writes the kept text when it reads again.
 class ScreenWriter {
  public:
   explicit ScreenWriter(int fd);
@@ -21,7 +23,7 @@ class ScreenWriter {
   ScreenWriter(const ScreenWriter&) = delete;
   ScreenWriter& operator=(const ScreenWriter&) = delete;
 
-  /// Writes lines. Text that the reader does not accept now is kept for a later call, up to 1 MiB. Beyond
+  /// Writes lines. Text that the reader does not accept now is kept until it does, up to 1 MiB. Beyond
   /// that it waits once, at most a second, and then drops lines until the reader has caught up; a line says
   /// how many. Text that cannot be written is dropped.
   void print(std::string_view text);
@@ -43,7 +45,10 @@ class ScreenWriter {
   bool has_room_for(std::string_view text) const;
   void drop(std::string_view text);
   std::string after_dropped(std::string_view text);
+  void write_later();
+  void write_kept_text();
 
+  std::mutex mutex_;  // guards all below
   int fd_;
   int own_ =
       -1;  // the same file, reopened so that writes never wait; -1 when that is not needed or not possible
@@ -53,6 +58,9 @@ class ScreenWriter {
   bool is_stalled_ = false;  // waiting for space failed, and nothing was read since
   int64_t dropped_lines_ = 0;
   bool in_dropped_line_ = false;
+  int wake_ = -1;  // event counter; -1 before the thread is started, or where there can be none
+  bool ends_ = false;
+  std::thread thread_;
 };
 
 }  // namespace tycho

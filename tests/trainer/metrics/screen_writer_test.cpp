@@ -98,6 +98,21 @@ TEST_P(ScreenWriterTest, LinesThatAreNotReadNowAreKept) {
   EXPECT_EQ(read_what_is_kept(writer), expected);
 }
 
+TEST_P(ScreenWriterTest, KeptLinesAppearWhenTheReaderReadsAgainWithoutAnotherCall) {
+  ScreenWriter writer(ends_.in);
+  const int lines = fill(writer);
+  std::string expected, text;
+  for (int i = 0; i < lines; ++i) expected += line(i);
+  const auto begin = Clock::now();
+  for (pollfd file = {ends_.out, POLLIN, 0}; text.size() < expected.size() && seconds_since(begin) < 60;) {
+    poll(&file, 1, 1000);
+    text += ends_.read_all();
+  }
+  EXPECT_EQ(text, expected);
+  writer.print("last\n");
+  EXPECT_EQ(read_what_is_kept(writer), "last\n");
+}
+
 TEST_P(ScreenWriterTest, BeyondAMebibyteLinesAreDroppedAndCounted) {
   ScreenWriter writer(ends_.in);
   const std::string big = std::string(1 << 10, 'x') + "\n";
