@@ -207,8 +207,7 @@ int check_tree(lua_State* L) {
   });
 }
 
-/// facts(tree) -> values derived from a recipe that passed check_tree; null where they depend on a data set
-/// that does not exist
+/// facts(tree) -> values derived from a recipe that passed check_tree; null for those that need absent data
 int facts(lua_State* L) {
   return protect(L, [&] {
     TrainConfig config = read_config_or_fail(read_json(L, 1));

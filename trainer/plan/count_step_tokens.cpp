@@ -50,7 +50,7 @@ class StepCounter {
 /// Counts rows epoch by epoch, with the same examples in each.
 void count_rows(const ChatDataset& data, const OrderShape& shape, StepCounter& counter) {
   const std::vector<int32_t> lengths = data.row_lengths();
-  const SampleOrder order = example_order(data.config(), std::ssize(lengths), shape);
+  const SampleOrder order = example_order(data.config(), data.shard_sizes(), shape);
   for (int64_t epoch = 0;; ++epoch) {
     const auto rows = bucketed_rows(order.epoch(epoch), DataConfig{data.config()}, lengths, shape, epoch);
     std::vector<uint32_t> batch(static_cast<size_t>(shape.global_sequences));

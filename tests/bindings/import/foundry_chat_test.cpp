@@ -101,7 +101,8 @@ TEST(FoundryChat, TheOrderOfRowsHasLlmFoundrysSeedAndANote) {
   };
   const std::string mds = "remote: /d, local: /c, split: train, ";
   EXPECT_CONTAINS(chat_recipe(mds + "shuffle: true"), "shuffle_seed = 9176,");
-  EXPECT_CONTAINS(notes(mds + "shuffle: true"), "which mosaicml-streaming's py1e makes");
+  EXPECT_CONTAINS(chat_recipe(mds + "shuffle: true"), "compat = \"composer\"");
+  EXPECT_LACKS(notes(mds + "shuffle: true"), "in another order");
   EXPECT_CONTAINS(chat_recipe(mds + "shuffle: true, shuffle_seed: 5"), "shuffle_seed = 5,");
   EXPECT_LACKS(chat_recipe(mds + "shuffle: true, shuffle_seed: 5"), "9176");
   EXPECT_CONTAINS(chat_recipe(mds + "max_leftover_bins_to_keep: null"), "shuffle = false,");

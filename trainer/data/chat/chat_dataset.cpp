@@ -71,6 +71,9 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   SkippedRows* const skipped = config.bad_rows == BadRows::kSkip ? &counted : nullptr;
   if (has_mds_rows(config)) {
     check_tokenizer(config.path, *tokenizer, shape.tokenizer);
+    stored_rows_ = mds_shard_rows(config);
+    shard_sizes_.resize(stored_rows_.size());
+    shard_end_ = stored_rows_.empty() ? 0 : stored_rows_[0];
     read_rows(*open_chat_blocks(open_mds_rows(config)), encoder, stop, skipped);
   } else {
     InputFiles files = chat_files(config);
@@ -95,14 +98,27 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
 
 void ChatDataset::read_rows(ChatBlocks& blocks, const ChatEncoder& encoder, const std::atomic<int>& stop,
                             SkippedRows* skipped) {
+  size_t first = 0;
   while (const auto block = blocks.next()) {
-    const auto encode = [&](size_t i) { return block->encode(i, encoder, vocab_size_); };
-    for (ChatExample& example : encode_rows(block->size(), encode, place_, stop, skipped))
-      keep(std::move(example));
+    std::vector<uint8_t> is_bad(block->size());  // by row, each written by one thread
+    const auto encode = [&](size_t i) {
+      try {
+        return block->encode(i, encoder, vocab_size_);
+      } catch (const Error&) {
+        is_bad[i] = 1;
+        throw;
+      }
+    };
+    size_t row = 0;
+    for (ChatExample& example : encode_rows(block->size(), encode, place_, stop, skipped)) {
+      while (is_bad[row] != 0) ++row;
+      keep(std::move(example), first + row++);
+    }
+    first += block->size();
   }
 }
 
-void ChatDataset::keep(ChatExample example) {
+void ChatDataset::keep(ChatExample example, size_t row) {
   ++num_read_;
   num_templated_ += example.templated;
   num_truncated_ += example.truncated;
@@ -111,6 +127,10 @@ void ChatDataset::keep(ChatExample example) {
   if (!example.has_target()) {
     ++num_dropped_;
     return;
+  }
+  if (!stored_rows_.empty()) {
+    while (row >= shard_end_) shard_end_ += stored_rows_[++shard_];
+    ++shard_sizes_[shard_];
   }
   begins_.push_back(tokens_.size());
   lengths_.push_back(static_cast<int32_t>(example.tokens.size()));
@@ -142,6 +162,14 @@ void ChatDataset::note_template(const ChatConfig& config, const Tokenizer& token
     warnings_.push_back(fmt::format(
         "{} are not in the tokenizer's vocabulary: in the messages of {} they are encoded as text",
         fmt::join(missing, " and "), place_));
+}
+
+std::vector<uint32_t> ChatDataset::shard_sizes() const {
+  if (config_.pack && !config_.packs_batches()) return {static_cast<uint32_t>(num_rows())};
+  if (stored_rows_.empty()) return {static_cast<uint32_t>(lengths_.size())};
+  std::vector<uint32_t> sizes = shard_sizes_;
+  std::erase(sizes, 0u);
+  return sizes;
 }
 
 std::vector<int32_t> ChatDataset::row_lengths() const {

@@ -45,6 +45,9 @@ class ChatDataset {
 
   /// Number of rows that are the same in every epoch; 0 with config().packs_batches().
   int64_t num_rows() const { return static_cast<int64_t>(rows_.size()); }
+  /// Number of rows of each shard of an MDS data set, or of examples where every epoch packs them anew; one
+  /// number for other data. An order of samples is made of these.
+  std::vector<uint32_t> shard_sizes() const;
   /// Tokens of each row that is the same in every epoch.
   std::vector<int32_t> row_lengths() const;
   /// Reads these rows. See RowReader::read_batch.
@@ -68,7 +71,7 @@ class ChatDataset {
  private:
   void read_rows(ChatBlocks& blocks, const ChatEncoder& encoder, const std::atomic<int>& stop,
                  SkippedRows* skipped);
-  void keep(ChatExample example);
+  void keep(ChatExample example, size_t row);
   void note_losses(const SkippedRows& skipped);
   void note_template(const ChatConfig& config, const Tokenizer& tokenizer);
   void fill_row(std::span<const uint32_t> examples, size_t row, Batch& batch) const;
@@ -81,6 +84,9 @@ class ChatDataset {
   std::vector<uint8_t> learnt_;  // by token
   std::vector<size_t> begins_;   // in tokens_, by example
   std::vector<int32_t> lengths_;
+  std::vector<uint32_t> stored_rows_;        // rows of each shard of an MDS data set
+  std::vector<uint32_t> shard_sizes_;        // examples of each shard
+  size_t shard_ = 0, shard_end_ = 0;         // shard of the last row, and the first row after that shard
   std::vector<std::vector<uint32_t>> rows_;  // examples
   int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
   int64_t num_tokens_read_ = 0, num_tokens_cut_ = 0;
@@ -98,6 +104,7 @@ class ChatReader final : public RowReader {
     if (data_->config().trim_padding) trimmed_lengths_ = data_->row_lengths();
   }
   int64_t num_samples() const override { return data_->num_rows(); }
+  std::vector<std::vector<uint32_t>> shard_sizes() const override { return {data_->shard_sizes()}; }
   Batch read_batch(std::span<const uint32_t> samples, int64_t num_sequences) override {
     return data_->read_batch(samples, num_sequences);
   }

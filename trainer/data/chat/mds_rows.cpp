@@ -59,6 +59,10 @@ std::optional<CacheSpec> rows_cache(const ChatConfig& config) {
   return rows_spec(as_mds(config));
 }
 
+std::vector<uint32_t> mds_shard_rows(const ChatConfig& config) {
+  return shard_sizes(read_mds_index(as_mds(config).dir()));
+}
+
 std::unique_ptr<RowTable> open_mds_rows(const ChatConfig& config) {
   const MdsConfig mds = as_mds(config);
   return open_mds_rows(read_mds_index(mds.dir()), source_of_rows(mds), config.path);

@@ -1,7 +1,9 @@
 // Finetuning data as MDS, as LLM Foundry's converters write it: texts or tokens.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "trainer/data/chat/row_table.h"
 #include "trainer/data/chat_config.h"
@@ -17,6 +19,9 @@ void fetch_rows(const ChatConfig& config);
 
 /// Returns the cache of rows that are MDS and have a remote; nothing for others.
 std::optional<CacheSpec> rows_cache(const ChatConfig& config);
+
+/// Returns the number of rows of each shard. Requires has_mds_rows, and that the index is there.
+std::vector<uint32_t> mds_shard_rows(const ChatConfig& config);
 
 /// Opens the rows of all samples, in order. Columns, besides which others may exist: "messages" (json);
 /// "prompt" and "response" or "completion" (str); "turns" (json: [{"input_ids", "labels"}, …], the tokens of

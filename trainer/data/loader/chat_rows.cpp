@@ -34,7 +34,7 @@ void add_packed_batches(const std::shared_ptr<const ChatDataset>& data, const Or
 /// Adds the counts of trimmed batches, from the first epoch.
 void add_trimmed_batches(const ChatDataset& data, const OrderShape& shape, ChatRows& found) {
   const std::vector<int32_t> lengths = data.row_lengths();
-  const SampleOrder order = example_order(data.config(), std::ssize(lengths), shape);
+  const SampleOrder order = example_order(data.config(), data.shard_sizes(), shape);
   const auto rows = bucketed_rows(order.epoch(0), DataConfig{data.config()}, lengths, shape, 0);
   std::vector<uint32_t> batch(static_cast<size_t>(shape.global_sequences));
   int64_t tokens = 0, room = 0;

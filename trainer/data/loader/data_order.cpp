@@ -8,6 +8,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/order/length_buckets.h"
 
 namespace tycho {
@@ -69,6 +70,19 @@ OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
   return spec;
 }
 
+/// With compat = "composer" rows of MDS have the order of mosaicml-streaming on one machine, as LLM Foundry
+/// asks for it.
+OrderSpec chat_spec(const ChatConfig& data, const OrderShape& shape) {
+  const bool has_shards = has_mds_rows(data) && (!data.pack || data.packs_batches());
+  if (data.compat != ChatCompat::kComposer || !has_shards) return plain_spec(data, shape);
+  MdsConfig rows;
+  rows.local_dir = data.path;
+  rows.shuffle = data.shuffle;
+  rows.shuffle_algo = ShuffleAlgo::kPy1e;
+  rows.shuffle_seed = data.shuffle_seed;
+  return mds_spec(rows, shape);
+}
+
 }  // namespace
 
 bool shuffles_one_list(const DataConfig& data) {
@@ -95,9 +109,9 @@ int64_t machines_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_
   return num_data_ranks % ranks_of_machine == 0 ? num_data_ranks / ranks_of_machine : 1;
 }
 
-SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape) {
-  OrderSpec spec = plain_spec(data, shape);
-  spec.streams = {{static_cast<uint32_t>(num_examples)}};
+SampleOrder example_order(const ChatConfig& data, ShardSizes examples, const OrderShape& shape) {
+  OrderSpec spec = chat_spec(data, shape);
+  spec.streams = {std::move(examples)};
   return SampleOrder(std::move(spec));
 }
 
@@ -117,8 +131,11 @@ std::unique_ptr<IdStream> bucketed_rows(std::unique_ptr<IdStream> rows, const Da
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {
   OrderSpec spec = std::visit(
       [&](const auto& config) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(config)>, MdsConfig>)
+        using Config = std::decay_t<decltype(config)>;
+        if constexpr (std::is_same_v<Config, MdsConfig>)
           return mds_spec(config, shape);
+        else if constexpr (std::is_same_v<Config, ChatConfig>)
+          return config.packs_batches() ? plain_spec(config, shape) : chat_spec(config, shape);
         else
           return plain_spec(config, shape);
       },

@@ -43,6 +43,7 @@ std::string one_list_warning(const DataConfig& data, int64_t num_samples);
 
 /// Returns the order in which examples are packed batch by batch. Rows are then read in the order in which
 /// they are packed.
-SampleOrder example_order(const ChatConfig& data, int64_t num_examples, const OrderShape& shape);
+/// `examples`: result of ChatDataset::shard_sizes.
+SampleOrder example_order(const ChatConfig& data, ShardSizes examples, const OrderShape& shape);
 
 }  // namespace tycho

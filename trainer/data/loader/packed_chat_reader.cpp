@@ -24,7 +24,7 @@ std::vector<int32_t> lengths_of_group(const std::vector<uint32_t>& order, std::s
 
 double find_ratio(const ChatDataset& data, const OrderShape& shape, const BatchPacking& packing) {
   std::vector<uint32_t> order(data.lengths().size());
-  example_order(data.config(), std::ssize(order), shape).epoch(0)->read(order);
+  example_order(data.config(), data.shard_sizes(), shape).epoch(0)->read(order);
   double least = std::numeric_limits<double>::infinity();
   for (int64_t group = 0; group < packing.num_groups; ++group) {
     const std::vector<int32_t> lengths = lengths_of_group(order, data.lengths(), static_cast<size_t>(group),
@@ -61,7 +61,7 @@ BatchPacking batch_packing(const ChatDataset& data, const OrderShape& shape) {
 PackedChatReader::PackedChatReader(std::shared_ptr<const ChatDataset> data, const OrderShape& shape)
     : data_(std::move(data)),
       packing_(batch_packing(*data_, shape)),
-      order_(example_order(data_->config(), std::ssize(data_->lengths()), shape)) {
+      order_(example_order(data_->config(), data_->shard_sizes(), shape)) {
   start_epoch(0);
 }
 
