@@ -9,6 +9,7 @@
 #include "host/process/child_process.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
+#include "host/start/rerun_request.h"
 #include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/rendezvous/rank_place.h"
@@ -106,7 +107,7 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64
   bool help = false;
   const Arguments command = parse_arguments(verb, argv, help);
   if (help) return false;
-  if (verb.run == run_rerun || verb.run == run_repl) return true;
+  if (verb.run == run_repl) return true;  // rank 0 alone speaks: a prompt may mend its recipe
   const bool is_bench = verb.run == run_bench;
   if (is_bench) {
     const std::string what = command.words.empty() ? "" : command.words[0];
@@ -120,7 +121,8 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64
          "starting ranks");
   if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
-  RecipeRequest request = recipe_request(is_bench ? without_subverb(command) : command);
+  RecipeRequest request = verb.run == run_rerun ? rerun_request(command, num_ranks).recipe_request()
+                                                : recipe_request(is_bench ? without_subverb(command) : command);
   resolve_recipe(request);
   request.num_ranks = num_ranks;
   request.quiet = true;

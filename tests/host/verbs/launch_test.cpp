@@ -123,10 +123,25 @@ TEST_F(LaunchTest, RanksOfARerunAreGivenTheirFolder) {
   const Outcome refused = launch("-n 2 rerun runs/x");
   EXPECT_EQ(refused.code, 2);
   EXPECT_CONTAINS(refused.output, "2 ranks need run_name=NAME or run_dir=FOLDER");
+  EXPECT_EQ(refused.output.find("rank 1"), std::string::npos) << refused.output;
   const Outcome again = launch("-n 2 rerun runs/x run_name=y");
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_CONTAINS(again.output, "\"run_name\":\"y\"");
   EXPECT_CONTAINS(again.output, "[rank 1] rank 1 of 2\n");
+}
+
+TEST_F(LaunchTest, WhatIsWrongWithARerunIsReportedOnceBeforeRanksStart) {
+  ASSERT_EQ(here("TYCHO_FAKE_RUN_FOLDER=1 ./bin/tycho run x.lua").code, 0);
+  const auto refused = [&](const std::string& command, int code, const std::string& text) {
+    const Outcome run = launch(command);
+    EXPECT_EQ(run.code, code) << run.output;
+    EXPECT_CONTAINS(run.output, text);
+    EXPECT_EQ(run.output.find(text), run.output.rfind(text)) << run.output;
+    EXPECT_EQ(run.output.find("rank 1"), std::string::npos) << run.output;
+  };
+  refused("-n 2 rerun runs/x run_name=y sed=1", 10, "unknown key");
+  refused("-n 5 rerun runs/x run_name=y", 11, "cannot be divided evenly among 5 ranks");
+  refused("-n 2 rerun bin run_name=y", 2, "bin is not a run folder");
 }
 
 /// A launcher of two ranks at a terminal of its own.
