@@ -12,6 +12,7 @@
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/config.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 

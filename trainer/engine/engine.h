@@ -15,7 +15,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
 
 namespace tycho {

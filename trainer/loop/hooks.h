@@ -19,6 +19,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/parallel/communicator.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 

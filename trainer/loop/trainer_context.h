@@ -7,6 +7,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/loop/loop_context.h"
 #include "trainer/loop/saver.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 

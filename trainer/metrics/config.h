@@ -123,16 +123,6 @@ struct WandbSinkConfig {
   }
 };
 
-class MetricSink;
-struct SinkPlace;
-/// Creates the sink of each kind (loggers/sink.h).
-std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkPlace& place);
-
 struct SinkConfig : OneOf<JsonlSinkConfig, TensorboardSinkConfig, CsvSinkConfig, PrometheusSinkConfig,
                           MlflowSinkConfig, WandbSinkConfig> {
   static constexpr const char* kNamespace = "log";

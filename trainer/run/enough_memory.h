@@ -2,7 +2,7 @@
 #pragma once
 #include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 
 namespace tycho {
 

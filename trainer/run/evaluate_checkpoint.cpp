@@ -50,7 +50,7 @@ std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData
     if (!data.is<MdsConfig>()) continue;
     fetch_indexes(data);
     for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
-      check_tokenizer(stream.dir(), *tokenizer, place);
+      check_tokenizer(stream.dir(), tokenizer->hash(), place);
   }
   return place;
 }

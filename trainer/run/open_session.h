@@ -5,7 +5,7 @@
 
 #include "trainer/metrics/reporter.h"
 #include "trainer/parallel/world.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
 
 namespace tycho {

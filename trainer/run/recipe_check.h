@@ -1,7 +1,7 @@
 // Ensures that all ranks train the same recipe.
 #pragma once
 #include "trainer/parallel/communicator.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 
 namespace tycho {
 

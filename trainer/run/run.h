@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 
 namespace tycho {
 

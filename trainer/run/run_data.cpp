@@ -157,7 +157,7 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
     if (!data.is<MdsConfig>()) continue;
     fetch_indexes(data);
     for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
-      check_tokenizer(stream.dir(), *tokenizer, config.tokenizer);
+      check_tokenizer(stream.dir(), tokenizer->hash(), config.tokenizer);
   }
   return text;
 }

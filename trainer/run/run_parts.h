@@ -26,6 +26,7 @@
 #include "trainer/parallel/mesh.h"
 #include "trainer/parallel/world.h"
 #include "trainer/run_folder/run_folder.h"
+#include "trainer/session/callback_source.h"
 #include "trainer/session/session.h"
 
 namespace tycho {

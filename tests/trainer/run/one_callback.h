@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/trainer/callbacks/fake_callback.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 

@@ -70,7 +70,7 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   SkippedRows counted;
   SkippedRows* const skipped = config.bad_rows == BadRows::kSkip ? &counted : nullptr;
   if (has_mds_rows(config)) {
-    check_tokenizer(config.path, *tokenizer, shape.tokenizer);
+    check_tokenizer(config.path, tokenizer->hash(), shape.tokenizer);
     stored_rows_ = mds_shard_rows(config);
     shard_sizes_.resize(stored_rows_.size());
     shard_end_ = stored_rows_.empty() ? 0 : stored_rows_[0];

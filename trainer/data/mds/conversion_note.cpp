@@ -65,13 +65,14 @@ ConversionNote read_conversion_note(const std::string& split_dir) {
   return note;
 }
 
-void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, const std::string& place) {
+void check_tokenizer(const std::string& split_dir, const std::string& tokenizer_hash,
+                     const std::string& place) {
   const std::string made_with = read_conversion_note(split_dir).tokenizer_hash;
-  if (made_with.empty() || made_with == tokenizer.hash()) return;
+  if (made_with.empty() || made_with == tokenizer_hash) return;
   fail(ExitCode::kUnusable,
        "[tokenizer] {} is not the tokenizer that {} was made with (hash {}, the data has {}). Use the "
        "tokenizer of the data, or convert the data again",
-       place, split_dir, tokenizer.hash(), made_with);
+       place, split_dir, tokenizer_hash, made_with);
 }
 
 }  // namespace tycho

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "trainer/base/file_ops.h"
-#include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 
@@ -32,6 +31,7 @@ ConversionNote read_conversion_note(const std::string& split_dir);
 
 /// Throws Error (kUnusable) when the note names a tokenizer other than `tokenizer`. `place` says in messages
 /// where that one is.
-void check_tokenizer(const std::string& split_dir, const Tokenizer& tokenizer, const std::string& place);
+void check_tokenizer(const std::string& split_dir, const std::string& tokenizer_hash,
+                     const std::string& place);
 
 }  // namespace tycho

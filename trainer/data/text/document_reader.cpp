@@ -11,7 +11,6 @@
 #include "trainer/data/skipped_rows.h"
 #include "trainer/data/text/csv_reader.h"
 #include "trainer/data/text/json_line.h"
-#include "trainer/data/text/pretokenize.h"
 
 namespace tycho {
 namespace {

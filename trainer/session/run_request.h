@@ -1,0 +1,31 @@
+// What the host asks of the engine for one run. Torch-free.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/config/train_config.h"
+#include "trainer/rendezvous/rank_place.h"
+
+namespace tycho {
+
+class CallbackSource;
+
+/// The request for a run, from the host.
+struct RunRequest {
+  TrainConfig config;           // the resolved recipe, with the table of a schedule that is a function
+  std::string recipe_lua;       // a recipe that resolves to the same config
+  std::string provenance_json;  // path -> history of its value
+  std::string recipe_hash;
+  std::map<std::string, std::string> sources;  // file name -> text of every Lua file that was loaded
+  std::vector<std::string> argv;
+  std::vector<std::string> pins;
+  CallbackSource* callbacks = nullptr;  // must outlive the run; null: the recipe's callbacks do not run
+  RankPlace place;                      // rank of this process
+  std::string until;   // duration after which this process ends and the run can be resumed; "" for its end
+  bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
+  bool* before_first_step = nullptr;  // the caller's; false once this start has done an optimizer step
+  bool paranoid = false;              // ranks compare their state (replica_check.h); the results are the same
+};
+
+}  // namespace tycho
