@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/timing.h"
-#include "trainer/parallel/tcp.h"
+#include "trainer/comm/tcp.h"
 #include "trainer/rendezvous/meet/meet_peers.h"
 
 namespace {

@@ -9,11 +9,11 @@
 #include <cstring>
 
 #include "trainer/base/json.h"
-#include "trainer/convert/hf_config.h"
-#include "trainer/convert/hf_folder.h"
 #include "trainer/device/device.h"
+#include "trainer/huggingface/hf_config.h"
+#include "trainer/huggingface/hf_folder.h"
 #include "trainer/models/growing_texts.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 namespace {

@@ -9,8 +9,8 @@
 #include <chrono>
 
 #include "trainer/base/error.h"
+#include "trainer/comm/nccl/nccl_group.h"
 #include "trainer/device/device.h"
-#include "trainer/parallel/nccl_group.h"
 
 namespace {
 

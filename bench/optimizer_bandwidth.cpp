@@ -12,7 +12,7 @@
 #include "trainer/device/device.h"
 #include "trainer/kernels/optimizer/adamw_step.h"
 #include "trainer/kernels/optimizer/muon_step.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace {
 

@@ -21,7 +21,7 @@
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/segments.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
 
 namespace {
 

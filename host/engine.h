@@ -1,6 +1,6 @@
 // Opens libtycho_engine.so: only verbs that compute do, so that all others start in milliseconds.
 #pragma once
-#include "trainer/engine/engine.h"
+#include "trainer/session/engine.h"
 
 namespace tycho {
 

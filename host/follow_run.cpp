@@ -16,7 +16,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/text/json_number.h"
-#include "trainer/checkpoint/owner_watch.h"
+#include "trainer/lock/owner_watch.h"
 #include "trainer/metrics/line_file.h"
 
 namespace tycho {

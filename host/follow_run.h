@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/engine/engine.h"
+#include "trainer/session/engine.h"
 
 namespace tycho {
 

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "trainer/base/process/stop_signals.h"
-#include "trainer/engine/engine.h"
+#include "trainer/session/engine.h"
 
 namespace tycho {
 

@@ -1,9 +1,9 @@
 # Tests of what a run reports about itself.
 tycho_test(metrics_test
   SOURCES
-    trainer/metrics/config_test.cpp trainer/metrics/control_filter_test.cpp trainer/metrics/curve_test.cpp trainer/metrics/device_peak_test.cpp trainer/metrics/file_reporter_test.cpp
+    trainer/recipe/log_test.cpp trainer/metrics/control_filter_test.cpp trainer/metrics/curve_test.cpp trainer/metrics/device_peak_test.cpp trainer/metrics/file_reporter_test.cpp
     trainer/metrics/format_test.cpp trainer/metrics/gpu_use_test.cpp trainer/metrics/live_view_test.cpp trainer/metrics/machine_use_test.cpp trainer/metrics/plain_reporter_test.cpp
-    trainer/metrics/plot_test.cpp trainer/metrics/run_name_test.cpp trainer/metrics/screen_writer_test.cpp trainer/metrics/shown_metrics_test.cpp trainer/metrics/tee_test.cpp trainer/metrics/terminal_reporter_test.cpp
+    trainer/metrics/plot_test.cpp trainer/recipe/run_name_test.cpp trainer/metrics/screen_writer_test.cpp trainer/metrics/shown_metrics_test.cpp trainer/metrics/tee_test.cpp trainer/metrics/terminal_reporter_test.cpp
     trainer/metrics/step_metrics_test.cpp trainer/metrics/throughput_test.cpp
   LIBS loggers)
 add_library(fake_nvml SHARED trainer/metrics/fake_nvml.cpp)
@@ -16,13 +16,13 @@ tycho_test(loggers_test
   SOURCES
     trainer/loggers/background_sink_test.cpp trainer/loggers/csv_sink_test.cpp trainer/loggers/event_file_test.cpp
     trainer/loggers/metric_names_test.cpp trainer/loggers/metrics_endpoint_test.cpp trainer/loggers/mlflow_folder_test.cpp
-    trainer/loggers/mlflow_server_test.cpp trainer/loggers/mlflow_store_test.cpp trainer/data/remote/http_server.cpp
+    trainer/loggers/mlflow_server_test.cpp trainer/loggers/mlflow_store_test.cpp trainer/data/storage/http_server.cpp
     trainer/loggers/prometheus_sink_test.cpp trainer/loggers/recorded_numbers_test.cpp trainer/loggers/tensorboard_sink_test.cpp
     trainer/loggers/wandb_file_test.cpp trainer/loggers/wandb_sink_test.cpp trainer/loggers/wire_message_test.cpp
   LIBS loggers http)
 target_compile_definitions(loggers_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 # Requests to trackers, MLflow itself, and the uploader of W&B.
-tycho_test(http_test SOURCES trainer/http/http_exchange_test.cpp trainer/data/remote/http_server.cpp LIBS http)
+tycho_test(http_test SOURCES trainer/http/http_exchange_test.cpp trainer/data/storage/http_server.cpp LIBS http)
 tycho_script_test(mlflow_peer SCRIPT host/mlflow_peer.sh TIMEOUT 900)
 tycho_script_test(wandb_peer SCRIPT host/wandb_peer.sh TIMEOUT 900)

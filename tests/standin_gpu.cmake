@@ -16,7 +16,7 @@ target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
 # A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
 set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp
-  ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/parallel/nccl/nccl_plugin.cpp)
+  ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs)
 target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
 target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -3,22 +3,22 @@ add_library(tycho_run_fixture STATIC trainer/run/run_fixture.cpp)
 target_link_libraries(tycho_run_fixture PUBLIC tycho_run tycho_flags GTest::gtest)
 tycho_compile(tycho_run_fixture TORCH CHECKS)
 tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp trainer/run/run_test.cpp trainer/run/resume_run_test.cpp trainer/run/second_start_test.cpp trainer/run/old_checkpoint_test.cpp trainer/run/run_data_test.cpp trainer/run/optimizer_run_test.cpp
-  trainer/run/open_session_test.cpp trainer/restore/resume_test.cpp trainer/restore/unit_tensors_test.cpp trainer/loop/replica_check_test.cpp
-  trainer/loop/saver_test.cpp trainer/loop/with_controls_test.cpp trainer/run/live_tensor_test.cpp)
+  trainer/run/open_session_test.cpp trainer/saving/resume_test.cpp trainer/saving/unit_tensors_test.cpp trainer/train/replica_check_test.cpp
+  trainer/saving/saver_test.cpp trainer/train/with_controls_test.cpp trainer/run/live_tensor_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
-  trainer/generate/generate_test.cpp trainer/generate/sampling_test.cpp trainer/generate/text_stream_test.cpp
-  trainer/generate/texts_in_order_test.cpp)
+  trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp
+  trainer/eval/texts_in_order_test.cpp)
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # The parts of the loop, each without a trainer.
-tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/loop/evaluations_test.cpp trainer/loop/training_data_test.cpp trainer/loop/weight_update_test.cpp trainer/loop/batch_pass_test.cpp
-  trainer/loop/live_controls_test.cpp trainer/loop/step_guard_test.cpp)
+tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/train/evaluations_test.cpp trainer/train/training_data_test.cpp trainer/train/weight_update_test.cpp trainer/train/batch_pass_test.cpp
+  trainer/train/live_controls_test.cpp trainer/train/step_guard_test.cpp)
 # Ranks that are processes, forked before any thread starts.
-tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/loop/saver_kill_test.cpp)
+tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/train/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.
-tycho_test(icl_test TORCH LIBS run_fixture SOURCES trainer/icl/answers_test.cpp trainer/icl/few_shot_test.cpp trainer/icl/icl_evaluator_test.cpp
-  trainer/icl/prompts_test.cpp trainer/icl/python_text_test.cpp trainer/icl/result_test.cpp trainer/run/icl_run_test.cpp trainer/run/loglikelihood_test.cpp)
+tycho_test(icl_test TORCH LIBS run_fixture SOURCES trainer/tasks/answers_test.cpp trainer/tasks/few_shot_test.cpp trainer/eval/icl_evaluator_test.cpp
+  trainer/tasks/prompts_test.cpp trainer/tasks/python_text_test.cpp trainer/tasks/result_test.cpp trainer/run/icl_run_test.cpp trainer/run/loglikelihood_test.cpp)
 target_compile_definitions(icl_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Two hundred steps each, and the memory of whole runs.
 tycho_test(curves_test TORCH LIBS run_fixture SOURCES trainer/run/training_curves_test.cpp

@@ -22,18 +22,18 @@
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/base/schema.h"
-#include "trainer/config/config_io.h"
-#include "trainer/config/schedule.h"
-#include "trainer/convert/hf_config.h"
-#include "trainer/convert/hf_folder.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
-#include "trainer/icl/task_items.h"
+#include "trainer/huggingface/hf_config.h"
+#include "trainer/huggingface/hf_folder.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/unread_files.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/recipe/schedule.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
+#include "trainer/tasks/task_items.h"
 
 namespace tycho {
 namespace {

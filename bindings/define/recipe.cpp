@@ -5,7 +5,7 @@
 #include "trainer/base/hash.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/secrets.h"
-#include "trainer/config/config_io.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {

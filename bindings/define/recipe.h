@@ -11,8 +11,8 @@
 #include "bindings/define/watch.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
-#include "trainer/config/train_config.h"
-#include "trainer/icl/config.h"
+#include "trainer/recipe/icl.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -6,7 +6,7 @@
 #include "bindings/define/lua_util.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/schema.h"
-#include "trainer/icl/config.h"
+#include "trainer/recipe/icl.h"
 #include "trainer/sweep/config.h"
 
 namespace tycho {

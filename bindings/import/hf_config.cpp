@@ -6,7 +6,7 @@
 #include "bindings/import/lua_writer.h"
 #include "bindings/import/systems.h"
 #include "trainer/base/json_writer.h"
-#include "trainer/convert/hf_config.h"
+#include "trainer/huggingface/hf_config.h"
 
 namespace tycho {
 namespace {

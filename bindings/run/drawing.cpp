@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "bindings/run/tensor_text.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
-#include "trainer/session/tensor_text.h"
 
 namespace tycho {
 namespace {

@@ -11,7 +11,7 @@
 #include "bindings/run/objects.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/callbacks/config.h"
+#include "trainer/recipe/callbacks.h"
 #include "trainer/session/callback_source.h"
 
 namespace tycho {

@@ -7,7 +7,7 @@
 #include "host/signals.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/bench/data_bench.h"
+#include "trainer/measure/data_bench.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "host/bench/step_bench.h"
 #include "host/run_report.h"
 #include "host/signals.h"
 #include "host/start/choose_mesh.h"
@@ -14,7 +15,6 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/metrics/format.h"
 #include "trainer/report/run_table.h"
-#include "trainer/session/step_bench.h"
 
 namespace tycho {
 namespace {

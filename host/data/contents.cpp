@@ -13,13 +13,13 @@
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/data/convert/convert.h"
-#include "trainer/data/convert/dataset_damage.h"
-#include "trainer/data/convert/dataset_stats.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_tokens.h"
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/merge_index.h"
+#include "trainer/data/prepare/convert.h"
+#include "trainer/data/prepare/dataset_damage.h"
+#include "trainer/data/prepare/dataset_stats.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {

@@ -11,8 +11,8 @@
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/data/convert/convert.h"
-#include "trainer/data/convert/convert_chat.h"
+#include "trainer/data/prepare/convert.h"
+#include "trainer/data/prepare/convert_chat.h"
 #include "trainer/metrics/format.h"
 
 namespace tycho {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "host/arguments.h"
-#include "trainer/data/bad_rows.h"
-#include "trainer/data/text/input_files.h"
+#include "trainer/data/sources/input_files.h"
+#include "trainer/recipe/bad_rows.h"
 
 namespace tycho {
 

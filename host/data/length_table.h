@@ -1,7 +1,7 @@
 // Lengths of samples and documents, for people and as JSON.
 #pragma once
 #include "trainer/base/json.h"
-#include "trainer/data/convert/dataset_stats.h"
+#include "trainer/data/prepare/dataset_stats.h"
 
 namespace tycho {
 

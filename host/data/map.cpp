@@ -12,10 +12,10 @@
 #include "host/data/input_options.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
-#include "trainer/data/part_file.h"
-#include "trainer/data/skipped_rows.h"
-#include "trainer/data/text/byte_source.h"
-#include "trainer/data/text/json_line.h"
+#include "trainer/data/rows/skipped_rows.h"
+#include "trainer/data/sources/byte_source.h"
+#include "trainer/data/sources/json_line.h"
+#include "trainer/data/storage/part_file.h"
 
 namespace tycho {
 namespace {

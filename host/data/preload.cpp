@@ -17,8 +17,8 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/data/chat/mds_rows.h"
-#include "trainer/data/remote/preload.h"
-#include "trainer/data/text_rows/text_dataset.h"
+#include "trainer/data/loader/text_dataset.h"
+#include "trainer/data/mds/preload.h"
 
 namespace tycho {
 namespace {

@@ -10,7 +10,7 @@
 #include "host/data/length_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/json.h"
-#include "trainer/data/convert/text_stats.h"
+#include "trainer/data/prepare/text_stats.h"
 
 namespace tycho {
 namespace {

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <filesystem>
 
+#include "bindings/run/tensor_text.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/config/config_io.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/plan.h"
-#include "trainer/session/tensor_text.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trainer/base/json.h"
-#include "trainer/engine/engine.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
+#include "trainer/session/engine.h"
 
 namespace tycho {
 

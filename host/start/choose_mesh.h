@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
-#include "trainer/config/train_config.h"
 #include "trainer/plan/plan.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

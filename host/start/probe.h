@@ -3,10 +3,10 @@
 #include <functional>
 
 #include "bindings/define/recipe.h"
+#include "host/start/probed_steps.h"
 #include "trainer/metrics/step_metrics.h"
-#include "trainer/profiler/config.h"
+#include "trainer/recipe/profiler.h"
 #include "trainer/rendezvous/rank_place.h"
-#include "trainer/session/probe.h"
 #include "trainer/session/session.h"
 
 namespace tycho {

@@ -9,7 +9,7 @@
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
 #include "trainer/base/text/shell_words.h"
-#include "trainer/config/config_io.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/sweep/search.h"
 
 namespace tycho {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "host/process/child_process.h"
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/sweep/board.h"
 #include "trainer/sweep/claim.h"
 #include "trainer/sweep/definition.h"

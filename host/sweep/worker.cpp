@@ -11,7 +11,7 @@
 #include "host/machine.h"
 #include "host/sweep/slot.h"
 #include "trainer/base/error.h"
-#include "trainer/checkpoint/owner.h"
+#include "trainer/lock/owner.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/sweep/table.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bindings/define/sweep.h"
-#include "trainer/engine/engine.h"
+#include "trainer/session/engine.h"
 #include "trainer/sweep/folder.h"
 
 namespace tycho {

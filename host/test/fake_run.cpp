@@ -14,8 +14,8 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/nearest.h"
 #include "trainer/callbacks/runner.h"
-#include "trainer/config/config_io.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

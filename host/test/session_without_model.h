@@ -9,8 +9,8 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/command.h"
-#include "trainer/eval/result.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/session/eval_result.h"
 #include "trainer/session/session.h"
 #include "trainer/session/tensor_view.h"
 

@@ -16,7 +16,7 @@
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/bench/storage_bench.h"
+#include "trainer/measure/storage_bench.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
 #include "trainer/rendezvous/rank_place.h"

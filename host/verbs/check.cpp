@@ -1,8 +1,8 @@
 // tycho check: checks a recipe.
 #include "host/signals.h"
 #include "host/verb.h"
-#include "trainer/config/config_io.h"
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -12,8 +12,8 @@
 #include "trainer/checkpoint/compare.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/reshard.h"
-#include "trainer/config/config_io.h"
 #include "trainer/metrics/format.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 

@@ -8,9 +8,9 @@
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
-#include "trainer/convert/hf_export.h"
-#include "trainer/convert/hf_import.h"
-#include "trainer/convert/peft_export.h"
+#include "trainer/huggingface/hf_export.h"
+#include "trainer/huggingface/hf_import.h"
+#include "trainer/huggingface/peft_export.h"
 
 namespace tycho {
 

@@ -6,8 +6,8 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
-#include "trainer/data/convert/convert.h"
-#include "trainer/data/convert/dataset_damage.h"
+#include "trainer/data/prepare/convert.h"
+#include "trainer/data/prepare/dataset_damage.h"
 
 namespace tycho {
 

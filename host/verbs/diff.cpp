@@ -6,7 +6,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/config/config_io.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/run_folder/run_record.h"
 
 namespace tycho {

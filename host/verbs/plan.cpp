@@ -12,12 +12,12 @@
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/field_types.h"
-#include "trainer/config/config_io.h"
-#include "trainer/config/schedule.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
 #include "trainer/plan/unread_files.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/recipe/schedule.h"
 
 namespace tycho {
 

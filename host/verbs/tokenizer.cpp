@@ -14,8 +14,8 @@
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/data/skipped_rows.h"
-#include "trainer/data/text/document_reader.h"
+#include "trainer/data/rows/skipped_rows.h"
+#include "trainer/data/sources/document_reader.h"
 #include "trainer/data/tokenizer/decode_stream.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

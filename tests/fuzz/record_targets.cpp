@@ -6,9 +6,9 @@
 #include "trainer/base/json.h"
 #include "trainer/callbacks/command.h"
 #include "trainer/checkpoint/manifest.h"
-#include "trainer/checkpoint/owner.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/config/config_io.h"
+#include "trainer/lock/owner.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/sweep/ledger.h"
 
 namespace tycho {

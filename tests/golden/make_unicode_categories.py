@@ -1,7 +1,7 @@
-"""Writes trainer/data/text/unicode_category_runs.h: the general category of every code point. The regular expressions of the library
+"""Writes trainer/data/tokenizer/patterns/unicode_category_runs.h: the general category of every code point. The regular expressions of the library
 `tokenizers` are asked about each, so the table is theirs.
 
-    python tests/golden/make_unicode_categories.py > trainer/data/text/unicode_category_runs.h
+    python tests/golden/make_unicode_categories.py > trainer/data/tokenizer/patterns/unicode_category_runs.h
 """
 import tokenizers
 from tokenizers import Regex, normalizers

@@ -11,10 +11,10 @@
 #include "tests/bindings/run/fake_session.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/config/config_io.h"
-#include "trainer/engine/engine.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/rendezvous/rank_place.h"
 #include "trainer/run_folder/run_folder.h"
+#include "trainer/session/engine.h"
 
 namespace {
 

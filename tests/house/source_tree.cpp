@@ -45,7 +45,7 @@ const std::vector<Reserved> kReserved = {
     {{"cuda", "cub", "thrust/", "nv", "mma.h", "c10/cuda/", "ATen/cuda/"},
      {"trainer/kernels/cuda/"},
      "CUDA headers are for trainer/kernels/cuda only"},
-    {{"nccl.h"}, {"trainer/parallel/nccl"}, "nccl.h is for one file of trainer/parallel only"},
+    {{"nccl.h"}, {"trainer/comm/nccl/nccl"}, "nccl.h is for one file of trainer/comm only"},
     {{"torch/torch.h"}, {"tests/"}, "torch/torch.h is for the oracle in tests only"},
 };
 const std::vector<std::string> kTorch = {"ATen/", "c10/", "torch/"};

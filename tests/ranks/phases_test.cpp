@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "tests/ranks/ranks_fixture.h"
-#include "trainer/checkpoint/run_lock.h"
+#include "trainer/lock/run_lock.h"
 
 namespace tycho {
 namespace {

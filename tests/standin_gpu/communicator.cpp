@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/comm/world.h"
 #include "trainer/device/device.h"
-#include "trainer/parallel/world.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

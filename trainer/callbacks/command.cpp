@@ -7,7 +7,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/text/json_number.h"
-#include "trainer/checkpoint/config.h"
+#include "trainer/recipe/ckpt.h"
 
 namespace tycho {
 namespace {

@@ -10,9 +10,9 @@
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
 #include "trainer/callbacks/command.h"
-#include "trainer/callbacks/config.h"
-#include "trainer/callbacks/event.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/recipe/callbacks.h"
+#include "trainer/recipe/event.h"
 
 namespace tycho {
 

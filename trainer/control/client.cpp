@@ -14,9 +14,9 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/checkpoint/owner.h"
 #include "trainer/control/channel.h"
 #include "trainer/control/socket_path.h"
+#include "trainer/lock/owner.h"
 
 namespace tycho {
 namespace {

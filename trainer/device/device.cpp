@@ -16,12 +16,12 @@
 #include <fstream>
 
 #include "trainer/base/error.h"
-#include "trainer/kernels/cuda_plugin.h"
+#include "trainer/cuda_plugin/cuda_plugin.h"
+#include "trainer/cuda_plugin/nccl_table.h"
 #include "trainer/kernels/dispatch.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/gpu_attention.h"
-#include "trainer/parallel/nccl/nccl_table.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {

@@ -5,8 +5,8 @@
 
 #include "trainer/base/json.h"
 #include "trainer/base/precision.h"
-#include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

@@ -1,15 +1,15 @@
 // The interface of libtycho_engine.so: one table of functions.
-#include "trainer/engine/engine.h"
+#include "trainer/session/engine.h"
 
 #include <c10/core/InferenceMode.h>
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
-#include "trainer/bench/comm_bench.h"
+#include "trainer/comm/world.h"
 #include "trainer/device/device.h"
-#include "trainer/generate/generate.h"
-#include "trainer/parallel/world.h"
+#include "trainer/eval/generate.h"
 #include "trainer/rendezvous/launcher_reports.h"
+#include "trainer/run/comm_bench.h"
 #include "trainer/run/evaluate_checkpoint.h"
 #include "trainer/run/icl_checkpoint.h"
 #include "trainer/run/loglikelihood.h"

@@ -10,10 +10,10 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
-#include "trainer/data/batch_width.h"
+#include "trainer/comm/gather_texts.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/kernels/host_copies.h"
-#include "trainer/parallel/gather_texts.h"
+#include "trainer/recipe/batch_width.h"
 
 namespace tycho {
 namespace {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/config.h"
-#include "trainer/data/row_reader.h"
-#include "trainer/eval/result.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/data/rows/row_reader.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/model.h"
-#include "trainer/parallel/communicator.h"
+#include "trainer/recipe/data.h"
+#include "trainer/session/eval_result.h"
 
 namespace tycho {
 

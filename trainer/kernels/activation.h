@@ -1,8 +1,8 @@
 // Activations between the matrices of a feed-forward: alone, after a bias, or times a second half.
 #pragma once
 #include "trainer/base/activation.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

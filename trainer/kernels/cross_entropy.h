@@ -1,7 +1,7 @@
 // The fused classifier: softmax, loss and gradient in one pass over the logits.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

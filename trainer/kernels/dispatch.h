@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

@@ -1,7 +1,7 @@
 // Dropout, combined with the addition to the residual stream.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

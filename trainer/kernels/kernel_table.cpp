@@ -1,5 +1,5 @@
 // Chooses the table of a device.
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 #ifdef TYCHO_X86_KERNELS
 #include <cpuid.h>

@@ -10,13 +10,13 @@ list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE 
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 tycho_library(kernels_cpu ALONE
   SOURCES ${cpu_kernels} kernels/cpu/parallel.cpp kernels/cpu/thread_pool.cpp
-  HEADERS kernels/optimizer/adamw_factors.h kernels/cuda_plugin.h kernels/optimizer/weight_form.h kernels/dropout_bits.h kernels/kernel_table.h
-          kernels/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
+  HEADERS kernels/twins/adamw_factors.h cuda_plugin/cuda_plugin.h kernels/twins/weight_form.h kernels/twins/dropout_bits.h kernels/twins/kernel_table.h
+          kernels/twins/philox_words.h kernels/cpu/elementary.h kernels/cpu/kernels.h
           kernels/cpu/partials.h kernels/cpu/philox_lanes.h
           kernels/cpu/attention/attention_tiles.h kernels/cpu/parallel.h kernels/cpu/thread_pool.h kernels/cpu/matmul/direct_matmul.h kernels/cpu/matmul/direct_products.h kernels/cpu/matmul/amx_tiles.h kernels/cpu/matmul/pair_tiles.h
           kernels/cpu/table_name.h
           kernels/cpu/simd.h kernels/cpu/matmul/tile_elements.h kernels/cpu/matmul/tile_product.h kernels/cpu/matmul/tile_rows_avx2.h kernels/cpu/matmul/tile_rows_avx512.h
-          kernels/cpu/weights.h kernels/optimizer/rounding_noise.h
+          kernels/cpu/weights.h kernels/twins/rounding_noise.h
   DEPS PUBLIC base PRIVATE OpenMP::OpenMP_CXX)
 
 # -O3 in every build type: these loops are the definition of speed here, and debuggers rarely visit them.
@@ -66,9 +66,9 @@ endif()
 set(cuda_kernels kernels/cuda/activation.cu kernels/cuda/adamw_step.cu kernels/cuda/bias.cu kernels/cuda/clamp.cu
                  kernels/cuda/cross_entropy.cu kernels/cuda/dropout.cu kernels/cuda/embedding.cu kernels/cuda/flat.cu
                  kernels/cuda/layer_norm.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/rms_norm.cu kernels/cuda/rope.cu
-                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu kernels/cuda/plugin.cpp kernels/cuda/status.cpp parallel/nccl/nccl_plugin.cpp)
+                 kernels/cuda/sgd_step.cu kernels/cuda/temperature.cu cuda_plugin/entry/plugin.cpp kernels/cuda/status.cpp cuda_plugin/entry/nccl_plugin.cpp)
 set_property(GLOBAL APPEND_STRING PROPERTY TYCHO_LAYERS
-  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} parallel/nccl/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
+  "kernels_cuda trainer : base;kernels_cpu;nccl_table : ${cuda_kernels} cuda_plugin/entry/nccl_plugin.h;kernels/cuda/common.cuh;kernels/cuda/over_elements.cuh;kernels/cuda/partials.cuh;kernels/cuda/status.h;kernels/cuda/weights.cuh;kernels/cuda/kernels.h\n")
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})

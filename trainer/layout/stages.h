@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
-#include "trainer/config/train_config.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/pipeline/program.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

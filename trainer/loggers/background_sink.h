@@ -7,7 +7,7 @@
 
 #include "trainer/loggers/record_writer.h"
 #include "trainer/loggers/sink.h"
-#include "trainer/metrics/config.h"
+#include "trainer/recipe/log.h"
 
 namespace tycho {
 

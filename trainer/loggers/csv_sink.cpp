@@ -15,7 +15,7 @@
 #include "trainer/loggers/background_sink.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/metrics/format.h"
-#include "trainer/metrics/run_name.h"
+#include "trainer/recipe/run_name.h"
 
 namespace tycho {
 namespace {

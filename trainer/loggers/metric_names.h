@@ -3,8 +3,8 @@
 #include <string>
 
 #include "trainer/loggers/metric_record.h"
-#include "trainer/metrics/config.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/recipe/log.h"
 
 namespace tycho {
 

@@ -12,8 +12,8 @@
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/base/random/random_bytes.h"
-#include "trainer/data/remote_place.h"
 #include "trainer/loggers/mlflow_store.h"
+#include "trainer/recipe/remote_place.h"
 
 namespace tycho {
 namespace {

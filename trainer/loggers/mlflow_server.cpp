@@ -17,10 +17,10 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
-#include "trainer/data/remote/s3_request.h"
-#include "trainer/data/remote_place.h"
+#include "trainer/data/storage/s3_request.h"
 #include "trainer/http/http_exchange.h"
 #include "trainer/loggers/mlflow_store.h"
+#include "trainer/recipe/remote_place.h"
 
 namespace tycho {
 namespace {

@@ -12,7 +12,7 @@
 #include "trainer/loggers/metrics_endpoint.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/metrics/line_file.h"
-#include "trainer/metrics/run_name.h"
+#include "trainer/recipe/run_name.h"
 
 namespace tycho {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "trainer/loggers/metric_record.h"
-#include "trainer/metrics/config.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/recipe/log.h"
 
 namespace tycho {
 

@@ -1,5 +1,5 @@
 // Where the numbers of a run go, beside the display: one sink for each entry of log.sinks. A new kind is its
-// config in metrics/config.h and one source with its make_sink. Torch-free.
+// config in recipe/log.h and one source with its make_sink. Torch-free.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,10 +8,10 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/loggers/metric_record.h"
-#include "trainer/metrics/config.h"
 #include "trainer/metrics/named_table.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/recipe/log.h"
 
 namespace tycho {
 

@@ -5,8 +5,8 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/head.h"
 #include "trainer/models/linear.h"
-#include "trainer/parallel/unit_store.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

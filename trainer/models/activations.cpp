@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 namespace {

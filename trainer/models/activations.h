@@ -8,7 +8,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -4,7 +4,7 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/context/context_region.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "trainer/layout/model_layout.h"
-#include "trainer/parallel/unit_store.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -14,7 +14,7 @@
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -11,7 +11,7 @@
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/self_attention.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

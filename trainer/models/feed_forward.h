@@ -7,7 +7,7 @@
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

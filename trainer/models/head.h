@@ -1,7 +1,7 @@
 // The end of a model: final norm, output matrix, loss. The logits of only one chunk of tokens exist at once.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"

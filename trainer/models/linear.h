@@ -2,7 +2,7 @@
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/adapters.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -13,7 +13,7 @@
 #include "trainer/models/residual.h"
 #include "trainer/models/shared_vocabulary.h"
 #include "trainer/profiler/range.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 namespace {

@@ -7,8 +7,8 @@
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/kernels/attention/packed_documents.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
@@ -19,7 +19,7 @@
 #include "trainer/models/head.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

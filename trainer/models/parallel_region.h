@@ -4,10 +4,10 @@
 #pragma once
 #include <functional>
 
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/models/context/context_region.h"
-#include "trainer/parallel/communicator.h"
 
 namespace tycho {
 

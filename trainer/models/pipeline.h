@@ -7,14 +7,14 @@
 #include <optional>
 #include <vector>
 
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/stages.h"
 #include "trainer/models/model.h"
 #include "trainer/models/pipeline_stage.h"
-#include "trainer/parallel/communicator.h"
-#include "trainer/parallel/unit_store.h"
 #include "trainer/pipeline/program.h"
 #include "trainer/pipeline/schedule.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/stages.h"
-#include "trainer/parallel/communicator.h"
 
 namespace tycho {
 

@@ -7,7 +7,7 @@
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -1,7 +1,7 @@
 // Adds a branch of a block to the residual stream: through its last matrix, with optional dropout.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"

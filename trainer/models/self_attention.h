@@ -4,8 +4,8 @@
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
 #include "trainer/kernels/attention/rope.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
@@ -15,7 +15,7 @@
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/query_key_norm.h"
-#include "trainer/units/gathered_unit.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -2,8 +2,8 @@
 // rank.
 #pragma once
 #include "trainer/kernels/embedding.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/models/parallel_region.h"
 
 namespace tycho {

@@ -1,10 +1,10 @@
 // The optimizers by kind; make_optimizer chooses.
 #pragma once
 #include "trainer/kernels/tensor.h"
-#include "trainer/optim/config.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/optim/param_rules.h"
 #include "trainer/optim/segments.h"
+#include "trainer/recipe/optim.h"
 
 namespace tycho {
 

@@ -11,7 +11,7 @@
 #include "trainer/base/random/philox.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/layout/unit_shards.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 namespace {

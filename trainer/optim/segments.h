@@ -2,15 +2,15 @@
 #pragma once
 #include <vector>
 
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/optimizer/optimized_weights.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/unit_layout.h"
-#include "trainer/optim/config.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/optim/param_rules.h"
-#include "trainer/parallel/communicator.h"
-#include "trainer/units/owned_range.h"
+#include "trainer/recipe/optim.h"
+#include "trainer/sharding/owned_range.h"
 
 namespace tycho {
 

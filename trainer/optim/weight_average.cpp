@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trainer/kernels/optimizer/muon_step.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 namespace {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/optim/param_rules.h"
-#include "trainer/units/owned_range.h"
+#include "trainer/sharding/owned_range.h"
 
 namespace tycho {
 

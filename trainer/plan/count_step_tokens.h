@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "trainer/config/step_tokens.h"
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/step_tokens.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/parallel/config.h"
 #include "trainer/plan/plan.h"
+#include "trainer/recipe/parallel.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/config/train_config.h"
-#include "trainer/machine/config.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/step_time.h"
+#include "trainer/recipe/machine.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

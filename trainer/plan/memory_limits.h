@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/machine/config.h"
+#include "trainer/recipe/machine.h"
 
 namespace tycho {
 

@@ -6,11 +6,11 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/config/config_io.h"
 #include "trainer/layout/stages.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/micro_batch_choice.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
-#include "trainer/machine/config.h"
-#include "trainer/parallel/config.h"
-#include "trainer/parallel/mesh_shape.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/step_time.h"
+#include "trainer/recipe/machine.h"
+#include "trainer/recipe/mesh_shape.h"
+#include "trainer/recipe/parallel.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/parallel/mesh_shape.h"
+#include "trainer/recipe/mesh_shape.h"
 
 namespace tycho {
 

@@ -3,8 +3,8 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/families/check.h"
-#include "trainer/parallel/config.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/recipe/parallel.h"
 
 namespace tycho {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/plan/plan.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

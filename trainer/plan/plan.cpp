@@ -9,7 +9,6 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
-#include "trainer/config/run_clock.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/data_order.h"
@@ -18,15 +17,16 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/layout/stages.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/metrics/format.h"
-#include "trainer/optim/param_rules.h"
 #include "trainer/plan/count_step_tokens.h"
 #include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/rank_share.h"
+#include "trainer/recipe/run_clock.h"
 
 namespace tycho {
 namespace {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
-#include "trainer/config/step_tokens.h"
-#include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/parallel/config.h"
 #include "trainer/plan/state_memory.h"
 #include "trainer/plan/step_time.h"
+#include "trainer/recipe/parallel.h"
+#include "trainer/recipe/step_tokens.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

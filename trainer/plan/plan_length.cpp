@@ -2,13 +2,13 @@
 #include "trainer/plan/plan_length.h"
 
 #include "trainer/base/error.h"
-#include "trainer/config/run_clock.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/plan/count_step_tokens.h"
+#include "trainer/recipe/run_clock.h"
 
 namespace tycho {
 namespace {

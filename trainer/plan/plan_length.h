@@ -1,7 +1,7 @@
 // How long a run is: samples, steps and tokens. Torch-free.
 #pragma once
-#include "trainer/config/train_config.h"
 #include "trainer/plan/plan.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -10,10 +10,10 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/gpu_attention.h"
+#include "trainer/layout/param_rules.h"
+#include "trainer/layout/shard_rules.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/optim/param_rules.h"
-#include "trainer/parallel/shard_rules.h"
 #include "trainer/plan/region_traffic.h"
 #include "trainer/plan/state_memory.h"
 

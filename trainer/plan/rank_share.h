@@ -2,11 +2,11 @@
 #pragma once
 #include <cstdint>
 
-#include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/unit_shards.h"
 #include "trainer/plan/plan.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -5,8 +5,8 @@
 
 #include "trainer/layout/cp_part.h"
 #include "trainer/layout/decoder_spec.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/layout/tp_traffic.h"
-#include "trainer/optim/param_rules.h"
 
 namespace tycho {
 namespace {

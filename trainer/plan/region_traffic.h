@@ -3,14 +3,14 @@
 #pragma once
 #include <vector>
 
-#include "trainer/config/train_config.h"
 #include "trainer/layout/cp_shape.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/parallel/config.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/rank_share.h"
 #include "trainer/plan/state_memory.h"
+#include "trainer/recipe/parallel.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 
-#include "trainer/config/ema_steps.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/layout/unit_layout.h"
-#include "trainer/optim/param_rules.h"
+#include "trainer/recipe/ema_steps.h"
 
 namespace tycho {
 namespace {

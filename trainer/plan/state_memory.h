@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/unit_shards.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

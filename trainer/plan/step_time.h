@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
-#include "trainer/machine/config.h"
-#include "trainer/parallel/mesh_shape.h"
 #include "trainer/plan/state_memory.h"
+#include "trainer/recipe/machine.h"
+#include "trainer/recipe/mesh_shape.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

@@ -6,7 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_dataset.h"
-#include "trainer/data/text_rows/text_dataset.h"
+#include "trainer/data/loader/text_dataset.h"
 
 namespace tycho {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

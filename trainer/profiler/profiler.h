@@ -6,8 +6,8 @@
 
 #include "trainer/base/json.h"
 #include "trainer/metrics/reporter.h"
-#include "trainer/profiler/config.h"
 #include "trainer/profiler/range.h"
+#include "trainer/recipe/profiler.h"
 
 namespace tycho {
 

@@ -10,9 +10,9 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/drawing/html_page.h"
-#include "trainer/drawing/svg.h"
 #include "trainer/metrics/format.h"
+#include "trainer/report/html_page.h"
+#include "trainer/report/svg.h"
 
 namespace tycho {
 namespace {

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "trainer/base/bytes.h"
-#include "trainer/drawing/html_page.h"
-#include "trainer/drawing/svg.h"
 #include "trainer/metrics/format.h"
+#include "trainer/report/html_page.h"
 #include "trainer/report/run_table.h"
+#include "trainer/report/svg.h"
 
 namespace tycho {
 namespace {

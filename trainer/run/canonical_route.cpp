@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/comm/gather_texts.h"
 #include "trainer/device/device.h"
-#include "trainer/parallel/gather_texts.h"
 
 namespace tycho {
 

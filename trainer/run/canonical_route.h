@@ -1,9 +1,9 @@
 // What parallel.reduce = "canonical" needs of the machines that a run computes on.
 #pragma once
-#include "trainer/config/train_config.h"
+#include "trainer/comm/communicator.h"
+#include "trainer/comm/sockets/rank_sums.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/parallel/communicator.h"
-#include "trainer/parallel/rank_sums.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

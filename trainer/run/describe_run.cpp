@@ -1,17 +1,17 @@
 // Counts come from the layout and the size of the data: no tensor exists yet.
 #include "trainer/run/describe_run.h"
 
-#include "trainer/config/config_io.h"
-#include "trainer/convert/hf_tokenizer.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
+#include "trainer/huggingface/hf_tokenizer.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/loop/run_length.h"
 #include "trainer/metrics/device_peak.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/run/run_data.h"
+#include "trainer/saving/initial_weights.h"
+#include "trainer/train/run_length.h"
 
 namespace tycho {
 

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/metrics/step_metrics.h"
-#include "trainer/parallel/mesh_shape.h"
+#include "trainer/recipe/mesh_shape.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {

@@ -1,7 +1,7 @@
 // Checks that a run fits into the free memory, before it allocates any.
 #pragma once
-#include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/session/run_request.h"
 
 namespace tycho {

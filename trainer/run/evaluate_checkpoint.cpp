@@ -2,11 +2,11 @@
 #include "trainer/run/evaluate_checkpoint.h"
 
 #include "trainer/base/error.h"
-#include "trainer/config/config_io.h"
 #include "trainer/data/chat/chat_template.h"
+#include "trainer/data/mds/cached_index.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/remote/cached_index.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 namespace {

@@ -1,9 +1,9 @@
 // The loss of a checkpoint on data of the caller's choice.
 #pragma once
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/data/config.h"
 #include "trainer/eval/evaluate.h"
-#include "trainer/eval/result.h"
+#include "trainer/recipe/data.h"
+#include "trainer/session/eval_result.h"
 
 namespace tycho {
 

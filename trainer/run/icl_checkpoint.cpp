@@ -2,7 +2,7 @@
 #include "trainer/run/icl_checkpoint.h"
 
 #include "trainer/base/error.h"
-#include "trainer/icl/icl_evaluator.h"
+#include "trainer/eval/icl_evaluator.h"
 #include "trainer/run/trained_model.h"
 
 namespace tycho {

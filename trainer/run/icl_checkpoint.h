@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/icl/config.h"
-#include "trainer/icl/result.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/recipe/icl.h"
+#include "trainer/tasks/result.h"
 
 namespace tycho {
 

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "trainer/data/loader/loader.h"
-#include "trainer/generate/written_text.h"
+#include "trainer/eval/written_text.h"
 #include "trainer/layout/model_layout.h"
-#include "trainer/loop/trainer.h"
-#include "trainer/optim/param_rules.h"
+#include "trainer/layout/param_rules.h"
 #include "trainer/session/session.h"
+#include "trainer/train/trainer.h"
 
 namespace tycho {
 

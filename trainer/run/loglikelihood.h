@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/icl/continuation.h"
-#include "trainer/icl/harness_requests.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/tasks/continuation.h"
+#include "trainer/tasks/harness_requests.h"
 
 namespace tycho {
 

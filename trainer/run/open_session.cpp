@@ -9,16 +9,16 @@
 #include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/comm/gather_texts.h"
 #include "trainer/device/device.h"
-#include "trainer/generate/generate.h"
-#include "trainer/parallel/gather_texts.h"
-#include "trainer/restore/resume.h"
+#include "trainer/eval/generate.h"
 #include "trainer/run/inspect.h"
 #include "trainer/run/live_tensor.h"
 #include "trainer/run/native_errors.h"
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_parts.h"
 #include "trainer/run/whole_tensor.h"
+#include "trainer/saving/resume.h"
 
 namespace tycho {
 namespace {

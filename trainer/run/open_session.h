@@ -3,8 +3,8 @@
 #include <atomic>
 #include <memory>
 
+#include "trainer/comm/world.h"
 #include "trainer/metrics/reporter.h"
-#include "trainer/parallel/world.h"
 #include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
 

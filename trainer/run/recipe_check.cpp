@@ -7,8 +7,8 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/config/config_io.h"
-#include "trainer/parallel/gather_texts.h"
+#include "trainer/comm/gather_texts.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

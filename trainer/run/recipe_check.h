@@ -1,6 +1,6 @@
 // Ensures that all ranks train the same recipe.
 #pragma once
-#include "trainer/parallel/communicator.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/session/run_request.h"
 
 namespace tycho {

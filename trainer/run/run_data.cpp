@@ -3,16 +3,16 @@
 #include "trainer/run/run_data.h"
 
 #include "trainer/base/error.h"
-#include "trainer/convert/hf_tokenizer.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/chat_rows.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/data/mds/cached_index.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/remote/cached_index.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/huggingface/hf_tokenizer.h"
+#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 namespace {

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/train_config.h"
 #include "trainer/data/chat/chat_dataset.h"
-#include "trainer/data/config.h"
-#include "trainer/data/text_rows/text_dataset.h"
+#include "trainer/data/loader/text_dataset.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/recipe/data.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

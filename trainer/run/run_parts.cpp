@@ -8,15 +8,13 @@
 
 #include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
-#include "trainer/config/config_io.h"
+#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/world.h"
 #include "trainer/device/device.h"
 #include "trainer/loggers/sink.h"
-#include "trainer/loop/run_length.h"
-#include "trainer/parallel/gather_texts.h"
-#include "trainer/parallel/world.h"
 #include "trainer/plan/count_step_tokens.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/rendezvous/progress.h"
-#include "trainer/restore/resume.h"
 #include "trainer/run/canonical_route.h"
 #include "trainer/run/describe_run.h"
 #include "trainer/run/enough_memory.h"
@@ -25,6 +23,8 @@
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_data.h"
 #include "trainer/run_folder/restarts.h"
+#include "trainer/saving/resume.h"
+#include "trainer/train/run_length.h"
 
 namespace tycho {
 namespace {

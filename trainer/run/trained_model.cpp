@@ -1,8 +1,8 @@
 // Takes the recipe, the weights and the tokenizer that a checkpoint keeps.
 #include "trainer/run/trained_model.h"
 
-#include "trainer/config/config_io.h"
-#include "trainer/restore/initial_weights.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 TrainedModel::TrainedModel(const CheckpointReader& checkpoint, const at::Device& device)

@@ -3,11 +3,11 @@
 #include <memory>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/train_config.h"
+#include "trainer/comm/communicator.h"
 #include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/icl/scorer.h"
-#include "trainer/parallel/communicator.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/eval/scorer.h"
+#include "trainer/recipe/train_config.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -8,8 +8,8 @@
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/layout/unit_layout.h"
-#include "trainer/units/gathered_unit.h"
-#include "trainer/units/owned_range.h"
+#include "trainer/sharding/gathered_unit.h"
+#include "trainer/sharding/owned_range.h"
 
 namespace tycho {
 namespace {

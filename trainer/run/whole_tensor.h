@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/recipe/train_config.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -15,8 +15,8 @@
 #include "trainer/base/secrets.h"
 #include "trainer/base/text/shell_words.h"
 #include "trainer/checkpoint/retention.h"
-#include "trainer/checkpoint/run_lock.h"
-#include "trainer/config/config_io.h"
+#include "trainer/lock/run_lock.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/rendezvous/rank_place.h"
 
 namespace tycho {

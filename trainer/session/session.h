@@ -11,11 +11,11 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/command.h"
-#include "trainer/eval/result.h"
-#include "trainer/loop/train_state.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/metrics/step_metrics.h"
+#include "trainer/session/eval_result.h"
 #include "trainer/session/tensor_view.h"
+#include "trainer/state/train_state.h"
 
 namespace tycho {
 

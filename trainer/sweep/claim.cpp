@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "trainer/base/error.h"
-#include "trainer/checkpoint/owner.h"
+#include "trainer/lock/owner.h"
 
 namespace tycho {
 namespace {

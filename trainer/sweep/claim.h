@@ -11,7 +11,7 @@
 namespace tycho {
 
 /// Returns <sweep_dir>/claims/<trial>.<number>. The file has a line that names the owner
-/// (checkpoint/owner.h), a dot for every heartbeat, and "released" when the owner left.
+/// (lock/owner.h), a dot for every heartbeat, and "released" when the owner left.
 std::string claim_path(const std::string& sweep_dir, const std::string& trial, int64_t number);
 
 /// Held while a trial is worked on. Owned by one thread.

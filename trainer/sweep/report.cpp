@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "trainer/base/bytes.h"
-#include "trainer/drawing/html_page.h"
-#include "trainer/drawing/svg.h"
+#include "trainer/report/html_page.h"
+#include "trainer/report/svg.h"
 #include "trainer/sweep/report_plots.h"
 #include "trainer/sweep/search.h"
 #include "trainer/sweep/table.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "trainer/drawing/svg.h"
+#include "trainer/report/svg.h"
 #include "trainer/sweep/progress.h"
 #include "trainer/sweep/search.h"
 #include "trainer/sweep/table.h"

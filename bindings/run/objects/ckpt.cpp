@@ -3,7 +3,7 @@
 
 #include "bindings/run/session_objects.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/config_io.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

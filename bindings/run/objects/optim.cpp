@@ -1,8 +1,8 @@
 // The Lua objects `opt` and `sched`.
 #include "bindings/run/session_objects.h"
-#include "trainer/config/ema_steps.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
+#include "trainer/recipe/ema_steps.h"
 
 namespace tycho {
 namespace {

@@ -1,10 +1,10 @@
 // The Lua tensor object. Rows and dimensions count from 1 and ends are included, as in Lua.
 #include <cmath>
 
+#include "bindings/run/npy.h"
 #include "bindings/run/objects/tensor_math.h"
 #include "bindings/run/session_objects.h"
-#include "trainer/session/npy.h"
-#include "trainer/session/tensor_text.h"
+#include "bindings/run/tensor_text.h"
 
 namespace tycho {
 namespace {

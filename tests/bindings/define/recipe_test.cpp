@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "trainer/config/config_io.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

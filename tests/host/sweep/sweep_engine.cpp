@@ -15,11 +15,11 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/text/json_number.h"
-#include "trainer/checkpoint/run_lock.h"
-#include "trainer/config/config_io.h"
-#include "trainer/engine/engine.h"
+#include "trainer/lock/run_lock.h"
 #include "trainer/loggers/sink.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/run_folder/run_folder.h"
+#include "trainer/session/engine.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include "tests/standin_gpu/plugin/boxed.h"
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/base/error.h"
-#include "trainer/kernels/kernel_table.h"
-#include "trainer/parallel/nccl/nccl_plugin.h"
+#include "trainer/cuda_plugin/entry/nccl_plugin.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace {
 

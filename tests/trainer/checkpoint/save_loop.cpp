@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/trainer/checkpoint/checkpoint_fixture.h"
-#include "trainer/checkpoint/run_lock.h"
+#include "trainer/lock/run_lock.h"
 
 namespace tycho {
 namespace {

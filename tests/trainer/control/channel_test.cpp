@@ -11,7 +11,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/checkpoint/owner.h"
+#include "trainer/lock/owner.h"
 
 namespace tycho {
 namespace {

@@ -8,11 +8,11 @@
 #include <csignal>
 
 #include "tests/trainer/base/temp_dir.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/decoder_oracle.h"
-#include "tests/trainer/parallel/thread_world.h"
 #include "trainer/base/error.h"
 #include "trainer/data/mds/mds_writer.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
 
 namespace tycho {
 namespace {

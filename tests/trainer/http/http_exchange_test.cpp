@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "tests/trainer/base/temp_dir.h"
-#include "tests/trainer/data/remote/http_server.h"
+#include "tests/trainer/data/storage/http_server.h"
 #include "tests/trainer/rendezvous/reserved_port.h"
 
 namespace tycho {

@@ -1,5 +1,5 @@
 // Tables are complete, chosen once, and missing ones are named.
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 #include <cstdlib>
 #include <fstream>

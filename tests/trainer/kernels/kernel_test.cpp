@@ -9,7 +9,7 @@
 #include <new>
 
 #include "trainer/base/error.h"
-#include "trainer/kernels/cuda_plugin.h"
+#include "trainer/cuda_plugin/cuda_plugin.h"
 
 namespace tycho {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/trainer/data/remote/http_server.h"
+#include "tests/trainer/data/storage/http_server.h"
 #include "tests/trainer/loggers/loggers_fixture.h"
 #include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/error.h"

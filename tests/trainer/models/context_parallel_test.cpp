@@ -2,9 +2,9 @@
 // gradients.
 #include <gtest/gtest.h>
 
+#include "tests/trainer/comm/recording.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/shared_model.h"
-#include "tests/trainer/parallel/recording.h"
-#include "tests/trainer/parallel/thread_world.h"
 #include "trainer/layout/cp_part.h"
 #include "trainer/layout/tp_parts.h"
 

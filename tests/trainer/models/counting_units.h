@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/trainer/aten.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -7,7 +7,7 @@
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/base/error.h"
 #include "trainer/models/growing_texts.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
 
 namespace tycho {
 namespace {

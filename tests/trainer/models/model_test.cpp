@@ -12,7 +12,7 @@
 #include "trainer/layout/adapters.h"
 #include "trainer/models/decoder.h"
 #include "trainer/models/residual.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
 
 namespace tycho {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/models/model.h"
-#include "trainer/units/arena.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/arena.h"
+#include "trainer/sharding/init.h"
 
 namespace tycho {
 namespace {

@@ -11,16 +11,16 @@
 #include <functional>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/comm/late_world.h"
+#include "tests/trainer/comm/recording.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/shared_model.h"
-#include "tests/trainer/parallel/late_world.h"
-#include "tests/trainer/parallel/recording.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "trainer/comm/mesh.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/models/model.h"
-#include "trainer/parallel/mesh.h"
-#include "trainer/parallel/unit_store.h"
 #include "trainer/plan/plan.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 namespace {

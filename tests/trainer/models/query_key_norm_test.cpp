@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "tests/trainer/comm/thread_world.h"
 
 namespace tycho {
 namespace {

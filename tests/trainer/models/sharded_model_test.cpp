@@ -5,14 +5,14 @@
 #include <functional>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/comm/late_world.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/model_cases.h"
-#include "tests/trainer/parallel/late_world.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "trainer/comm/mesh.h"
 #include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
-#include "trainer/parallel/mesh.h"
-#include "trainer/parallel/sharded_units.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
+#include "trainer/sharding/sharded_units.h"
 
 namespace tycho {
 namespace {

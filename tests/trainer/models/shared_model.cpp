@@ -6,10 +6,10 @@
 
 #include <atomic>
 
-#include "tests/trainer/parallel/late_world.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "tests/trainer/comm/late_world.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "trainer/layout/tp_parts.h"
-#include "trainer/units/init.h"
+#include "trainer/sharding/init.h"
 
 namespace tycho {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/models/model_cases.h"
+#include "trainer/comm/mesh.h"
 #include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
-#include "trainer/parallel/mesh.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "tests/trainer/comm/thread_world.h"
 
 namespace tycho {
 namespace {

@@ -4,9 +4,9 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/ops/cat.h>
 
+#include "tests/trainer/comm/recording.h"
+#include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/shared_model.h"
-#include "tests/trainer/parallel/recording.h"
-#include "tests/trainer/parallel/thread_world.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/layout/tp_traffic.h"
 

@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/rank_threads.h"
+#include "tests/trainer/comm/rank_threads.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 namespace {

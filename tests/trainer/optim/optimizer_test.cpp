@@ -13,7 +13,7 @@
 #include "trainer/optim/grad_clip.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/optim/segments.h"
-#include "trainer/parallel/unit_store.h"
+#include "trainer/sharding/unit_store.h"
 
 namespace tycho {
 namespace {

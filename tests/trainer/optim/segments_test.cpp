@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/rank_threads.h"
+#include "tests/trainer/comm/rank_threads.h"
 #include "trainer/base/error.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/optim/grad_clip.h"

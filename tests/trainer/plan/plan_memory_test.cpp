@@ -10,7 +10,7 @@
 #include "tests/trainer/run/run_fixture.h"
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/plan/plan.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/rank_threads.h"
+#include "tests/trainer/comm/rank_threads.h"
 #include "trainer/base/error.h"
 
 namespace tycho {

@@ -5,11 +5,11 @@
 #include <csignal>
 #include <filesystem>
 
-#include "tests/trainer/convert/convert_fixture.h"
+#include "tests/trainer/huggingface/convert_fixture.h"
 #include "tests/trainer/run/one_callback.h"
 #include "tests/trainer/run/sharded_fixture.h"
-#include "trainer/convert/hf_export.h"
-#include "trainer/convert/peft_export.h"
+#include "trainer/huggingface/hf_export.h"
+#include "trainer/huggingface/peft_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run/evaluate_checkpoint.h"
 

@@ -6,7 +6,7 @@
 
 #include "tests/trainer/run/overflowing_model.h"
 #include "tests/trainer/run/run_fixture.h"
-#include "trainer/data/convert/convert.h"
+#include "trainer/data/prepare/convert.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {

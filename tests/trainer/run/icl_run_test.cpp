@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/trainer/icl/icl_golden.h"
 #include "tests/trainer/run/sharded_fixture.h"
+#include "tests/trainer/tasks/icl_golden.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/config/config_io.h"
-#include "trainer/convert/hf_import.h"
+#include "trainer/huggingface/hf_import.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 namespace {

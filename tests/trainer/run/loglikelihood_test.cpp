@@ -8,8 +8,8 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/convert/hf_import.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/huggingface/hf_import.h"
 
 namespace tycho {
 namespace {

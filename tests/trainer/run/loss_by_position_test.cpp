@@ -1,6 +1,6 @@
 // Losses by position in the sequence: against a decoder of plain ATen on every mesh, and against LLM
 // Foundry's own sums.
-#include "trainer/loop/loss_by_position.h"
+#include "trainer/train/loss_by_position.h"
 
 #include <cmath>
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/trainer/parallel/recording.h"
+#include "tests/trainer/comm/recording.h"
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_writer.h"

@@ -6,8 +6,8 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/config_io.h"
-#include "trainer/loop/train_state.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/state/train_state.h"
 
 namespace tycho {
 namespace {

@@ -8,7 +8,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/safetensors.h"
-#include "trainer/convert/hf_export.h"
+#include "trainer/huggingface/hf_export.h"
 
 namespace tycho {
 

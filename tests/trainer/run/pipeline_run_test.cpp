@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/trainer/run/sharded_fixture.h"
-#include "trainer/convert/peft_export.h"
+#include "trainer/huggingface/peft_export.h"
 #include "trainer/plan/plan.h"
 
 namespace tycho {

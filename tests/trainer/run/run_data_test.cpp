@@ -7,9 +7,9 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/convert/hf_config.h"
-#include "trainer/convert/hf_folder.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/huggingface/hf_config.h"
+#include "trainer/huggingface/hf_folder.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {

@@ -10,8 +10,8 @@
 #include "tests/trainer/aten.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/config/config_io.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/recipe/config_io.h"
 #include "trainer/run/run.h"
 
 namespace tycho {

@@ -10,7 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
-#include "trainer/config/train_config.h"
+#include "trainer/recipe/train_config.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {

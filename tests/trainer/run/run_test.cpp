@@ -15,7 +15,7 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/checkpoint/run_lock.h"
+#include "trainer/lock/run_lock.h"
 
 namespace tycho {
 namespace {

@@ -6,12 +6,12 @@
 #include <filesystem>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/rank_threads.h"
+#include "tests/trainer/comm/rank_threads.h"
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/run/open_session.h"
-#include "trainer/units/arena.h"
+#include "trainer/sharding/arena.h"
 
 namespace tycho {
 struct TestMesh {

@@ -13,7 +13,7 @@
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/json.h"
-#include "trainer/convert/hf_export.h"
+#include "trainer/huggingface/hf_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run/evaluate_checkpoint.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/trainer/run/sharded_fixture.h"
-#include "trainer/convert/hf_export.h"
+#include "trainer/huggingface/hf_export.h"
 
 namespace tycho {
 namespace {

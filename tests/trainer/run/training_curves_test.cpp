@@ -4,9 +4,9 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/convert/hf_config.h"
-#include "trainer/convert/hf_folder.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/huggingface/hf_config.h"
+#include "trainer/huggingface/hf_folder.h"
 
 namespace tycho {
 namespace {

@@ -14,7 +14,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
-#include "trainer/checkpoint/run_lock.h"
+#include "trainer/lock/run_lock.h"
 
 namespace tycho {
 namespace {

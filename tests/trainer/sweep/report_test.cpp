@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "tests/trainer/sweep/sweep_fixture.h"
-#include "trainer/drawing/svg.h"
+#include "trainer/report/svg.h"
 #include "trainer/sweep/report_plots.h"
 
 namespace tycho {

@@ -7,8 +7,8 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/chat/encode_rows.h"
-#include "trainer/data/skipped_rows.h"
-#include "trainer/data/text/document_reader.h"
+#include "trainer/data/rows/skipped_rows.h"
+#include "trainer/data/sources/document_reader.h"
 
 namespace tycho {
 namespace {

@@ -8,7 +8,7 @@
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/chat/row_table.h"
-#include "trainer/data/text/input_files.h"
+#include "trainer/data/sources/input_files.h"
 
 namespace tycho {
 

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/batch.h"
 #include "trainer/data/chat/chat_blocks.h"
 #include "trainer/data/chat/chat_example.h"
-#include "trainer/data/chat_config.h"
-#include "trainer/data/row_reader.h"
-#include "trainer/data/skipped_rows.h"
-#include "trainer/data/text/input_files.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/row_reader.h"
+#include "trainer/data/rows/skipped_rows.h"
+#include "trainer/data/sources/input_files.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/recipe/chat_data.h"
 
 namespace tycho {
 

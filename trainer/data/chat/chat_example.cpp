@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/data/skipped_rows.h"
+#include "trainer/data/rows/skipped_rows.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 
 namespace tycho {

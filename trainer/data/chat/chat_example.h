@@ -6,8 +6,8 @@
 
 #include "trainer/data/chat/chat_row.h"
 #include "trainer/data/chat/chat_template.h"
-#include "trainer/data/chat_config.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/recipe/chat_data.h"
 
 namespace tycho {
 

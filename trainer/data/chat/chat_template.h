@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "trainer/data/chat/chat_row.h"
-#include "trainer/data/chat_config.h"
-#include "trainer/data/jinja/expression_evaluator.h"
-#include "trainer/data/jinja/template.h"
-#include "trainer/data/jinja/value.h"
+#include "trainer/data/templates/expression_evaluator.h"
+#include "trainer/data/templates/template.h"
+#include "trainer/data/templates/value.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/recipe/chat_data.h"
 
 namespace tycho {
 

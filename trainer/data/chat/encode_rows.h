@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/data/chat/chat_example.h"
-#include "trainer/data/skipped_rows.h"
+#include "trainer/data/rows/skipped_rows.h"
 
 namespace tycho {
 

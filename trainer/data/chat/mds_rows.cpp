@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "trainer/data/config.h"
+#include "trainer/data/mds/cached_file.h"
+#include "trainer/data/mds/cached_index.h"
+#include "trainer/data/mds/cached_source.h"
 #include "trainer/data/mds/mds_index.h"
-#include "trainer/data/remote/cached_file.h"
-#include "trainer/data/remote/cached_index.h"
-#include "trainer/data/remote/cached_source.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "trainer/data/chat/row_table.h"
-#include "trainer/data/chat_config.h"
-#include "trainer/data/remote/cached_index.h"
+#include "trainer/data/mds/cached_index.h"
+#include "trainer/recipe/chat_data.h"
 
 namespace tycho {
 

@@ -7,9 +7,9 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/data/mds/mds_reader.h"
-#include "trainer/data/parquet/parquet_file.h"
-#include "trainer/data/parquet/parquet_rows.h"
-#include "trainer/data/text/csv_reader.h"
+#include "trainer/data/sources/csv_reader.h"
+#include "trainer/data/sources/parquet/parquet_file.h"
+#include "trainer/data/sources/parquet/parquet_rows.h"
 
 namespace tycho {
 namespace {

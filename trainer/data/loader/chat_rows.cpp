@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
-#include "trainer/data/batch_width.h"
+#include "trainer/recipe/batch_width.h"
 
 namespace tycho {
 namespace {

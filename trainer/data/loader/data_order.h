@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/chat_config.h"
-#include "trainer/data/config.h"
 #include "trainer/data/order/epoch_samples.h"
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/sample_order.h"
+#include "trainer/recipe/chat_data.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "trainer/base/error.h"
-#include "trainer/data/batch_width.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/recipe/batch_width.h"
 
 namespace tycho {
 namespace {

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "trainer/data/batch.h"
-#include "trainer/data/config.h"
 #include "trainer/data/order/order_marks.h"
-#include "trainer/data/row_reader.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/row_reader.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

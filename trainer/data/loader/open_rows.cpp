@@ -8,12 +8,12 @@
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/packed_chat_reader.h"
 #include "trainer/data/loader/streams_reader.h"
+#include "trainer/data/loader/text_dataset.h"
+#include "trainer/data/mds/cached_index.h"
+#include "trainer/data/mds/cached_source.h"
 #include "trainer/data/mds/shard_memory.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/mds/token_dataset.h"
-#include "trainer/data/remote/cached_index.h"
-#include "trainer/data/remote/cached_source.h"
-#include "trainer/data/text_rows/text_dataset.h"
 #include "trainer/data/token_files/token_files_reader.h"
 
 namespace tycho {

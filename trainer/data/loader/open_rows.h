@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "trainer/data/config.h"
 #include "trainer/data/loader/data_order.h"
-#include "trainer/data/row_reader.h"
+#include "trainer/data/rows/row_reader.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "trainer/data/batch.h"
 #include "trainer/data/chat/batch_packer.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/order/sample_order.h"
-#include "trainer/data/row_reader.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/row_reader.h"
 
 namespace tycho {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "trainer/data/batch.h"
-#include "trainer/data/row_reader.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/row_reader.h"
 
 namespace tycho {
 

@@ -15,10 +15,10 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
-#include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_source.h"
-#include "trainer/data/part_file.h"
+#include "trainer/data/storage/decompress.h"
+#include "trainer/data/storage/part_file.h"
 
 namespace tycho {
 namespace {

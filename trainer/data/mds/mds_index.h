@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/compression/compression.h"
 #include "trainer/data/mds/line_format.h"
 #include "trainer/data/mds/mds_format.h"
+#include "trainer/data/storage/compression.h"
 
 namespace tycho {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/batch.h"
-#include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

@@ -6,8 +6,8 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/data/compression/compress.h"
 #include "trainer/data/mds/shard_hash.h"
+#include "trainer/data/storage/compress.h"
 
 namespace tycho {
 namespace {

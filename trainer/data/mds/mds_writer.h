@@ -9,8 +9,8 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
-#include "trainer/data/compression/compression.h"
 #include "trainer/data/mds/mds_format.h"
+#include "trainer/data/storage/compression.h"
 
 namespace tycho {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/order/huge_pages.h"
+#include "trainer/base/huge_pages.h"
 
 namespace tycho {
 

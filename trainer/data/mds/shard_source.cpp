@@ -18,11 +18,11 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/huge_pages.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/mds/shard_prefetch.h"
-#include "trainer/data/order/huge_pages.h"
 
 namespace tycho {
 namespace {

@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 
-#include "trainer/data/batch.h"
-#include "trainer/data/config.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_memory.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

@@ -7,7 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/mds/conversion_note.h"
-#include "trainer/data/stored_tokens.h"
+#include "trainer/data/rows/stored_tokens.h"
 
 namespace tycho {
 namespace {

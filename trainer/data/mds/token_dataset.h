@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/batch.h"
-#include "trainer/data/config.h"
 #include "trainer/data/mds/mds_format.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/recut.h"
 #include "trainer/data/mds/shard_source.h"
-#include "trainer/data/row_reader.h"
+#include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/row_reader.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

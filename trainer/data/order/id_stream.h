@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/data/order/huge_pages.h"
+#include "trainer/base/huge_pages.h"
 
 namespace tycho {
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/config.h"
 #include "trainer/data/order/epoch_samples.h"
 #include "trainer/data/order/flat_order.h"
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/order_marks.h"
 #include "trainer/data/order/shuffle.h"
 #include "trainer/data/order/stream_weights.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

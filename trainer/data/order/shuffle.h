@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "trainer/data/config.h"
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/order_marks.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/data/order/huge_pages.h"
+#include "trainer/base/huge_pages.h"
 #include "trainer/data/order/id_stream.h"
 
 namespace tycho {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/config.h"
+#include "trainer/recipe/data.h"
 
 namespace tycho {
 

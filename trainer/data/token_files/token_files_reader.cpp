@@ -12,7 +12,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/data/mds/shard_source.h"
-#include "trainer/data/stored_tokens.h"
+#include "trainer/data/rows/stored_tokens.h"
 #include "trainer/data/token_files/token_file.h"
 
 namespace tycho {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "trainer/base/text/utf8.h"
-#include "trainer/data/text/unicode_categories.h"
+#include "trainer/data/tokenizer/patterns/unicode_categories.h"
 
 namespace tycho {
 namespace {

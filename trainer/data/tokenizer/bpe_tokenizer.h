@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trainer/data/text/pretokenize.h"
 #include "trainer/data/tokenizer/added_tokens.h"
 #include "trainer/data/tokenizer/bpe.h"
 #include "trainer/data/tokenizer/normalizer.h"
+#include "trainer/data/tokenizer/patterns/pretokenize.h"
 #include "trainer/data/tokenizer/pre_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trainer/data/text/input_files.h"
+#include "trainer/data/sources/input_files.h"
 #include "trainer/data/tokenizer/bpe.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer_json.h"

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "trainer/base/text/utf8.h"
-#include "trainer/data/text/newer_characters.h"
-#include "trainer/data/text/unicode_categories.h"
+#include "trainer/data/tokenizer/patterns/newer_characters.h"
+#include "trainer/data/tokenizer/patterns/unicode_categories.h"
 
 namespace tycho {
 namespace {

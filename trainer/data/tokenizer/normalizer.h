@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/text/normal_form.h"
-#include "trainer/data/text/split_regex.h"
+#include "trainer/data/tokenizer/patterns/normal_form.h"
+#include "trainer/data/tokenizer/patterns/split_regex.h"
 
 namespace tycho {
 

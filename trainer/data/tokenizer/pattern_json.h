@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trainer/base/error.h"
-#include "trainer/data/text/split_regex.h"
+#include "trainer/data/tokenizer/patterns/split_regex.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"
 
 namespace tycho {

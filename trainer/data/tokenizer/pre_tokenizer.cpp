@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "trainer/base/text/utf8.h"
-#include "trainer/data/text/newer_characters.h"
-#include "trainer/data/text/unicode_categories.h"
 #include "trainer/data/tokenizer/byte_level.h"
+#include "trainer/data/tokenizer/patterns/newer_characters.h"
+#include "trainer/data/tokenizer/patterns/unicode_categories.h"
 
 namespace tycho {
 namespace {

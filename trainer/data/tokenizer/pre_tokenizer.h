@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/text/pretokenize.h"
-#include "trainer/data/text/split_regex.h"
+#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/split_regex.h"
 
 namespace tycho {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/text/input_files.h"
+#include "trainer/data/sources/input_files.h"
 
 namespace tycho {
 

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <thread>
 
-#include "trainer/data/text/document_reader.h"
-#include "trainer/data/text/pretokenize.h"
+#include "trainer/data/sources/document_reader.h"
 #include "trainer/data/tokenizer/bpe_trainer.h"
+#include "trainer/data/tokenizer/patterns/pretokenize.h"
 
 namespace tycho {
 namespace {

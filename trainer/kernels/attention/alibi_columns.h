@@ -3,8 +3,8 @@
 #pragma once
 #include "trainer/base/attention_limits.h"
 #include "trainer/kernels/attention/attention_rows.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

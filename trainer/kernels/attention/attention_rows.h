@@ -1,7 +1,7 @@
 // Rows of the queries, keys and values of attention: together in packed rows, or separate.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

@@ -3,8 +3,8 @@
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/packed_documents.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

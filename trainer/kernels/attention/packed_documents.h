@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

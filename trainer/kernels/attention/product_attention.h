@@ -2,8 +2,8 @@
 // where a GPU's flash attention does not support a rule.
 #pragma once
 #include "trainer/kernels/attention/attention_rows.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

@@ -2,7 +2,7 @@
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/weights.h"
-#include "trainer/kernels/optimizer/adamw_factors.h"
+#include "trainer/kernels/twins/adamw_factors.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {

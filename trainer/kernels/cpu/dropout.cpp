@@ -2,7 +2,7 @@
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/philox_lanes.h"
-#include "trainer/kernels/dropout_bits.h"
+#include "trainer/kernels/twins/dropout_bits.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {

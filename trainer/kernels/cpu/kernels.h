@@ -1,6 +1,6 @@
 // The CPU kernels of one instruction set; contracts in kernels/<op>.h, roles in kernel_table.h.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,9 +1,9 @@
 // How an optimizer kernel reads and writes the weights that it updates.
 #pragma once
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/kernel_table.h"
-#include "trainer/kernels/optimizer/rounding_noise.h"
-#include "trainer/kernels/optimizer/weight_form.h"
+#include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/rounding_noise.h"
+#include "trainer/kernels/twins/weight_form.h"
 
 namespace tycho::TYCHO_ISA {
 

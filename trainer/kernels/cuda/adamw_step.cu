@@ -1,7 +1,7 @@
 // AdamW on the GPU: every element is read and written once, four at a time.
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/weights.cuh"
-#include "trainer/kernels/optimizer/adamw_factors.h"
+#include "trainer/kernels/twins/adamw_factors.h"
 
 namespace tycho::cuda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::cuda {
 

@@ -1,8 +1,8 @@
 // Dropout on the GPU: a thread draws the words of neighbouring counters and uses all four of each.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
-#include "trainer/kernels/dropout_bits.h"
-#include "trainer/kernels/philox_words.h"
+#include "trainer/kernels/twins/dropout_bits.h"
+#include "trainer/kernels/twins/philox_words.h"
 
 namespace tycho::cuda {
 namespace {

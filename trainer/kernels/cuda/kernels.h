@@ -1,6 +1,6 @@
 // The CUDA twins of kernels/cpu; contracts in kernels/<op>.h. They launch on the stream given and never wait.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::cuda {
 

@@ -1,8 +1,8 @@
 // How an optimizer kernel reads and writes the weights that it updates, on the GPU.
 #pragma once
 #include "trainer/kernels/cuda/over_elements.cuh"
-#include "trainer/kernels/optimizer/rounding_noise.h"
-#include "trainer/kernels/optimizer/weight_form.h"
+#include "trainer/kernels/twins/rounding_noise.h"
+#include "trainer/kernels/twins/weight_form.h"
 
 namespace tycho::cuda {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <string_view>
 
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

@@ -1,8 +1,8 @@
 // SGD with momentum over a flat buffer.
 #pragma once
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/optimizer/optimized_weights.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
 

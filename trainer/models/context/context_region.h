@@ -1,10 +1,10 @@
 // Ranks that share each sequence: the tokens of a batch that this rank has, and the exchange of keys and
 // values of all tokens. For one rank these calls do nothing.
 #pragma once
+#include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/cp_part.h"
 #include "trainer/layout/cp_shape.h"
-#include "trainer/parallel/communicator.h"
 
 namespace tycho {
 

@@ -3,8 +3,8 @@
 #include "trainer/kernels/attention/attention.h"
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
-#include "trainer/kernels/kernel_table.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/models/context/context_region.h"
 
 namespace tycho {

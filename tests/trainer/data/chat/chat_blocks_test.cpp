@@ -6,9 +6,9 @@
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
 #include "trainer/data/chat/chat_dataset.h"
-#include "trainer/data/compression/compress.h"
-#include "trainer/data/convert/convert_chat.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/prepare/convert_chat.h"
+#include "trainer/data/storage/compress.h"
 
 namespace tycho {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/data/chat/chat_dataset.h"
-#include "trainer/data/convert/convert_chat.h"
+#include "trainer/data/prepare/convert_chat.h"
 
 namespace tycho {
 namespace {

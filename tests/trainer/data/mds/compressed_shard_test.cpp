@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "tests/trainer/data/data_testing.h"
-#include "trainer/data/compression/decompress.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_writer.h"
-#include "trainer/data/part_file.h"
+#include "trainer/data/storage/decompress.h"
+#include "trainer/data/storage/part_file.h"
 
 namespace tycho {
 namespace {

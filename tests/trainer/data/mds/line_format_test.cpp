@@ -5,13 +5,13 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
-#include "trainer/data/convert/dataset_damage.h"
+#include "trainer/data/mds/cached_source.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/merge_index.h"
+#include "trainer/data/mds/preload.h"
 #include "trainer/data/mds/token_dataset.h"
-#include "trainer/data/remote/cached_source.h"
-#include "trainer/data/remote/preload.h"
+#include "trainer/data/prepare/dataset_damage.h"
 
 namespace tycho {
 namespace {

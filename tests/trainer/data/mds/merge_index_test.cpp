@@ -3,10 +3,10 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
-#include "trainer/data/convert/convert.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_writer.h"
+#include "trainer/data/prepare/convert.h"
 
 namespace tycho {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
-#include "trainer/data/text/normal_form.h"
 #include "trainer/data/tokenizer/decode_stream.h"
+#include "trainer/data/tokenizer/patterns/normal_form.h"
 
 namespace tycho {
 namespace {

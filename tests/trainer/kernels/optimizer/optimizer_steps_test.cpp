@@ -9,8 +9,8 @@
 #include "trainer/kernels/optimizer/adamw_step.h"
 #include "trainer/kernels/optimizer/lion_step.h"
 #include "trainer/kernels/optimizer/muon_step.h"
-#include "trainer/kernels/optimizer/rounding_noise.h"
 #include "trainer/kernels/optimizer/sgd_step.h"
+#include "trainer/kernels/twins/rounding_noise.h"
 
 namespace tycho {
 namespace {

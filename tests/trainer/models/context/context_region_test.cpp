@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/aten.h"
-#include "tests/trainer/parallel/thread_world.h"
+#include "tests/trainer/comm/thread_world.h"
 
 namespace tycho {
 namespace {

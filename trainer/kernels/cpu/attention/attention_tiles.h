@@ -5,8 +5,8 @@
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/philox_lanes.h"
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/dropout_bits.h"
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/dropout_bits.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {
 

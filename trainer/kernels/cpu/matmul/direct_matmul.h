@@ -2,7 +2,7 @@
 #pragma once
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -17,7 +17,7 @@
 #include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/simd.h"
-#include "trainer/kernels/kernel_table.h"
+#include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,0 +1,187 @@
+// Commands: each is applied, acts on its part of the loop, and changes nothing when it is refused.
+#include "trainer/train/live_controls.h"
+
+#include <set>
+
+#include "tests/trainer/train/loop_fixture.h"
+
+namespace tycho {
+namespace {
+
+class LiveControlsTest : public LoopTest {
+ protected:
+  LiveControlsTest() { write_data(24, config_.seq_len, 64); }
+
+  /// The parts that commands act on.
+  struct Ready {
+    explicit Ready(LiveControlsTest& test)
+        : reporter(test.reports_),
+          small(test.config_, test.context_),
+          data(test.config_, test.context_, 1),
+          update(test.config_, test.context_, *small.units, 24),
+          live(test.config_, 24, test.state_),
+          hooks(test.config_, info, live.clock(), nullptr, *test.world_, 0, test.reports_),
+          saver(std::nullopt, test.config_.ckpt, {0}, real_files(), *test.world_, test.reports_),
+          profiler(test.config_.profile, {test.dir_ / "profile", 0, false}, test.reports_) {
+      data.open(test.state_);
+    }
+    void apply(const std::string& name, const Json& values, const Json& named = Json()) {
+      live.apply(make_command(name, values, named, "ann (ctl)"), targets());
+    }
+    CommandTargets targets() { return {data, update, hooks, saver, profiler, loss_watch, reporter, halt}; }
+    Reporter& reporter;
+    SmallModel small;
+    RunInfo info;
+    TrainingData data;
+    WeightUpdate update;
+    LiveControls live;
+    Hooks hooks;
+    Saver saver;
+    Profiler profiler;
+    LossWatch loss_watch{64};
+    Halt halt;
+  };
+  /// The checkpoint of state_, written by a run of config_.
+  CheckpointInfo checkpoint() const {
+    CheckpointInfo info;
+    info.step = state_.step;
+    info.manifest = {{"recipe", config_to_json(config_)}, {"train_state", state_.to_json()}};
+    return info;
+  }
+
+  TrainState state_;
+};
+
+TEST_F(LiveControlsTest, ApplyEveryCommandThatThereIs) {
+  std::set<std::string> declared;
+  for (const CommandSpec& spec : all_commands()) declared.insert(spec.name);
+  const std::vector<std::string> applied = applied_commands();
+  EXPECT_EQ(std::set<std::string>(applied.begin(), applied.end()), declared);
+}
+
+TEST_F(LiveControlsTest, RefuseACommandThatThereIsNot) {
+  Ready ready(*this);
+  try {
+    ready.live.apply({"set_everything", Json::object(), "ann"}, ready.targets());
+    FAIL() << "it fell through";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kRecipe);
+    EXPECT_NE(std::string(error.what()).find("set_everything"), std::string::npos);
+  }
+}
+
+TEST_F(LiveControlsTest, PinScaleAndReleaseTheLearningRate) {
+  Ready ready(*this);
+  const double scheduled = ready.live.scheduled_lr(3, 1);
+  EXPECT_EQ(ready.live.lr_at(3, 1), scheduled);
+  EXPECT_EQ(ready.live.lr_at(3, 0.5), scheduled * 0.5) << "of a dynamic schedule";
+  ready.apply("scale_lr", {0.5}, {{"for_next", "4ba"}});
+  EXPECT_EQ(ready.live.lr_at(3, 1), scheduled * 0.5);
+  EXPECT_EQ(ready.live.lr_at(4, 1), ready.live.scheduled_lr(4, 1)) << "four steps are over";
+  ready.apply("set_lr", {5e-3});
+  EXPECT_EQ(ready.live.lr_at(3, 1), 5e-3);
+  EXPECT_EQ(state_.controls.lr_by, "ann (ctl)");
+  ready.apply("set_lr", Json::array({nullptr}));
+  EXPECT_EQ(ready.live.lr_at(3, 1), scheduled * 0.5);
+}
+
+TEST_F(LiveControlsTest, ChangeTheRecipeThatTheNextStepUses) {
+  Ready ready(*this);
+  ready.apply("set_clip", {0.25});
+  ready.apply("set_betas", Json::array({{0.5, 0.75}}));
+  ready.apply("set_log_every", {"7ba"});
+  EXPECT_EQ(ready.live.now().clip.norm, 0.25);
+  EXPECT_EQ(std::get<AdamWConfig>(ready.live.now().optimizer.value).betas,
+            (std::array<double, 2>{0.5, 0.75}));
+  EXPECT_EQ(ready.update.rules().at(0).at(0).betas, (std::array<double, 2>{0.5, 0.75}));
+  EXPECT_EQ(ready.live.now().log.every.str(), "7ba");
+  ready.apply("set_clip", Json::array({nullptr}));
+  EXPECT_EQ(ready.live.now().clip.norm, config_.clip.norm);
+}
+
+TEST_F(LiveControlsTest, ActOnThePartsOfTheLoop) {
+  Ready ready(*this);
+  ready.apply("save", {"spike"});
+  EXPECT_TRUE(ready.saver.has_wanted());
+  ready.apply("eval", Json::array());
+  EXPECT_TRUE(state_.eval_open);
+  ready.apply("skip_batches", {2});
+  EXPECT_EQ(state_.data.sample, 8);
+  EXPECT_EQ(ready.profiler.phase(), "off");
+  ready.apply("profile", {"2ba"});
+  EXPECT_NE(ready.profiler.phase(), "off");
+  ready.apply("pause", Json::array());
+  EXPECT_TRUE(ready.halt.paused);
+  EXPECT_FALSE(ready.halt.stops());
+  ready.apply("resume", Json::array());
+  EXPECT_FALSE(ready.halt.paused);
+  ready.apply("stop", {"it is flat"});
+  EXPECT_EQ(ready.halt.reason, "stopped by ann (ctl): it is flat");
+  EXPECT_TRUE(ready.halt.stops());
+  EXPECT_EQ(state_.controls, Controls()) << "none of these outlasts its step";
+}
+
+TEST_F(LiveControlsTest, ChangeNothingWhenTheyAreRefused) {
+  config_.clip = {};
+  config_.clip.value = 1;
+  Ready ready(*this);
+  for (const auto& [name, values] : std::map<std::string, Json>{
+           {"set_clip", {0.5}}, {"enable", {"nobody"}}, {"set_mix", Json::array({Json{{"code", 0.5}}})}}) {
+    try {
+      ready.apply(name, values);
+      ADD_FAILURE() << name << " cannot hold here";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kRecipe) << error.what();
+    }
+  }
+  EXPECT_EQ(state_.controls, Controls());
+  EXPECT_EQ(state_.data.sample, 0);
+}
+
+TEST_F(LiveControlsTest, AreReportedAppliedOrRejectedInTheirOrder) {
+  Ready ready(*this);
+  const std::string by = "ann (ctl)";
+  ready.live.apply_all(
+      {make_command("set_lr", {5e-3}, Json(), by), make_command("enable", {"nobody"}, Json(), by),
+       make_command("set_clip", {0.5}, Json(), by)},
+      ready.targets());
+  ASSERT_EQ(reports_.events.size(), 3u);
+  EXPECT_EQ(reports_.events[0].text, "set_lr(0.005) by ann (ctl)");
+  EXPECT_EQ(reports_.events[1].kind, "warning");
+  EXPECT_NE(reports_.events[1].text.find("was rejected: "), std::string::npos);
+  EXPECT_EQ(reports_.events[2].kind, "command") << "one that is rejected ends no other";
+  EXPECT_EQ(state_.controls.clip_norm, 0.5);
+}
+
+TEST_F(LiveControlsTest, HoldAtASecondStartUnlessTheirKeyWasChanged) {
+  state_.step = 4;
+  state_.controls.lr = 5e-3;
+  state_.controls.clip_norm = 0.25;
+  const CheckpointInfo written = checkpoint();
+  std::get<AdamWConfig>(config_.optimizer.value).lr = 2e-2;
+  TrainState read = TrainState::from_json(written.manifest.at("train_state"));
+  state_ = TrainState();
+  Ready ready(*this);
+  ready.live.resume(written, read, ready.update);
+  EXPECT_FALSE(read.controls.lr) << "the recipe asks for another one now";
+  EXPECT_EQ(read.controls.clip_norm, 0.25);
+  EXPECT_EQ(ready.live.now().clip.norm, 0.25);
+  ready.live.report_held(reports_);
+  ready.live.report_held(reports_);
+  ASSERT_EQ(reports_.events.size(), 2u) << "they are said once";
+  EXPECT_EQ(reports_.events[0].facts.at(kEndedCommand), "set_lr");
+  EXPECT_EQ(reports_.events[1].facts.at("held_command"), "set_clip");
+}
+
+TEST_F(LiveControlsTest, KnowWhenSomethingIsDue) {
+  Ready ready(*this);
+  state_.step = 4;
+  EXPECT_TRUE(ready.live.is_due(Duration::parse("2ba")));
+  EXPECT_FALSE(ready.live.is_due(Duration::parse("3ba")));
+  EXPECT_TRUE(ready.live.is_due(Duration::parse("5ba"), /*ahead=*/1));
+  EXPECT_FALSE(ready.live.is_due(std::nullopt));
+  EXPECT_EQ(ready.live.steps_of(Duration::parse("8sp")), 2) << "four sequences make a step";
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,15 @@
+// The entry point of libtycho_cuda.so: gives the CUDA kernels and NCCL to the engine that opened it.
+#include "trainer/cuda_plugin/cuda_plugin.h"
+#include "trainer/cuda_plugin/entry/nccl_plugin.h"
+#include "trainer/kernels/cuda/kernels.h"
+
+namespace tycho::cuda {
+
+static constexpr KernelTable kTable{.name = "cuda", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
+
+}  // namespace tycho::cuda
+
+void tycho_cuda_init(tycho::RegisterKernels* register_kernels, tycho::RegisterNccl* register_nccl) {
+  register_kernels(&tycho::cuda::kTable);
+  register_nccl(tycho::nccl_table());
+}

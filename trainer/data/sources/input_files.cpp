@@ -1,0 +1,358 @@
+// Compares a file's name with its first bytes; a mismatch is an error, not a guess.
+#include "trainer/data/sources/input_files.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/data/sources/byte_source.h"
+#include "trainer/data/sources/folder_splits.h"
+#include "trainer/data/sources/json_line.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kHeadBytes = 64 << 10;
+constexpr std::array kTextEndings = {".txt", ".text"};
+constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
+constexpr std::string_view kParquetEnding = ".parquet", kParquetMagic = "PAR1";
+constexpr std::string_view kCsvEnding = ".csv", kTsvEnding = ".tsv";
+
+/// A format that contains text but is not read, with advice how to make text or JSONL of it.
+struct OtherKind {
+  std::string_view ending, magic, name, advice;
+  size_t magic_at = 0;
+};
+constexpr std::string_view kDatasetsAdvice =
+    "write it as JSONL first, for example with datasets: Dataset.from_file('FILE').to_json('FILE.jsonl')";
+constexpr std::string_view kUnpackAdvice = "unpack it and name the folder";
+constexpr std::string_view kTextAdvice = "save its text as .txt or JSONL first";
+constexpr std::array kOtherKinds = {
+    OtherKind{".arrow", "ARROW1", "Arrow", kDatasetsAdvice},
+    OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
+    OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
+    OtherKind{".orc", "ORC", "ORC", kTextAdvice},
+    OtherKind{".mds", "", "an MDS shard",
+              "it is already a data set: name its folder in the recipe; to convert its texts, name the "
+              "folder with its index.json"},
+    OtherKind{".tar", "ustar", "a tar archive", kUnpackAdvice, 257},
+    OtherKind{".tgz", "", "a tar archive", kUnpackAdvice},
+    OtherKind{".zip", "PK\x03\x04", "a zip archive", kUnpackAdvice},
+    OtherKind{".7z", "7z\xBC\xAF", "a 7z archive", kUnpackAdvice},
+    OtherKind{".rar", "Rar!", "a rar archive", kUnpackAdvice},
+    OtherKind{".bz2", "BZh", "bzip2 data", "run bunzip2 on it, or compress it as .gz or .zst"},
+    OtherKind{".xz",
+              "\xFD"
+              "7zXZ",
+              "xz data", "run unxz on it, or compress it as .gz or .zst"},
+    OtherKind{".lz4", "\x04\x22\x4D\x18", "lz4 data", "run unlz4 on it, or compress it as .gz or .zst"},
+    OtherKind{".pdf", "%PDF-", "a PDF", kTextAdvice},
+    OtherKind{".docx", "", "a Word document", kTextAdvice},
+    OtherKind{".epub", "", "an EPUB", kTextAdvice},
+    OtherKind{".xlsx", "", "a spreadsheet", "save it as CSV first"},
+    OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
+    OtherKind{".npy", "\x93NUMPY", "a NumPy array", "tokens cannot be converted: use the original text"},
+};
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+template <class Endings>
+bool ends_in(const std::string& name, const Endings& endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const auto& ending) { return name.ends_with(ending); });
+}
+
+const OtherKind* other_kind_by_name(const std::string& name) {
+  for (const OtherKind& kind : kOtherKinds)
+    if (name.ends_with(kind.ending)) return &kind;
+  return nullptr;
+}
+
+const OtherKind* other_kind_by_content(std::string_view head) {
+  for (const OtherKind& kind : kOtherKinds)
+    if (!kind.magic.empty() && head.size() >= kind.magic_at &&
+        head.substr(kind.magic_at).starts_with(kind.magic))
+      return &kind;
+  return nullptr;
+}
+
+[[noreturn]] void refuse(const std::string& path, const OtherKind& kind, bool in_folder) {
+  std::string advice(kind.advice);
+  for (size_t at = advice.find("FILE"); at != std::string::npos; at = advice.find("FILE", at + path.size()))
+    advice.replace(at, 4, path);
+  fail(ExitCode::kUnusable, "[data] {} is {}, which is not read here: {}{}", path, kind.name, advice,
+       in_folder ? "; or select other files of the folder with --ext" : "");
+}
+
+enum class FirstLine { kOther, kObject, kObjectWithField };
+
+/// Returns the kind of the first line that is not blank, as far as the head shows it.
+FirstLine look_at_first_line(std::string_view head, const std::string& field) {
+  const size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || head[begin] != '{') return FirstLine::kOther;
+  const size_t end = head.find('\n', begin);
+  if (end == std::string_view::npos && head.size() == kHeadBytes)  // a long line: its beginning must decide
+    return head.find('"' + field + '"') != std::string_view::npos ? FirstLine::kObjectWithField
+                                                                  : FirstLine::kObject;
+  const JsonLine line =
+      read_json_line(head.substr(begin, end == std::string_view::npos ? end : end - begin), field);
+  if (!line.error.empty()) return FirstLine::kOther;
+  return line.text ? FirstLine::kObjectWithField : FirstLine::kObject;
+}
+
+/// True for a folder with the index.json of mosaicml-streaming.
+bool is_data_set(const std::string& folder) {
+  const std::string index = folder + "/index.json";
+  std::error_code error;
+  return fs::is_regular_file(index, error) &&
+         read_head(index, kHeadBytes).find("\"shards\"") != std::string::npos;
+}
+
+/// Returns the first few of many names.
+std::string some_of(const std::vector<std::string>& paths) {
+  constexpr size_t kNamesShown = 5;
+  const size_t shown = std::min(kNamesShown, paths.size());
+  return fmt::format("{}{}", fmt::join(paths.begin(), paths.begin() + static_cast<ptrdiff_t>(shown), ", "),
+                     paths.size() > shown ? fmt::format(" and {} more", paths.size() - shown) : "");
+}
+
+/// True if lines of JSON may be rows of finetuning data.
+bool looks_like_rows(std::string_view head) {
+  const std::string_view line = head.substr(0, head.find('\n'));
+  return line.find("\"messages\"") != line.npos || line.find("\"prompt\"") != line.npos;
+}
+
+/// Finds input files and determines their formats.
+class Finder {
+ public:
+  explicit Finder(const InputRules& rules) : rules_(rules) {}
+
+  void add_named(const std::string& path) {
+    const auto format = look(path, false);
+    if (!format) {
+      fail(ExitCode::kUnusable,
+           "[data] {} is JSON, but not one object per line: convert it to JSONL first, for example: jq -c "
+           "'.[]' {} > {}l",
+           path, path, path);
+    }
+    found_.files.push_back({path, *format, bytes_of(path)});
+  }
+
+  void add_data_set(const std::string& folder) {
+    InputFile input{.path = folder, .format = TextFormat::kDataSet};
+    for (const std::string& path : files_in(folder)) input.bytes += bytes_of(path);
+    found_.files.push_back(std::move(input));
+  }
+
+  void add_folder(const std::string& folder) {
+    std::vector<std::string> wanted, skipped;
+    for (const std::string& path : files_in(folder)) (is_wanted(path) ? wanted : skipped).push_back(path);
+    const size_t before = found_.files.size();
+    for (const std::string& path : of_split(folder, std::move(wanted))) {
+      if (const auto format = look(path, true)) {
+        found_.files.push_back({path, *format, bytes_of(path)});
+      } else {
+        skipped.push_back(path);
+      }
+    }
+    if (found_.files.size() == before) fail_empty(folder);
+    if (!rules_.extensions.empty()) skipped.clear();  // the user has chosen
+    std::sort(skipped.begin(), skipped.end());
+    if (!skipped.empty())
+      found_.notes.push_back(fmt::format("skipped, neither {}JSONL, CSV nor Parquet by name: {}; {}",
+                                         rules_.rows_only ? "" : "text, ", some_of(skipped),
+                                         "name such files, or a pattern, to read them"));
+    found_.skipped.insert(found_.skipped.end(), skipped.begin(), skipped.end());
+  }
+
+  InputFiles take() { return std::move(found_); }
+
+ private:
+  /// True if a file of a folder should be read, by its name alone.
+  bool is_wanted(const std::string& path) const {
+    const std::string name = uncompressed_name(lower_case(path));
+    if (!rules_.extensions.empty())
+      return ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
+    return (!rules_.rows_only && ends_in(name, kTextEndings)) || ends_in(name, kJsonlEndings) ||
+           name.ends_with(kParquetEnding) || name.ends_with(kCsvEnding) || name.ends_with(kTsvEnding) ||
+           other_kind_by_name(name) != nullptr;
+  }
+
+  /// Returns the files in `paths` that belong to the wanted split of a folder.
+  std::vector<std::string> of_split(const std::string& folder, std::vector<std::string> paths) {
+    if (rules_.split.empty() || !rules_.extensions.empty()) return paths;
+    std::vector<std::string> names;
+    for (const std::string& path : paths) names.push_back(fs::path(path).lexically_relative(folder).string());
+    const std::vector<FolderSplit> splits = folder_splits(names);
+    if (splits.empty() && (rules_.takes_unsplit || rules_.split == "train")) return paths;
+    const FolderSplit* wanted = find_split(splits, rules_.split);
+    if (wanted == nullptr && rules_.takes_unsplit)  // "train_small" is made of "train"
+      wanted = find_split(splits, rules_.split.substr(0, rules_.split.find('_')));
+    if (wanted == nullptr) {
+      if (!rules_.takes_any) fail_without_split(folder, splits);
+      found_.notes.push_back(
+          fmt::format("{} has no files of the split {} by their names: all are read", folder, rules_.split));
+      return paths;
+    }
+    std::vector<std::string> taken, left;
+    for (size_t i = 0; i < paths.size(); ++i)
+      (std::ranges::find(wanted->files, names[i]) == wanted->files.end() ? left : taken).push_back(paths[i]);
+    if (!left.empty())
+      found_.notes.push_back(fmt::format("of {}, the split {} is read: {}; left out: {}", folder,
+                                         wanted->name, some_of(taken), some_of(left)));
+    return taken;
+  }
+
+  [[noreturn]] void fail_without_split(const std::string& folder,
+                                       const std::vector<FolderSplit>& splits) const {
+    std::vector<std::string> there;
+    for (const FolderSplit& split : splits) there.push_back(split.name);
+    fail(ExitCode::kUnusable,
+         "[data] {} expected files of the split {}, got {} by the names of its files and folders; choose one "
+         "with split, or name the files, as in '{}/*'",
+         folder, rules_.split, there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", ")), folder);
+  }
+
+  [[noreturn]] void fail_empty(const std::string& folder) const {
+    if (rules_.extensions.empty())
+      fail(ExitCode::kUnusable,
+           "[data] folder {} has no {}.jsonl, .ndjson or .json, .csv or .tsv (also .gz, .zst) and no "
+           ".parquet; name the files{}",
+           folder, rules_.rows_only ? "" : ".txt, ", rules_.rows_only ? "" : ", or their endings with --ext");
+    fail(ExitCode::kUnusable,
+         "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
+         fmt::join(rules_.extensions, " or "));
+  }
+
+  static int64_t bytes_of(const std::string& path) {
+    std::error_code error;
+    const auto bytes = fs::file_size(path, error);
+    if (error) fail(ExitCode::kUnusable, "[data] cannot read {}: {}", path, error.message());
+    return static_cast<int64_t>(bytes);
+  }
+
+  static std::vector<std::string> files_in(const std::string& folder) {
+    std::vector<std::string> paths;
+    std::error_code error;
+    fs::recursive_directory_iterator it(folder, error), end;
+    for (; !error && it != end; it.increment(error)) {
+      if (it->path().filename().string().starts_with('.')) {
+        if (it->is_directory(error)) it.disable_recursion_pending();
+      } else if (it->is_regular_file(error)) {
+        paths.push_back(it->path().string());
+      }
+    }
+    if (error) fail(ExitCode::kUnusable, "[data] cannot read folder {}: {}", folder, error.message());
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  /// Returns the format of a file; nothing for a .json that is not one object on every line.
+  std::optional<TextFormat> look(const std::string& path, bool in_folder) const {
+    const std::string name = uncompressed_name(lower_case(path));
+    if (const OtherKind* kind = other_kind_by_name(name); kind != nullptr && !rules_.format)
+      refuse(path, *kind, in_folder);
+    const std::string head = read_head(path, kHeadBytes);
+    if (const OtherKind* kind = other_kind_by_content(head)) refuse(path, *kind, in_folder);
+    const bool is_parquet = head.starts_with(kParquetMagic);
+    if (rules_.format && is_parquet == (rules_.format == TextFormat::kParquet)) return rules_.format;
+    if (is_parquet || name.ends_with(kParquetEnding) || rules_.format == TextFormat::kParquet)
+      return look_at_parquet(path, is_parquet, in_folder);
+    if (name.ends_with(".json")) {
+      const FirstLine line = look_at_first_line(head, rules_.field);
+      const bool has_field = rules_.rows_only ? looks_like_rows(head) : line == FirstLine::kObjectWithField;
+      // Folders of Hugging Face contain dataset_infos.json and similar files.
+      if (line == FirstLine::kOther || (in_folder && !has_field)) return std::nullopt;
+      return TextFormat::kJsonl;
+    }
+    if (ends_in(name, kJsonlEndings)) return TextFormat::kJsonl;
+    if (name.ends_with(kCsvEnding)) return TextFormat::kCsv;
+    if (name.ends_with(kTsvEnding)) return TextFormat::kTsv;
+    if (rules_.rows_only) return TextFormat::kJsonl;
+    if (look_at_first_line(head, rules_.field) == FirstLine::kObjectWithField) {
+      fail(ExitCode::kUsage,
+           "[data] {} looks like JSONL with the field \"{}\": add --format jsonl, or --format text to train "
+           "on the JSON itself",
+           path, rules_.field);
+    }
+    return TextFormat::kText;
+  }
+
+  /// Checks a file that is Parquet, or is declared to be.
+  TextFormat look_at_parquet(const std::string& path, bool is_parquet, bool in_folder) const {
+    if (!is_parquet)
+      fail(ExitCode::kUnusable,
+           "[data] {} is not a Parquet file, despite its name or --format; "
+           "copy or download it again, or name its kind with --format{}",
+           path, in_folder ? "; or select other files of the folder with --ext" : "");
+    if (uncompressed_name(path) != path)
+      fail(ExitCode::kUnusable,
+           "[data] {} is a compressed Parquet file, whose pages cannot be found: unpack it", path);
+    if (rules_.format) fail(ExitCode::kUsage, "[data] {} is a Parquet file: leave --format out", path);
+    return TextFormat::kParquet;
+  }
+
+  const InputRules& rules_;
+  InputFiles found_;
+};
+
+/// Returns the paths that a pattern matches, sorted. Returns `input` itself if it is no pattern, or exists.
+std::vector<std::string> matches_of(const std::string& input) {
+  std::error_code error;
+  if (input.find_first_of("*?[") == std::string::npos || fs::exists(input, error)) return {input};
+  glob_t found{};
+  const int result = ::glob(input.c_str(), GLOB_ERR, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (result == GLOB_NOMATCH) fail(ExitCode::kUnusable, "[data] no file or folder matches {}", input);
+  if (result != 0) fail(ExitCode::kUnusable, "[data] a folder that {} names cannot be read", input);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules) {
+  Finder finder(rules);
+  std::vector<std::string> paths;
+  for (const std::string& input : inputs)
+    for (std::string& path : matches_of(input)) paths.push_back(std::move(path));
+  for (const std::string& input : paths) {
+    std::error_code error;
+    if (is_data_set(input)) {
+      finder.add_data_set(input);
+    } else if (fs::is_directory(input, error)) {
+      finder.add_folder(input);
+    } else if (fs::exists(input, error)) {
+      finder.add_named(input);
+    } else {
+      fail(ExitCode::kUnusable, "[data] there is no file or folder {}", input);
+    }
+  }
+  return finder.take();
+}
+
+std::string version_of(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return path;
+  const auto time = fs::last_write_time(path, error).time_since_epoch().count();
+  return fmt::format("{}|{}|{}", path, size, time);
+}
+
+std::string version_of(const InputFile& file) {
+  return version_of(file.format == TextFormat::kDataSet ? file.path + "/index.json" : file.path);
+}
+
+}  // namespace tycho

@@ -1,0 +1,103 @@
+// Reads files in pieces, so that a stop is noticed and memory stays small.
+#include "trainer/data/storage/folder_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "trainer/base/environment.h"
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/regular_file.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+class FolderFiles final : public RemoteFiles {
+ public:
+  explicit FolderFiles(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string place_of(const std::string& name) const override { return folder_ + "/" + name; }
+
+  FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) override {
+    const int file = open_regular_file(place_of(name));
+    if (file < 0) return failure("open");
+    FetchOutcome outcome;
+    try {
+      outcome = copy(file, wish, sink);
+    } catch (...) {
+      ::close(file);
+      throw;
+    }
+    ::close(file);
+    return outcome;
+  }
+
+ private:
+  static FetchOutcome failure(const char* what) {
+    const int error = errno;
+    const std::string problem = fmt::format("cannot {} it: {}", what, std::strerror(error));
+    if (error == ENOENT || error == ENOTDIR) return {FetchOutcome::State::kAbsent, problem};
+    // A network file system that restarts returns these for a while.
+    const bool passes = error == EIO || error == ESTALE || error == ETIMEDOUT || error == EAGAIN;
+    return {passes ? FetchOutcome::State::kFailed : FetchOutcome::State::kRefused, problem};
+  }
+
+  static FetchOutcome copy(int file, const FetchWish& wish, FetchSink& sink) {
+    struct stat info {};
+    if (::fstat(file, &info) != 0) return failure("read");
+    FetchOutcome outcome;
+    outcome.version =
+        fmt::format("{}-{}-{}.{}", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    int64_t at = wish.version.empty() || wish.version == outcome.version ? wish.offset : 0;
+    if (at > info.st_size) at = 0;
+    sink.begin(at);
+    std::vector<char> piece(kPieceBytes);
+    while (true) {
+      if (wish.stop.stop_requested()) return {FetchOutcome::State::kStopped, "stopped"};
+      const ssize_t n = ::pread(file, piece.data(), piece.size(), at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failure("read");
+      if (n == 0) return outcome;
+      sink.write(piece.data(), static_cast<size_t>(n));
+      at += n;
+    }
+  }
+
+  std::string folder_;
+};
+
+std::string hub_cache() {
+  if (std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return home + "/hub";
+  return environment_variable("HOME") + "/.cache/huggingface/hub";
+}
+
+}  // namespace
+
+std::unique_ptr<RemoteFiles> make_folder_files(const std::string& folder) {
+  return std::make_unique<FolderFiles>(folder);
+}
+
+std::string downloaded_hub_folder(const RemotePlace& place) {
+  // "datasets/owner/name" is in the folder "datasets--owner--name".
+  std::string name;
+  for (const char c : place.bucket) name += c == '/' ? "--" : std::string(1, c);
+  const std::string base = hub_cache() + "/" + name, head = base + "/refs/main";
+  if (::access(head.c_str(), R_OK) != 0)
+    fail(ExitCode::kUnusable,
+         "[data] {} is not in the Hugging Face cache ({} does not exist): Tycho does not download from the "
+         "hub; "
+         "run `hf download --repo-type dataset {}` first, or set HF_HUB_CACHE",
+         place.text, head, place.bucket.substr(9));
+  std::string revision = read_file(head);
+  while (!revision.empty() && revision.back() <= ' ') revision.pop_back();
+  return base + "/snapshots/" + revision + (place.prefix.empty() ? "" : "/" + place.prefix);
+}
+
+}  // namespace tycho

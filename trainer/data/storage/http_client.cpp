@@ -1,0 +1,225 @@
+// One easy handle per request, taken from a pool so that connections are kept.
+#include "trainer/data/storage/http_client.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string_view>
+
+#include "trainer/base/secrets.h"
+#include "trainer/http/curl_handle.h"
+
+namespace tycho {
+
+class HttpClient::Pool {
+ public:
+  ~Pool() {
+    for (CURL* handle : idle_) curl_library().easy_cleanup(handle);
+  }
+  CURL* take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return curl_library().easy_init();
+    CURL* handle = idle_.back();
+    idle_.pop_back();
+    return handle;
+  }
+  void give_back(CURL* handle) {
+    curl_library().easy_reset(handle);  // keeps its connections
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(handle);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<CURL*> idle_;
+};
+
+namespace {
+
+using State = FetchOutcome::State;
+constexpr size_t kMostErrorText = 2000;
+
+/// A response while it arrives.
+struct Answer {
+  const FetchWish& wish;
+  FetchSink& sink;
+  long status = 0;
+  bool began = false;
+  int64_t range_begin = -1;
+  std::string version, modified, error_text;
+  double wait_s = 0;
+  std::exception_ptr error;  // thrown by the sink
+  bool misplaced = false;    // the server sent a range that was not asked for
+
+  bool is_good() const { return status == 200 || status == 206; }
+};
+
+bool has_name(std::string_view line, std::string_view name) {
+  return line.size() > name.size() && line[name.size()] == ':' &&
+         ::strncasecmp(line.data(), name.data(), name.size()) == 0;
+}
+
+std::string value_of(std::string_view line) {
+  line.remove_prefix(line.find(':') + 1);
+  while (!line.empty() && line.front() <= ' ') line.remove_prefix(1);
+  while (!line.empty() && line.back() <= ' ') line.remove_suffix(1);
+  return std::string(line);
+}
+
+size_t on_header(char* data, size_t size, size_t count, void* context) {
+  auto& answer = *static_cast<Answer*>(context);
+  const std::string_view line(data, size * count);
+  if (line.starts_with("HTTP/")) {  // first line of another response, after a redirect or a proxy's
+    const size_t space = line.find(' ');
+    answer.status =
+        space == line.npos ? 0 : std::strtol(std::string(line.substr(space)).c_str(), nullptr, 10);
+    answer.version.clear(), answer.modified.clear(), answer.range_begin = -1, answer.wait_s = 0;
+  } else if (has_name(line, "etag")) {
+    // A weak ETag does not promise equal bytes.
+    if (const std::string tag = value_of(line); !tag.starts_with("W/")) answer.version = tag;
+  } else if (has_name(line, "last-modified")) {
+    answer.modified = value_of(line);
+  } else if (has_name(line, "content-range")) {
+    const std::string range = value_of(line);
+    if (range.starts_with("bytes ")) answer.range_begin = std::strtoll(range.c_str() + 6, nullptr, 10);
+  } else if (const auto wait_s = retry_after_s(line)) {
+    answer.wait_s = *wait_s;
+  }
+  return line.size();
+}
+
+size_t on_data(char* data, size_t size, size_t count, void* context) {
+  auto& answer = *static_cast<Answer*>(context);
+  const size_t num_bytes = size * count;
+  if (!answer.is_good()) {
+    answer.error_text.append(data, std::min(num_bytes, kMostErrorText - answer.error_text.size()));
+    return num_bytes;
+  }
+  try {
+    if (!answer.began) {
+      const int64_t begin = answer.status == 200 ? 0 : answer.range_begin;
+      answer.misplaced = begin != 0 && begin != answer.wish.offset;
+      if (answer.misplaced || begin < 0) return 0;
+      answer.sink.begin(begin);
+      answer.began = true;
+    }
+    answer.sink.write(data, num_bytes);
+  } catch (...) {
+    answer.error = std::current_exception();
+    return 0;
+  }
+  return num_bytes;
+}
+
+int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Answer*>(context)->wish.stop.stop_requested() ? 1 : 0;
+}
+
+/// Returns the message of S3 or Azure, or the beginning of a page, as one line.
+std::string shown_text(const std::string& text) {
+  const auto tag = [&](std::string_view name) -> std::string {
+    const size_t begin = text.find("<" + std::string(name) + ">");
+    const size_t end = text.find("</" + std::string(name) + ">");
+    if (begin == text.npos || end == text.npos || end < begin) return "";
+    return text.substr(begin + name.size() + 2, end - begin - name.size() - 2);
+  };
+  std::string shown = tag("Code");
+  if (const std::string message = tag("Message"); !message.empty())
+    shown += (shown.empty() ? "" : ": ") + message;
+  if (shown.empty() && text.find('<') == text.npos) shown = text;
+  std::string line;
+  for (const char c : shown.substr(0, 300)) line += static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return without_secrets(line);
+}
+
+/// Returns the outcome that the server's status means.
+FetchOutcome judged(const Answer& answer) {
+  const long status = answer.status;
+  std::string problem = fmt::format("the server answers {}", status);
+  if (const std::string text = shown_text(answer.error_text); !text.empty()) problem += " (" + text + ")";
+  FetchOutcome outcome{State::kRefused, problem, answer.version, answer.wait_s};
+  if (status == 404 || status == 410) outcome.state = State::kAbsent;
+  if (status == 408 || status == 425 || status == 429 || status >= 500) outcome.state = State::kFailed;
+  // A file that has become shorter is fetched again from its beginning.
+  if (status == 416 && answer.wish.offset > 0) outcome.state = State::kFailed;
+  if (status == 401 || status == 403)
+    outcome.problem += "; are the credentials right, and may they read it? See docs/data.md, Remote data";
+  if (status == 301 || status == 302 || status == 307 || status == 308)
+    outcome.problem += "; redirects are not followed here: is the bucket in another region (AWS_REGION)?";
+  return outcome;
+}
+
+/// Returns the outcome that libcurl's result means. `text`: libcurl's message.
+FetchOutcome judged(CURLcode code, const std::string& text, const FetchWish& wish) {
+  switch (code) {
+    case CURLE_ABORTED_BY_CALLBACK: return {State::kStopped, "stopped"};
+    case CURLE_OPERATION_TIMEDOUT:
+      return {State::kFailed, fmt::format("no answer, or almost no bytes, for {} s", wish.timeout_s)};
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_PEER_FAILED_VERIFICATION: return {State::kRefused, text};
+    default: return {State::kFailed, text};
+  }
+}
+
+void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s) {
+  constexpr long kSlowest = 512;  // bytes/s: less is a hang
+  handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_s * 1000));
+  handle.set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
+  handle.set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(timeout_s)));
+  const bool encrypted = request.url.starts_with("https:");
+  handle.set(CURLOPT_REDIR_PROTOCOLS_STR, encrypted ? "https" : "http,https");
+  handle.set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
+  handle.set(CURLOPT_MAXREDIRS, 5L);
+  handle.set(CURLOPT_BUFFERSIZE, 262144L);
+}
+
+}  // namespace
+
+HttpClient::HttpClient() : pool_(std::make_unique<Pool>()) { curl_library(); }
+HttpClient::~HttpClient() = default;
+
+FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, FetchSink& sink) {
+  if (wish.stop.stop_requested()) return {State::kStopped, "stopped"};
+  CURL* easy = pool_->take();
+  Answer answer{wish, sink};
+  CURLcode code = CURLE_OK;
+  std::string problem;
+  {
+    CurlHandle handle(easy);
+    set_limits(handle, request, wish.timeout_s);
+    handle.set_target(request.url, request.ca_file);
+    handle.set_receiver({&answer, &on_header, &on_data, &on_progress});
+    for (const std::string& line : request.headers) handle.add_header(line);
+    if (wish.offset > 0) {
+      handle.add_header(fmt::format("Range: bytes={}-", wish.offset));
+      if (!wish.version.empty()) handle.add_header("If-Range: " + wish.version);
+    }
+    code = handle.perform();
+    problem = handle.problem(code);
+  }
+  pool_->give_back(easy);
+  if (answer.error) std::rethrow_exception(answer.error);
+  FetchOutcome outcome;
+  if (answer.misplaced) {
+    outcome = {State::kFailed, "the server sends another range than the one asked for"};
+  } else if (answer.status != 0 && !answer.is_good() && code != CURLE_ABORTED_BY_CALLBACK &&
+             code != CURLE_TOO_MANY_REDIRECTS && code != CURLE_UNSUPPORTED_PROTOCOL && answer.status >= 300) {
+    outcome = judged(answer);
+    if (answer.status == 416 && wish.offset > 0) sink.begin(0);
+  } else if (code != CURLE_OK) {
+    outcome = judged(code, problem, wish);
+  } else if (!answer.began) {
+    sink.begin(answer.status == 206 ? wish.offset : 0);  // an empty file
+  }
+  outcome.version = !answer.version.empty() ? answer.version : answer.modified;
+  return outcome;
+}
+
+}  // namespace tycho

@@ -1,0 +1,20 @@
+// One case for each kind of remote.
+#include "trainer/data/storage/remote_files.h"
+
+#include "trainer/data/storage/folder_files.h"
+#include "trainer/data/storage/http_files.h"
+#include "trainer/data/storage/s3_files.h"
+
+namespace tycho {
+
+std::unique_ptr<RemoteFiles> open_remote_files(const RemotePlace& place, const std::string& sas_env) {
+  switch (place.kind) {
+    case RemotePlace::Kind::kFolder: return make_folder_files(place.folder);
+    case RemotePlace::Kind::kHub: return make_folder_files(downloaded_hub_folder(place));
+    case RemotePlace::Kind::kS3: return make_s3_files(place);
+    case RemotePlace::Kind::kHttp: break;
+  }
+  return make_web_files(place, sas_env);
+}
+
+}  // namespace tycho

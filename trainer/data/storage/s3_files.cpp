@@ -1,0 +1,44 @@
+// Objects of a bucket, fetched with signed requests.
+#include "trainer/data/storage/s3_files.h"
+
+#include <utility>
+
+#include "trainer/data/storage/aws_settings.h"
+#include "trainer/data/storage/http_client.h"
+#include "trainer/data/storage/s3_request.h"
+
+namespace tycho {
+namespace {
+
+class S3Files final : public RemoteFiles {
+ public:
+  S3Files(RemotePlace place, AwsSettings settings)
+      : place_(std::move(place)), settings_(std::move(settings)) {}
+
+  std::string place_of(const std::string& name) const override { return place_.text + "/" + name; }
+
+  FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) override {
+    const S3Request asked = s3_request(settings_, place_, name);
+    HttpRequest request{
+        .url = asked.url, .headers = asked.headers, .follow_redirects = false, .ca_file = settings_.ca_file};
+    const bool is_signed = !settings_.credentials.key_id.empty();
+    FetchOutcome outcome = client_.get(request, wish, sink);
+    if (outcome.state == FetchOutcome::State::kRefused && !is_signed)
+      outcome.problem +=
+          "; the request was not signed: neither AWS_ACCESS_KEY_ID nor an AWS profile has credentials";
+    return outcome;
+  }
+
+ private:
+  RemotePlace place_;
+  AwsSettings settings_;
+  HttpClient client_;
+};
+
+}  // namespace
+
+std::unique_ptr<RemoteFiles> make_s3_files(const RemotePlace& place) {
+  return std::make_unique<S3Files>(place, find_aws_settings());
+}
+
+}  // namespace tycho

@@ -1,0 +1,14 @@
+// Remote data in S3 and in stores that speak its protocol.
+#pragma once
+#include <memory>
+
+#include "trainer/data/storage/remote_files.h"
+#include "trainer/recipe/remote_place.h"
+
+namespace tycho {
+
+/// Opens objects of a bucket. Requests are signed with the credentials of find_aws_settings(); without
+/// credentials, as for public buckets, they are not signed.
+std::unique_ptr<RemoteFiles> make_s3_files(const RemotePlace& place);
+
+}  // namespace tycho

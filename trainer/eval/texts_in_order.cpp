@@ -1,0 +1,34 @@
+// Holds what comes before its turn.
+#include "trainer/eval/texts_in_order.h"
+
+#include <utility>
+
+namespace tycho {
+
+TextsInOrder::TextsInOrder(size_t count, TextReceiver& receiver) : receiver_(receiver), held_(count) {
+  take_turn();
+}
+
+void TextsInOrder::piece(size_t text, const std::string& piece) {
+  if (text == turn_)
+    receiver_.piece(piece);
+  else
+    held_[text].pieces += piece;
+}
+
+void TextsInOrder::end(size_t text, Generated result) {
+  held_[text].result = std::move(result);
+  while (turn_ < held_.size() && held_[turn_].result) {
+    receiver_.end(*held_[turn_].result);
+    held_[turn_++] = {};
+    take_turn();
+  }
+}
+
+void TextsInOrder::take_turn() {
+  if (turn_ == held_.size()) return;
+  receiver_.begin(turn_);
+  if (const std::string& pieces = held_[turn_].pieces; !pieces.empty()) receiver_.piece(pieces);
+}
+
+}  // namespace tycho

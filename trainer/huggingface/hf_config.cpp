@@ -1,0 +1,259 @@
+// Chooses the family of a config.json and reads it by that family's table.
+#include "trainer/huggingface/hf_config.h"
+
+#include <fmt/ranges.h>
+
+#include <concepts>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/families/check.h"
+#include "trainer/huggingface/hf_families.h"
+#include "trainer/recipe/config_io.h"
+
+namespace tycho {
+namespace {
+
+/// Calls visit(HfFamily) for every family.
+template <class Visit, class... Families>
+void for_each_family(const OneOf<Families...>&, const Visit& visit) {
+  (visit(hf_family(Families{})), ...);
+}
+
+/// Returns the family's keys and those that every config.json may have.
+template <class Family>
+HfTable<Family> whole_table(const HfTable<Family>& own) {
+  HfTable<Family> table = own;
+  add_irrelevant(table, universal_hf_keys());
+  table.push_back(must_be<Family>("quantization_config", {nullptr},
+                                  "import the model that it was made from, in bf16, fp16 or fp32"));
+  table.push_back(must_be<Family>("is_encoder_decoder", {false}, "only decoders can be imported"));
+  return table;
+}
+
+void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) {
+  std::vector<std::string> known;
+  for_each_family(ModelConfig{}, [&](const auto& family) {
+    known.insert(known.end(), family.architectures.begin(), family.architectures.end());
+  });
+  const Json given = json.value("architectures", Json());
+  if (given.is_null() || (given.is_array() && given.empty())) return;
+  for (const std::string& one : known)
+    if (given.is_array() && given[0] == one) return;
+  problems.push_back({"architectures", fmt::format("{} cannot be imported; Tycho reads {}", given.dump(),
+                                                   fmt::join(known, ", "))});
+}
+
+/// Resets the fields that a recipe would leave out, because they are defaults or have no effect.
+void leave_out_defaults(RopeScalingConfig& rope) {
+  const RopeScalingConfig given = rope;
+  rope = {};
+  rope.type = given.type;
+  if (given.type != RopeStretch::kNone) rope.factor = given.factor;
+  if (given.type == RopeStretch::kDynamic) rope.original_max_seq_len = given.original_max_seq_len;
+  if (given.type == RopeStretch::kLlama3) rope = given;
+}
+
+template <class Family>
+void leave_out_defaults(Family& model) {
+  if constexpr (requires { model.kv_heads; }) {
+    if (model.kv_heads == model.heads) model.kv_heads.reset();
+    if (model.head_width == model.width / model.heads) model.head_width.reset();
+    leave_out_defaults(model.rope_scaling);
+  }
+  if constexpr (std::same_as<Family, MptConfig>) {
+    if (model.ffn_width) model.expansion_ratio = MptConfig().expansion_ratio;
+    if (model.positions != PositionKind::kRope)
+      model.rope_scaling = {}, model.rope_theta = MptConfig().rope_theta, model.xpos_scale_base.reset();
+    if (model.positions != PositionKind::kAlibi) model.alibi_bias_max = MptConfig().alibi_bias_max;
+    if (model.temperature_tuning.attn_scale.value_or(0) == 0) model.temperature_tuning = {};
+  }
+}
+
+/// Reads config.json's initialisation separately, so that its problems become notes.
+Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
+  const auto init = json.find("init_config");
+  if (init == json.end()) return json;
+  std::vector<ConfigProblem> problems;
+  MptConfig model;
+  read_table(JsonPlace{Json{{"init_config", *init}}, "", problems}, mpt_init_hf_table(), model);
+  ModelConfig whole;
+  whole.value = model;
+  if (problems.empty()) {
+    ConfigProblems found;
+    check(whole, found);
+    problems = found.take();
+  }
+  if (problems.empty()) return json;
+  for (const ConfigProblem& problem : problems)
+    notes.push_back(
+        fmt::format("{} {}: no effect, because weights are loaded", problem.path, problem.message));
+  Json rest = json;
+  rest.erase("init_config");
+  return rest;
+}
+
+/// Checks the rules of a family, for single fields and between them.
+void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems) {
+  TrainConfig config;
+  config.model = model;
+  config.seq_len = 1;
+  std::vector<ConfigProblem> found;
+  read_config(config_to_json(config), found);
+  for (const ConfigProblem& problem : found)
+    if (problem.path.starts_with("model")) problems.push_back(problem);
+}
+
+std::vector<std::string> training_notes(const Json& json) {
+  const Json attention = json.value("attn_config", Json());
+  if (!attention.is_object() || attention.value("attn_uses_sequence_id", Json()) != true) return {};
+  return {
+      "attn_uses_sequence_id = true: to train like this, set train_data.eos_token_id or bos_token_id, which "
+      "keeps attention within documents"};
+}
+
+[[noreturn]] void fail_with(const std::vector<ConfigProblem>& problems, const std::string& place) {
+  std::string text;
+  for (const ConfigProblem& problem : problems)
+    text += fmt::format("\n  {}: {}", problem.path, problem.message);
+  fail(ExitCode::kUnusable, "[convert] {} cannot be read as a Tycho model:{}", place, text);
+}
+
+}  // namespace
+
+HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start) {
+  std::vector<ConfigProblem> problems;
+  if (!json.is_object()) fail(ExitCode::kUnusable, "[convert] {} is not a JSON object", place);
+  check_architecture(json, problems);
+  const Json type = json.value("model_type", Json());
+  HfConfig config;
+  bool found = false;
+  std::vector<std::string> known;
+  for_each_family(config.model, [&]<class Family>(const HfFamily<Family>& family) {
+    known.push_back(fmt::format("\"{}\"", family.model_type));
+    if (type != family.model_type) return;
+    found = true;
+    Json document = json;
+    if constexpr (std::same_as<Family, MptConfig>) {
+      document = with_mpt_defaults(std::move(document));
+      if (start == HfStart::kItsWeights) document = without_unread_init(document, config.notes);
+    }
+    Family model = family.defaults;
+    read_table(JsonPlace{document, "", problems}, whole_table(family.table), model);
+    if (problems.empty()) leave_out_defaults(model);
+    config.model.value = std::move(model);
+  });
+  if (!found)
+    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}; Tycho reads {}", place, type.dump(),
+         fmt::join(known, ", "));
+  if (problems.empty()) check_model(config.model, problems);
+  if (!problems.empty()) fail_with(problems, place);
+  for (std::string& note : training_notes(json)) config.notes.push_back(std::move(note));
+  return config;
+}
+
+namespace {
+
+/// Keeps settings of the imported file that are not part of Tycho's model: projections in one matrix or
+/// three, the kind of rotation, and whether rows hold documents.
+void keep_imported_form(const MptConfig& model, const Json& imported, Json& json) {
+  const Json given = imported.is_object() ? imported.value("attn_config", Json()) : Json();
+  if (!given.is_object()) return;
+  Json& attention = json["attn_config"];
+  if (given.value("fused_qkv", Json()) == false) attention["fused_qkv"] = false;
+  if (given.value("attn_uses_sequence_id", Json()) == true) attention["attn_uses_sequence_id"] = true;
+  const bool rotates =
+      model.positions == PositionKind::kRope && model.rope_scaling.type == RopeStretch::kNone;
+  if (rotates && given.value("rope", Json()) == true && given.value("rope_impl", Json("dail")) == "dail" &&
+      model.heads * model.head_dim() == model.width)
+    attention["rope_impl"] = "dail";
+}
+
+void finish_mpt(const MptConfig& model, const Json& imported, HfConfigText& text) {
+  keep_imported_form(model, imported, text.json);
+  std::vector<std::string> beyond = beyond_transformers_mpt(model);
+  if (text.json["attn_config"].contains("fused_qkv")) beyond.emplace_back("projections that are not fused");
+  if (beyond.empty()) return;
+  text.json["architectures"] = {"MPTForCausalLM"};
+  text.warnings.push_back(
+      fmt::format("transformers' own MPT does not support {}: load this model with LLM Foundry's MPT",
+                  fmt::join(beyond, ", ")));
+  if (model.width % model.heads != 0)
+    text.warnings.push_back("LLM Foundry needs d_model to be a multiple of n_heads");
+  if (text.json["attn_config"]["rope"] == true && text.json["attn_config"]["rope_impl"] == "dail")
+    text.warnings.push_back("rope_impl is dail, for which LLM Foundry needs flash-attn");
+}
+
+}  // namespace
+
+HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported) {
+  HfConfigText text;
+  const auto write = [&]<class Family>(Family family) {
+    if constexpr (std::same_as<Family, LlamaConfig>)
+      family.max_seq_len = family.max_seq_len.value_or(seq_len);
+    const HfFamily<Family>& hf = hf_family(family);
+    text.json = {{"architectures", Json::array({hf.architectures.front()})}, {"model_type", hf.model_type}};
+    text.json.update(write_table(hf.table, family));
+    text.json["use_cache"] = true;
+    if constexpr (std::same_as<Family, MptConfig>) {
+      finish_mpt(family, imported, text);
+    } else if constexpr (std::same_as<Family, LlamaConfig>) {
+      if (family.width % family.heads != 0)
+        text.warnings.push_back("transformers needs hidden_size to be a multiple of num_attention_heads");
+    }
+  };
+  std::visit(write, model.value);
+  return text;
+}
+
+Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope) {
+  Json json = {{type_key, enum_name(rope.type)}, {"factor", rope.factor}};
+  if (rope.type == RopeStretch::kLlama3) {
+    json["low_freq_factor"] = rope.low_freq_factor;
+    json["high_freq_factor"] = rope.high_freq_factor;
+    json["original_max_position_embeddings"] = rope.original_max_seq_len;
+  }
+  return json;
+}
+
+const std::vector<std::string>& universal_hf_keys() {
+  static const std::vector<std::string> keys = {
+      "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "_name_or_path",
+      "_commit_hash", "name_or_path", "auto_map", "use_cache", "bos_token_id", "eos_token_id", "pad_token_id",
+      "sep_token_id", "decoder_start_token_id", "id2label", "label2id", "num_labels", "output_attentions",
+      "output_hidden_states", "return_dict", "is_decoder", "is_encoder_decoder", "chunk_size_feed_forward",
+      "cross_attention_hidden_size", "tie_encoder_decoder", "finetuning_task", "problem_type",
+      "tokenizer_class", "prefix", "task_specific_params", "pruned_heads", "torchscript", "tf_legacy_loss",
+      "use_bfloat16", "gradient_checkpointing", "_attn_implementation_autoset", "attn_implementation",
+      "_attn_implementation", "unsloth_version", "unsloth_fixed", "experts_implementation",
+      "tie_word_embeddings", "transformers.js_config",
+      // Generation, which transformers keeps in generation_config.json today.
+      "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
+      "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty",
+      "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids",
+      "num_return_sequences", "output_scores", "return_dict_in_generate", "forced_bos_token_id",
+      "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens",
+      "begin_suppress_tokens"};
+  return keys;
+}
+
+void read_hf_activation(const JsonPlace& place, Activation& activation) {
+  static const std::vector<std::pair<std::string, Activation>> names = {
+      {"gelu", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"quick_gelu", Activation::kQuickGelu},
+      {"relu", Activation::kRelu},
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu}};
+  std::vector<std::string> known;
+  for (const auto& [name, value] : names) known.push_back(name);
+  const int index = read_name(place, known);
+  if (index >= 0) activation = names[static_cast<size_t>(index)].second;
+}
+
+std::string hf_activation_name(Activation activation) {
+  return activation == Activation::kGeluTanh ? "gelu_new" : enum_name(activation);
+}
+
+}  // namespace tycho

@@ -1,0 +1,73 @@
+// The tables of config.json, one per family, and what they share.
+#pragma once
+#include <vector>
+
+#include "trainer/base/activation.h"
+#include "trainer/base/json.h"
+#include "trainer/base/json_reader.h"
+#include "trainer/families/config.h"
+#include "trainer/families/gpt2_config.h"
+#include "trainer/families/llama_config.h"
+#include "trainer/families/mpt_config.h"
+#include "trainer/families/rope_config.h"
+#include "trainer/huggingface/hf_keys.h"
+
+namespace tycho {
+
+/// A family's name in config.json, and how its keys are read and written.
+template <class Family>
+struct HfFamily {
+  const char* model_type;
+  std::vector<const char*> architectures;  // exports write the first
+  Family defaults;  // transformers'; a config.json may leave out keys with these values
+  HfTable<Family> table;
+};
+const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&);
+const HfFamily<MptConfig>& hf_family(const MptConfig&);
+const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&);
+
+/// Returns the key init_config of an MPT.
+const HfTable<MptConfig>& mpt_init_hf_table();
+
+/// Returns the document with the defaults of its writer, where MPT's two writers differ.
+Json with_mpt_defaults(Json json);
+/// Returns what transformers' own MPT would compute differently; empty when it computes the model exactly.
+std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
+
+/// Returns the keys that any config.json of transformers may have and that change no weights and no logits.
+const std::vector<std::string>& universal_hf_keys();
+
+/// Read and write activations by their names in transformers.
+void read_hf_activation(const JsonPlace& place, Activation& activation);
+std::string hf_activation_name(Activation activation);
+
+/// Returns the fields of a scaling that is not none, with its type under `type_key`.
+Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope);
+
+/// Returns the keys of rope_scaling and of transformers 5's rope_parameters.
+template <class Family>
+HfTable<Family> rope_keys() {
+  const auto read_type = [](const JsonPlace& place, Family& model) {
+    static const std::vector<std::string> names = {"default", "linear", "dynamic", "llama3"};
+    const int index = read_name(place, names);
+    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
+  };
+  const auto part = [](const char* name, auto member) -> HfKey<Family> {
+    const auto read = [=](const JsonPlace& place, Family& model) {
+      read_value(place, positive, model.rope_scaling.*member);
+    };
+    return {name, read, {}};
+  };
+  HfTable<Family> table = {
+      {"rope_type", read_type, {}},
+      {"type", read_type, {}},
+      also_read("rope_theta", &Family::rope_theta, positive),
+      part("factor", &RopeScalingConfig::factor),
+      part("low_freq_factor", &RopeScalingConfig::low_freq_factor),
+      part("high_freq_factor", &RopeScalingConfig::high_freq_factor),
+      part("original_max_position_embeddings", &RopeScalingConfig::original_max_seq_len)};
+  table.push_back(must_be<Family>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"));
+  return table;
+}
+
+}  // namespace tycho

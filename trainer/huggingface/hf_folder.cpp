@@ -1,0 +1,159 @@
+// Opens Hugging Face folders. Files named by the index must be inside the folder.
+#include "trainer/huggingface/hf_folder.h"
+
+#include <filesystem>
+#include <set>
+
+#include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/safetensors.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/vocab_files.h"
+
+namespace fs = std::filesystem;
+
+namespace tycho {
+namespace {
+
+constexpr char kWeights[] = "model.safetensors";
+constexpr char kIndex[] = "model.safetensors.index.json";
+constexpr int64_t kMaxJsonBytes = int64_t{1} << 20;   // of config.json and index.json
+constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;  // of tokenizer.json and its like
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+std::string read_bounded(const std::string& path, int64_t limit) {
+  std::error_code error;
+  const auto num_bytes = static_cast<int64_t>(fs::file_size(path, error));
+  if (error) fail(ExitCode::kUnusable, "[convert] cannot read {}: {}", path, error.message());
+  if (num_bytes > limit)
+    fail(ExitCode::kUnusable, "[convert] {} has {} bytes, at most {} are expected", path, num_bytes, limit);
+  return read_file(path);
+}
+
+/// Returns a map from tensor name to file name.
+std::map<std::string, std::string> read_index(const std::string& path) {
+  const Json json = parse_json(read_bounded(path, kMaxJsonBytes), path);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || map == json.end() || !map->is_object() || map->empty())
+    fail(ExitCode::kUnusable, "[convert] {} has no weight_map: it names no tensors", path);
+  std::map<std::string, std::string> files;
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || !is_plain_file_name(file.get_ref<const std::string&>()) ||
+        !file.get_ref<const std::string&>().ends_with(".safetensors"))
+      fail(ExitCode::kUnusable,
+           "[convert] {}: {} is listed in {}, which is not a .safetensors file of this folder", path, tensor,
+           file.dump());
+    files[tensor] = file;
+  }
+  return files;
+}
+
+void read_shard(const std::string& path, std::vector<HfTensor>& tensors) {
+  if (!is_file(path)) fail(ExitCode::kUnusable, "[convert] {} is missing: download the folder again", path);
+  const SafetensorsHeader header = read_safetensors_header(path);
+  for (const SafetensorsEntry& entry : header.entries)
+    tensors.push_back({entry.name, entry.dtype, entry.shape, path, header.data_start + entry.begin,
+                       entry.end - entry.begin});
+}
+
+void check_against_index(const HfFolder& folder, const std::map<std::string, std::string>& index) {
+  std::map<std::string, std::string> found;
+  for (const HfTensor& tensor : folder.tensors) {
+    const std::string file = fs::path(tensor.path).filename().string();
+    const auto named = index.find(tensor.name);
+    if (named == index.end() || named->second != file)
+      fail(ExitCode::kUnusable, "[convert] {} contains {}, which {} does not list: download the folder again",
+           tensor.path, tensor.name, kIndex);
+    found[tensor.name] = file;
+  }
+  for (const auto& [name, file] : index)
+    if (!found.contains(name))
+      fail(ExitCode::kUnusable,
+           "[convert] {} is not in {}/{}, although {} lists it there: download the folder again", name,
+           folder.path, file, kIndex);
+}
+
+void read_weights(HfFolder& folder) {
+  const std::string one = folder.path + "/" + kWeights, index_path = folder.path + "/" + kIndex;
+  if (is_file(one)) {
+    folder.num_shards = 1;
+    return read_shard(one, folder.tensors);
+  }
+  if (!is_file(index_path)) {
+    const bool pickled =
+        is_file(folder.path + "/pytorch_model.bin") || is_file(folder.path + "/pytorch_model.bin.index.json");
+    fail(ExitCode::kUnusable, "[convert] {} has neither {} nor {}{}", folder.path, kWeights, kIndex,
+         pickled ? "; its pytorch_model.bin is a pickle, which can run code and is not read: load it with "
+                   "transformers and save_pretrained(..., safe_serialization=True)"
+                 : ": download the weights too");
+  }
+  const std::map<std::string, std::string> index = read_index(index_path);
+  std::set<std::string> shards;
+  for (const auto& [tensor, file] : index) shards.insert(file);
+  for (const std::string& file : shards) read_shard(folder.path + "/" + file, folder.tensors);
+  folder.num_shards = static_cast<int64_t>(shards.size());
+  check_against_index(folder, index);
+}
+
+/// Adds the tokenizer.json made from vocab.json and merges.txt, if the folder has only these. Adds nothing
+/// for classes of other kinds.
+void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std::string& folder) {
+  if (files.contains(kTokenizerFile) || files.contains(kSentencePieceFile)) return;
+  const auto vocab = files.find(kVocabFile), merges = files.find(kMergesFile);
+  if (vocab == files.end() || merges == files.end()) return;
+  try {
+    files[kTokenizerFile] = tokenizer_json_of_vocab(vocab->second, merges->second,
+                                                    files_beside_tokenizer(files), folder + "/" + kVocabFile);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUnusable) throw;
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& kept_hf_files() {
+  static const std::vector<std::string> names = {
+      "tokenizer.json",      "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
+      "chat_template.jinja", "tokenizer.model",       "added_tokens.json",       "vocab.json",
+      "merges.txt"};
+  return names;
+}
+
+bool is_hf_folder(const std::string& path) {
+  std::error_code error;
+  return is_file(path + "/config.json") && !is_file(path + "/COMMIT") &&
+         !fs::is_directory(path + "/checkpoints", error);
+}
+
+Json read_hf_config_file(const std::string& path) {
+  const std::string file = path + "/config.json";
+  if (!is_file(file))
+    fail(ExitCode::kUnusable, "[convert] {} is not a Hugging Face model folder: it has no config.json", path);
+  return parse_json(read_bounded(file, kMaxJsonBytes), file);
+}
+
+std::map<std::string, std::string> read_kept_hf_files(const std::string& path) {
+  std::map<std::string, std::string> files;
+  files[kKeptHfConfig] = read_bounded(path + "/config.json", kMaxJsonBytes);
+  for (const std::string& name : kept_hf_files())
+    if (is_file(path + "/" + name)) files[name] = read_bounded(path + "/" + name, kMaxKeptBytes);
+  add_tokenizer_of_vocab(files, path);
+  return files;
+}
+
+HfFolder open_hf_folder(const std::string& path) {
+  HfFolder folder;
+  folder.path = path;
+  while (folder.path.size() > 1 && folder.path.back() == '/') folder.path.pop_back();
+  folder.config = read_hf_config_file(folder.path);
+  folder.files = read_kept_hf_files(folder.path);
+  read_weights(folder);
+  return folder;
+}
+
+}  // namespace tycho

@@ -1,0 +1,84 @@
+// The config.json of LlamaForCausalLM.
+#include "trainer/huggingface/hf_families.h"
+
+namespace tycho {
+namespace {
+
+using LlamaKey = HfKey<LlamaConfig>;
+
+std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
+  const RopeScalingConfig& rope = model.rope_scaling;
+  if (rope.type == RopeStretch::kNone) return Json(nullptr);
+  return rope_stretch_json("rope_type", rope);
+}
+
+/// Maps max_position_embeddings, from which transformers counts a dynamic scaling whatever else is written.
+LlamaKey max_positions() {
+  LlamaKey key = mapped("max_position_embeddings", &LlamaConfig::max_seq_len, positive);
+  key.read = [](const JsonPlace& place, LlamaConfig& model) {
+    read_value(place, positive, model.max_seq_len);
+    model.rope_scaling.original_max_seq_len = model.max_seq_len.value_or(2048);
+  };
+  key.write = [](const LlamaConfig& model) -> std::optional<Json> {
+    const bool dynamic = model.rope_scaling.type == RopeStretch::kDynamic;
+    return dynamic ? Json(model.rope_scaling.original_max_seq_len) : to_json(model.max_seq_len);
+  };
+  return key;
+}
+
+HfTable<LlamaConfig> make_llama_table() {
+  const LlamaKey sizes[] = {mapped("hidden_size", &LlamaConfig::width, positive),
+                            mapped("num_hidden_layers", &LlamaConfig::layers, positive),
+                            mapped("num_attention_heads", &LlamaConfig::heads, positive)};
+  LlamaKey kv_heads = mapped("num_key_value_heads", &LlamaConfig::kv_heads, positive);
+  kv_heads.write = [](const LlamaConfig& model) -> std::optional<Json> { return model.num_kv_heads(); };
+  LlamaKey head_dim = mapped("head_dim", &LlamaConfig::head_width, positive);
+  head_dim.write = [](const LlamaConfig& model) -> std::optional<Json> { return model.head_dim(); };
+  HfTable<LlamaConfig> table(std::begin(sizes), std::end(sizes));
+  table.insert(table.end(),
+               {std::move(kv_heads),
+                std::move(head_dim),
+                mapped("intermediate_size", &LlamaConfig::ffn_width, positive),
+                mapped("vocab_size", &LlamaConfig::vocab_size, positive),
+                max_positions(),
+                mapped("rms_norm_eps", &LlamaConfig::norm_eps, positive),
+                mapped("rope_theta", &LlamaConfig::rope_theta, positive),
+                {"rope_scaling", group<LlamaConfig>("", rope_keys<LlamaConfig>()).read, rope_scaling_json},
+                {"rope_parameters", group<LlamaConfig>("", rope_keys<LlamaConfig>()).read, {}},
+                mapped("tie_word_embeddings", &LlamaConfig::tied),
+                mapped("attention_bias", &LlamaConfig::attention_bias),
+                mapped("mlp_bias", &LlamaConfig::ffn_bias),
+                mapped("attention_dropout", &LlamaConfig::attn_dropout, below(0, 1)),
+                mapped("initializer_range", &LlamaConfig::init_std),
+                only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is not Llama's architecture"),
+                must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"),
+                must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
+  table.push_back(must_be<LlamaConfig>("is_llama_config", {true}, "this is not Llama's architecture"));
+  table.push_back(must_be<LlamaConfig>("rope_interleaved", {false, nullptr},
+                                       "pairs of neighbours are not rotated together"));
+  add_irrelevant(table, {"pretraining_tp", "max_sequence_length"});
+  return table;
+}
+
+LlamaConfig llama_defaults() {
+  LlamaConfig model;
+  model.width = 4096;
+  model.layers = model.heads = 32;
+  model.ffn_width = 11008;
+  model.vocab_size = 32000;
+  model.max_seq_len = 2048;
+  model.rope_theta = 10000;
+  model.norm_eps = 1e-6;
+  model.rope_scaling.original_max_seq_len = 2048;
+  return model;
+}
+
+}  // namespace
+
+const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&) {
+  static const HfFamily<LlamaConfig> family = {
+      "llama", {"LlamaForCausalLM", "LlamaModel"}, llama_defaults(), make_llama_table()};
+  return family;
+}
+
+}  // namespace tycho

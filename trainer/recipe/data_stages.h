@@ -1,0 +1,19 @@
+// Which data a run trains on at a step: train_data, and then each of data_stages from its start on.
+#pragma once
+#include <cstdint>
+
+#include "trainer/base/config_problems.h"
+#include "trainer/recipe/data.h"
+#include "trainer/recipe/run_clock.h"
+#include "trainer/recipe/train_config.h"
+
+namespace tycho {
+
+/// Returns the stage of the step after `steps_done` steps: 0 for train_data, i for data_stages[i - 1].
+int64_t stage_at(const TrainConfig& config, int64_t steps_done, int64_t total_steps,
+                 const RunClock& clock = {});
+const DataConfig& stage_data(const TrainConfig& config, int64_t stage);
+/// Reports stages that are out of order, that start with the run or after its end, and invalid data.
+void check_stages(const TrainConfig& config, ConfigProblems& problems);
+
+}  // namespace tycho

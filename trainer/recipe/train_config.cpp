@@ -1,0 +1,308 @@
+// The rules between the fields of a config, and its arithmetic.
+#include "trainer/recipe/train_config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+#include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
+#include "trainer/families/check.h"
+#include "trainer/recipe/canonical_order.h"
+#include "trainer/recipe/chat_rows.h"
+#include "trainer/recipe/context_parallel.h"
+#include "trainer/recipe/data_stages.h"
+#include "trainer/recipe/ema_steps.h"
+#include "trainer/recipe/pipeline_parallel.h"
+#include "trainer/recipe/run_name.h"
+#include "trainer/recipe/schedule.h"
+#include "trainer/recipe/tensor_parallel.h"
+
+namespace tycho {
+
+TrainConfig::TrainConfig() = default;
+TrainConfig::~TrainConfig() = default;
+TrainConfig::TrainConfig(const TrainConfig&) = default;
+TrainConfig::TrainConfig(TrainConfig&&) noexcept = default;
+TrainConfig& TrainConfig::operator=(const TrainConfig&) = default;
+TrainConfig& TrainConfig::operator=(TrainConfig&&) noexcept = default;
+
+namespace {
+
+constexpr int64_t kTokensPerPass = 16384;
+
+bool is_whole(const Duration& duration) { return duration.value == std::floor(duration.value); }
+
+/// Returns the multiple of `step` nearest to x, at least one step.
+int64_t nearest_multiple(int64_t x, int64_t step) {
+  return std::max<int64_t>(1, (x + step / 2) / step) * step;
+}
+
+/// Reports values of `resume` that other systems take (yes and no), which are no path of a checkpoint.
+void check_resume(const std::string& resume, ConfigProblems& problems) {
+  if (resume.empty())
+    return problems.add("resume", "is empty: write \"auto\", \"none\" or the path of a checkpoint");
+  std::string word = resume;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* taken : {"auto", "none", "true", "false", "yes", "no", "on", "off"})
+    if (word == taken && resume != "auto" && resume != "none")
+      problems.add("resume",
+                   "expected \"auto\" (resume from the newest checkpoint of the run, or start), \"none\" "
+                   "(start over) or the path of a checkpoint, got \"{}\"",
+                   resume);
+}
+
+void check_names(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.run_name.empty() || config.run_name == "." || config.run_name == ".." ||
+      config.run_name.find('/') != std::string::npos) {
+    problems.add("run_name", "\"{}\" is not a valid folder name: write a name without \"/\"",
+                 config.run_name);
+  }
+  if (config.run_dir.empty()) {
+    problems.add("run_dir", "is empty: write a folder, such as \"runs/{{run_name}}\"");
+  } else if (has_other_braces(config.run_dir)) {
+    problems.add("run_dir", "\"{}\": only {{run_name}} can be in braces", config.run_dir);
+  }
+  check_resume(config.resume, problems);
+}
+
+/// Reports lengths whose products would not fit into 64 bits, or whose plan would not fit into memory.
+void check_sizes(const TrainConfig& config, ConfigProblems& problems) {
+  problems.at_most("seq_len", static_cast<double>(config.seq_len), 0x1p24);
+  problems.at_most("global_batch", config.global_batch.value, 0x1p30);
+  problems.at_most("max_duration", config.max_duration.value, 0x1p53);
+  problems.at_most("eval.batches", static_cast<double>(config.eval.batches), 0x1p30);
+}
+
+void check_master(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.precision == Precision::kFp32 && config.master_weights != MasterWeights::kFp32)
+    problems.add("master_weights", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
+                 enum_name(config.master_weights));
+}
+
+void check_sequence(const TrainConfig& config, ConfigProblems& problems) {
+  const auto longest = std::visit([](const auto& model) { return std::optional<int64_t>(model.max_seq_len); },
+                                  config.model.value);
+  if (longest && config.seq_len > *longest) {
+    problems.add("seq_len", "{} is longer than model.max_seq_len = {}; shorten it to {} or raise max_seq_len",
+                 config.seq_len, *longest, *longest);
+  }
+}
+
+/// Checks that global_batch is a whole number of sequences; returns false otherwise.
+bool check_global_batch(const TrainConfig& config, ConfigProblems& problems) {
+  const Duration& batch = config.global_batch;
+  if (!is_whole(batch)) {
+    problems.add("global_batch", "{} is not a whole number; write {}{}", batch.str(), std::ceil(batch.value),
+                 unit_name(batch.unit));
+    return false;
+  }
+  if (batch.unit == DurationUnit::kToken && batch.count() % config.seq_len != 0) {
+    problems.add("global_batch", "{} is not a multiple of seq_len = {} tokens; write {}tok", batch.str(),
+                 config.seq_len, nearest_multiple(batch.count(), config.seq_len));
+    return false;
+  }
+  return true;
+}
+
+void check_batch_split(const TrainConfig& config, int64_t num_ranks, ConfigProblems& problems) {
+  const int64_t sequences = global_batch_sequences(config);
+  if (sequences % num_ranks != 0) {
+    problems.add("global_batch", "{} sequences cannot be divided evenly among {} ranks; write {}sp",
+                 sequences, num_ranks, nearest_multiple(sequences, num_ranks));
+    return;
+  }
+  if (!config.micro_batch || config.micro_batch->is_auto) return;
+  const int64_t per_rank = sequences / num_ranks;
+  if (!is_whole(*config.micro_batch)) {
+    problems.add("micro_batch", "{} is not a whole number of sequences", config.micro_batch->str());
+  } else if (config.micro_batch->count() > per_rank) {
+    problems.add("micro_batch", "{} is more than the {} sequences of a step{}; write {}sp",
+                 config.micro_batch->str(), per_rank, num_ranks == 1 ? "" : " on each rank", per_rank);
+  }
+}
+
+void check_durations(const TrainConfig& config, ConfigProblems& problems) {
+  const Duration& length = config.max_duration;
+  if (length.unit != DurationUnit::kEpoch && !is_whole(length)) {
+    problems.add("max_duration", "{} is not a whole number; write {}{}", length.str(),
+                 std::ceil(length.value), unit_name(length.unit));
+    return;
+  }
+  for (const auto& [path, part] : schedule_lengths(config.scheduler)) problems.within_run(path, part);
+  problems.within_run("ckpt.every", config.ckpt.every);
+  problems.within_run("log.every", config.log.every);
+  if (config.log.loss_by_position) problems.within_run("log.loss_by_position", *config.log.loss_by_position);
+  if (config.eval.every) problems.within_run("eval.every", *config.eval.every);
+  if (config.icl.every) problems.within_run("icl.every", *config.icl.every);
+}
+
+void check_icl(const TrainConfig& config, ConfigProblems& problems) {
+  check(config.icl, "icl", problems);
+  if (!config.icl.tasks.empty() && config.tokenizer.empty())
+    problems.add(
+        "icl.tasks",
+        "are text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\", the one of the data");
+}
+
+/// Checks lengths of the schedule against the run. Skips runs whose length only the data tells: epochs, and
+/// tokens without padding.
+void check_schedule(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.max_duration.unit == DurationUnit::kEpoch || counts_without_padding(config)) return;
+  problems.add_all(schedule_problems(config, total_steps(config, 0), 0));
+}
+
+void check_data(const TrainConfig& config, ConfigProblems& problems) {
+  const int64_t vocab_size = config.model.vocab_size();
+  const bool has_tokenizer = !config.tokenizer.empty();
+  check(config.train_data, "train_data", vocab_size, has_tokenizer, problems);
+  check_sets(config.eval_data, config.train_data, vocab_size, has_tokenizer, problems);
+  check_chat_rows(config, problems);
+}
+
+constexpr size_t kMostCallbacks = 1000;
+constexpr int64_t kLeastLuaBytes = int64_t{16} << 20, kMostLuaBytes = int64_t{1} << 40;
+
+void check_callbacks(const TrainConfig& config, ConfigProblems& problems) {
+  if (config.lua_memory.value < kLeastLuaBytes || config.lua_memory.value > kMostLuaBytes)
+    problems.add("lua_memory", "expected 16MiB to 1TiB, got {}", config.lua_memory.str());
+  if (config.callbacks.size() > kMostCallbacks)
+    return problems.add("callbacks", "expected at most {}, got {}; one callback can do several things",
+                        kMostCallbacks, config.callbacks.size());
+  const std::vector<std::string> metrics = eval_metrics(config.eval_data);
+  for (const auto& [name, callback] : config.callbacks)
+    check(callback, "callbacks." + name, metrics, !config.tokenizer.empty(), problems);
+}
+
+void check_network(const TrainConfig& config, ConfigProblems& problems) {
+  check(config.model, problems);
+  check_sequence(config, problems);
+}
+
+}  // namespace
+
+std::vector<ConfigProblem> check_model(const TrainConfig& config) {
+  ConfigProblems problems;
+  check_network(config, problems);
+  return problems.take();
+}
+
+std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
+  ConfigProblems problems;
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems.take();
+  check_network(config, problems);
+  check_names(config.eval_data, problems);
+  check_data(config, problems);
+  if (check_global_batch(config, problems)) {
+    check_batch_split(config, /*num_ranks=*/1, problems);
+    check_packing_groups(config, problems);
+  }
+  return problems.take();
+}
+
+std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional<int64_t> num_ranks) {
+  ConfigProblems problems;
+  check_names(config, problems);
+  check_sizes(config, problems);
+  if (!problems.empty()) return problems.take();
+  check_network(config, problems);
+  check_master(config, problems);
+  check(config.eval, config.eval_data, problems);
+  check_names(config.eval_data, problems);
+  check_icl(config, problems);
+  check_callbacks(config, problems);
+  check_data(config, problems);
+  check(config.optimizer, problems);
+  check(config.guard, problems);
+  check(config.clip, problems);
+  check(config.recompute, problems);
+  check(config.profile, problems);
+  check(config.log, problems);
+  check(config.machine, problems);
+  const size_t before_mesh = problems.size();
+  check(config.parallel, num_ranks, problems);
+  const bool has_sizes = problems.size() == before_mesh, is_mesh = num_ranks && has_sizes;
+  check_context_parallel(config, problems);
+  if (has_sizes) check_pipeline(config, problems);
+  const bool whole_batch = check_global_batch(config, problems);
+  if (is_mesh) check_tensor_parallel(config, *num_ranks, problems);
+  if (whole_batch)
+    check_batch_split(config, is_mesh ? data_ranks(config.parallel, *num_ranks) : num_ranks.value_or(1),
+                      problems);
+  if (whole_batch) check_canonical_order(config, is_mesh ? num_ranks : std::nullopt, problems);
+  if (whole_batch) check_packing_groups(config, problems);
+  const size_t before = problems.size();
+  check_durations(config, problems);
+  if (whole_batch && problems.size() == before) check_stages(config, problems);
+  if (whole_batch && problems.size() == before) check_schedule(config, problems);
+  if (whole_batch && problems.size() == before) check_ema(config, problems);
+  return problems.take();
+}
+
+int64_t global_batch_sequences(const TrainConfig& config) {
+  const int64_t count = config.global_batch.count();
+  return config.global_batch.unit == DurationUnit::kToken ? count / config.seq_len : count;
+}
+
+int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks) {
+  if (config.micro_batch && !config.micro_batch->is_auto) return config.micro_batch->count();
+  return largest_divisor(global_batch_sequences(config) / num_ranks, kTokensPerPass / config.seq_len);
+}
+
+int64_t longest_sequence(const TrainConfig& config) {
+  return std::visit(
+      [&](const auto& family) { return std::optional<int64_t>(family.max_seq_len).value_or(config.seq_len); },
+      config.model.value);
+}
+
+int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
+  const int64_t micro = micro_batch_sequences(config, num_ranks);
+  return (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
+}
+
+bool counts_without_padding(const TrainConfig& config) {
+  return config.train_data.is<ChatConfig>() &&
+         config.train_data.as<ChatConfig>().compat == ChatCompat::kComposer;
+}
+
+int64_t total_steps(const TrainConfig& config, int64_t num_samples) {
+  return whole_steps(in_steps(config.max_duration, config, 0, num_samples));
+}
+
+int64_t whole_steps(double steps) {
+  // A whole number of steps may come out as 4800.0000000001.
+  const double whole = std::round(steps);
+  return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
+}
+
+bool passes_multiple(int64_t step, double every) {
+  const double steps = std::max(1.0, every);
+  return std::floor(static_cast<double>(step) / steps) > std::floor(static_cast<double>(step - 1) / steps);
+}
+
+double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
+                int64_t num_samples) {
+  const int64_t sequences = global_batch_sequences(config);
+  switch (duration.unit) {
+    case DurationUnit::kBatch: return duration.value;
+    case DurationUnit::kSample: return duration.value / static_cast<double>(sequences);
+    case DurationUnit::kToken:
+      return config.step_tokens ? config.step_tokens->steps(duration.value)
+                                : duration.value / static_cast<double>(sequences * config.seq_len);
+    case DurationUnit::kFraction: return duration.value * static_cast<double>(total_steps);
+    // The loader leaves out the samples at the end of an epoch that do not fill a batch.
+    case DurationUnit::kEpoch: return duration.value * static_cast<double>(num_samples / sequences);
+    case DurationUnit::kSecond: break;
+  }
+  fail(ExitCode::kRecipe,
+       "[config] {} is a time, which cannot be converted to steps; use ba, tok, sp, ep or dur",
+       duration.str());
+}
+
+std::string run_folder_path(const TrainConfig& config) {
+  return with_run_name(config.run_dir, config.run_name);
+}
+
+}  // namespace tycho

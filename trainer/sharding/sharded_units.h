@@ -1,0 +1,103 @@
+// Fully sharded data parallel: ranks share every unit, which is whole only while a block computes with it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trainer/comm/communicator.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/layout/unit_layout.h"
+#include "trainer/layout/unit_shards.h"
+#include "trainer/sharding/gathered_unit.h"
+#include "trainer/sharding/owned_range.h"
+#include "trainer/sharding/partial_gradients.h"
+#include "trainer/sharding/tree_sum.h"
+#include "trainer/sharding/unit_store.h"
+
+namespace tycho {
+
+/// The ranks of a copy of the model, `owners`, hold equal ranges of each unit: weights, gradients and the
+/// optimizer's state. acquire gathers a unit into one of a few buffers, while the next one in the order of
+/// use is being gathered. Gradients of a unit are summed over the owners, each of which keeps its range,
+/// while the backward pass continues below; `replicas`, the ranks that own the same ranges of other copies,
+/// add theirs after the last micro-batch.
+class ShardedUnits final : public UnitStore {
+ public:
+  /// Requires that `rules.num_ranks` is the size of groups.owners, and `rules.cp` that of groups.cp.
+  ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+               UnitUse use, const ShardRules& rules, const UnitGroups& groups, PartialGradients partial = {});
+
+  int num_units() const override { return static_cast<int>(units_.size()); }
+  const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout; }
+  const Views& acquire(int unit, Pass pass) override;
+  void release(int unit, Pass pass) override;
+  void begin_step() override;
+  Views& grads(int unit) override;
+  void reduce(int unit, bool last) override;
+  void finish() override;
+  std::vector<OwnedRange>& owned() override;
+  Communicator& owners() override { return owners_; }
+  Tensor param(int unit, size_t i) override;
+  Tensor grad(int unit, size_t i) override;
+  Tensor whole(int unit, const Tensor& owned) override;
+
+ private:
+  struct Unit {
+    UnitLayout layout;
+    Tensor params, grads;   // elements that this rank owns, padded; grads undefined when the unit is frozen
+    GatheredUnit gathered;  // views of the buffers below
+    int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
+    TreeSum tree;          // sums of gradients, or of this rank's part of them (add_leaf)
+    bool has_sum = false;  // `grads` holds the sum of earlier micro-batches of this step
+  };
+  struct ParamBuffer {
+    Tensor flat;
+    int unit = UnitBuffers::kNone;  // unit whose parameters are in the buffer, or being gathered
+    int64_t version = 0;            // version of those parameters
+    int num_holders = 0;
+    std::unique_ptr<Pending> arrival;
+  };
+  struct GradBuffer {
+    Tensor flat;
+    Tensor sent;                    // the gradients as bf16, if they are exchanged so; else undefined
+    int unit = UnitBuffers::kNone;  // unit that writes into the buffer
+    bool last = false;              // the reduction belongs to the step's last micro-batch
+    std::unique_ptr<Pending> reduction;
+  };
+
+  void register_buffers();
+  Unit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
+  ParamBuffer& params_of(int unit) { return param_buffers_[static_cast<size_t>(at(unit).param_buffer)]; }
+  GradBuffer& grads_of(int unit) { return grad_buffers_[static_cast<size_t>(at(unit).grad_buffer)]; }
+  /// Returns the memory of the exchanged gradients.
+  static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
+  /// Returns the part of a buffer that a unit fills, padding included.
+  Tensor stretch(const Tensor& flat, const Unit& unit) const;
+  /// Starts to gather parameters together, unless they are gathered already.
+  void start_gather(const std::vector<int>& units);
+  void wait_for(ParamBuffer& buffer);
+  /// Returns the units that are used after this one, and may be gathered meanwhile.
+  std::vector<int> next_after(int unit, Pass pass);
+  /// Adds the gradients of a micro-batch to the tree; ranks along tp and cp have parts of them.
+  void add_leaf(int unit, bool last);
+  /// Waits until the buffer's gradients are in the owned range of its unit.
+  void settle(GradBuffer& buffer);
+  /// Marks gathered parameters as outdated.
+  void forget_gathered();
+
+  ShardRules rules_;
+  Communicator& owners_;
+  Communicator& replicas_;
+  Communicator* cp_;
+  PartialGradients partial_;
+  std::vector<ParamBuffer> param_buffers_;
+  std::vector<GradBuffer> grad_buffers_;
+  std::vector<Unit> units_;
+  std::vector<OwnedRange> owned_;
+  std::vector<GradientSum> across_;  // sums over replicas, of each unit
+  std::vector<std::shared_ptr<void>> registrations_;
+  int lowest_trained_ = 0, num_own_units_ = 0;
+  int64_t version_ = 1;
+};
+
+}  // namespace tycho

@@ -1,0 +1,88 @@
+// Stores of whole units, sums of gradients, and the choice of a store.
+#include "trainer/sharding/unit_store.h"
+
+#include <utility>
+
+#include "trainer/sharding/sharded_units.h"
+
+namespace tycho {
+
+GradientSum::GradientSum(const Tensor& grads, bool bf16) : grads_(grads) {
+  if (grads.defined() && bf16) sent_ = flat_buffer(grads.numel(), at::kBFloat16, grads.device());
+}
+
+void GradientSum::start(Communicator& ranks) {
+  if (!grads_.defined()) return;
+  if (sent_.defined()) sent_.copy_(grads_);
+  Tensor sum = sent();
+  pending_ = ranks.start_all_reduce(sum);
+}
+
+void GradientSum::finish() {
+  if (!pending_) return;
+  std::exchange(pending_, nullptr)->wait();
+  if (sent_.defined()) grads_.copy_(sent_);
+}
+
+LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                       UnitUse use, PartialGradients partial, SumTree tree)
+    : partial_(std::move(partial)), has_leaves_(tree.leaves > 1) {
+  units_.reserve(specs.size());
+  for (const UnitSpec& spec : specs) {
+    units_.emplace_back(UnitLayout(spec), dtype, device, use);
+    owned_.push_back(own_unit(units_.back(), use));
+    trees_.emplace_back(tree, units_.back().flat_grads());
+  }
+}
+
+void LocalUnits::begin_step() {
+  for (TreeSum& tree : trees_) tree.restart();
+}
+
+void LocalUnits::reduce(int unit, bool last) {
+  if (has_leaves_ || last) partial_.sum(unit, at(unit).grads());
+  Tensor grads = at(unit).flat_grads();
+  trees_[static_cast<size_t>(unit)].add(grads);
+}
+
+ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                 const at::Device& device, UnitUse use, const ShardRules& rules,
+                                 Communicator& world, PartialGradients partial)
+    : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree), world_(world) {
+  for (const GatheredUnit& unit : gathered()) {
+    sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
+    if (rules.register_buffers) registrations_.push_back(world_.registered(sums_.back().sent()));
+  }
+}
+
+void ReplicatedUnits::reduce(int unit, bool last) {
+  LocalUnits::reduce(unit, last);
+  if (!last) return;
+  const ForUnit noted(layout(unit).spec().name);
+  sums_[static_cast<size_t>(unit)].start(world_);
+}
+
+void ReplicatedUnits::finish() {
+  for (GradientSum& sum : sums_) sum.finish();
+}
+
+Tensor UnitStore::param(int unit, size_t i) {
+  Tensor view = acquire(unit, Pass::kForward)[i];
+  release(unit, Pass::kForward);
+  return view;
+}
+
+std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                           const at::Device& device, UnitUse use, const ShardRules& rules,
+                                           UnitGroups groups) {
+  PartialGradients partial;
+  if (groups.tp != nullptr && groups.tp->size() > 1) partial = PartialGradients(specs, *groups.tp);
+  if (groups.owners.size() > 1)
+    return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
+  if (groups.replicas.size() == 1)
+    return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules.tree);
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups.replicas,
+                                           std::move(partial));
+}
+
+}  // namespace tycho

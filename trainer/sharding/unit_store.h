@@ -1,0 +1,150 @@
+// Stores of the bytes of units. Models only acquire and release, so they work the same on one rank and on a
+// thousand.
+#pragma once
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trainer/comm/communicator.h"
+#include "trainer/kernels/tensor.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/layout/sum_tree.h"
+#include "trainer/layout/unit_layout.h"
+#include "trainer/layout/unit_shards.h"
+#include "trainer/sharding/gathered_unit.h"
+#include "trainer/sharding/owned_range.h"
+#include "trainer/sharding/partial_gradients.h"
+#include "trainer/sharding/tree_sum.h"
+
+namespace tycho {
+
+enum class Pass { kForward, kBackward };
+
+/// Gives a block its full parameters while it computes. Collective on the dp_shard axis when sharded.
+class UnitStore {
+ public:
+  virtual ~UnitStore() = default;
+  virtual int num_units() const = 0;
+  virtual const UnitLayout& layout(int unit) const = 0;
+  /// Returns the unit's parameters, complete until release. Waits while they are being gathered. In stores
+  /// that keep whole units, such as the two below, they stay valid after release.
+  virtual const Views& acquire(int unit, Pass pass) = 0;
+  virtual void release(int unit, Pass pass) = 0;
+  /// Call before the first micro-batch of a step: forgets gradients that a failed step has left.
+  virtual void begin_step() {}
+  /// Memory into which backward writes gradients (fp32, the shapes of the parameters); undefined for frozen
+  /// parameters (GatheredUnit::grads).
+  virtual Views& grads(int unit) = 0;
+  /// Call after the backward of each micro-batch, for units that are not frozen: grads(unit) may now be
+  /// reduced over ranks, in the background. `last`: this was the last micro-batch of a step, and grads(unit)
+  /// has the gradients of all. A store may wait for that call and reduce the sum, as the two below do; or
+  /// reduce at every call, add to the range that it owns, and leave zeros in grads(unit), to which backward
+  /// adds the next micro-batch. With a tree of several leaves (ShardRules) backward overwrites grads(unit)
+  /// for every micro-batch, and the store adds them up. The parts of ranks along tp and cp are then summed
+  /// for each micro-batch, so that leaves do not depend on the number of ranks.
+  virtual void reduce(int unit, bool last) = 0;
+  /// Waits until all gradients are final.
+  virtual void finish() = 0;
+  /// Ranges that this rank owns: one per unit, in forward order. Optimizer, clipping and checkpoint walk
+  /// these. Their weights may change after this call and after finish(), and are read again at the next
+  /// acquire; call owned() first to change them at another time.
+  virtual std::vector<OwnedRange>& owned() = 0;
+  /// Ranks that share a copy of the model: their ranges together are all units, once. Sums over owned ranges
+  /// are summed over these ranks. Only this rank where it owns whole units.
+  virtual Communicator& owners() = 0;
+  /// Return parameter i of a unit, and its gradient after finish(), to inspect them between two passes.
+  /// Collective over owners(). The gradient is undefined when the parameter is frozen. Views where units are
+  /// whole, else copies.
+  virtual Tensor param(int unit, size_t i);
+  virtual Tensor grad(int unit, size_t i) { return grads(unit)[i]; }
+  /// Returns all elements of a unit, given the fp32 values `owned` of the elements that this rank owns.
+  /// Collective over owners(). Returns `owned` itself where units are whole, else a copy.
+  virtual Tensor whole(int /*unit*/, const Tensor& owned) { return owned; }
+};
+
+/// Store of one rank, which holds all bytes.
+class LocalUnits : public UnitStore {
+ public:
+  LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use,
+             PartialGradients partial = {}, SumTree tree = {});
+  int num_units() const override { return static_cast<int>(units_.size()); }
+  const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout(); }
+  const Views& acquire(int unit, Pass) override { return at(unit).params(); }
+  void release(int, Pass) override {}
+  void begin_step() override;
+  Views& grads(int unit) override { return at(unit).grads(); }
+  void reduce(int unit, bool last) override;
+  void finish() override {}
+  std::vector<OwnedRange>& owned() override { return owned_; }
+  Communicator& owners() override { return *alone_; }
+
+  /// Units whose memory the store uses.
+  std::vector<GatheredUnit>& gathered() { return units_; }
+
+ protected:
+  GatheredUnit& at(int unit) { return units_[static_cast<size_t>(unit)]; }
+
+ private:
+  std::vector<GatheredUnit> units_;
+  std::vector<OwnedRange> owned_;
+  PartialGradients partial_;
+  std::vector<TreeSum> trees_;  // one for each unit
+  bool has_leaves_ = false;     // the trees have several leaves
+  std::unique_ptr<Communicator> alone_ = make_world_of_one();
+};
+
+/// One sum of gradients over ranks that have the same gradients, in the background, exchanged as fp32 or as
+/// bf16: every rank gets the same bits. Used by one thread. Call finish() before the group and the gradients
+/// are destroyed.
+class GradientSum {
+ public:
+  /// `grads`: fp32, overwritten by the sum; undefined: there is nothing to sum. With bf16, memory for the
+  /// exchanged numbers is allocated here.
+  GradientSum(const Tensor& grads, bool bf16);
+  /// Starts the sum. Collective on `ranks`. Do not read or write the gradients until finish().
+  void start(Communicator& ranks);
+  /// Waits for the sum. Does nothing if none was started.
+  void finish();
+  /// Memory of the exchanged numbers; undefined if there are none.
+  const Tensor& sent() const { return sent_.defined() ? sent_ : grads_; }
+
+ private:
+  Tensor grads_, sent_;  // sent_: bf16, or undefined
+  std::unique_ptr<Pending> pending_;
+};
+
+/// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
+/// the ranks unit by unit, while the backward pass of the last micro-batch continues below.
+class ReplicatedUnits final : public LocalUnits {
+ public:
+  /// `world` must outlive the store.
+  ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                  UnitUse use, const ShardRules& rules, Communicator& world, PartialGradients partial = {});
+  void reduce(int unit, bool last) override;
+  void finish() override;
+
+ private:
+  Communicator& world_;
+  std::vector<GradientSum> sums_;  // one for each unit; empty ones for frozen units
+  std::vector<std::shared_ptr<void>> registrations_;
+};
+
+/// Groups that a rank shares the work with. They must outlive the store.
+struct UnitGroups {
+  Communicator& owners;    // share the parameters of a copy of the model
+  Communicator& replicas;  // own the same ranges in other copies
+  /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shards these as if
+  /// they were a model. nullptr: this rank alone.
+  Communicator* tp = nullptr;
+  /// Ranks along cp, neighbours in `owners`: each has the gradients of its part of every sequence. nullptr:
+  /// this rank alone.
+  Communicator* cp = nullptr;
+};
+
+/// Makes the store for one rank, for replicas, or for ranks that share their units by `rules`. Collective on
+/// the group along tp.
+std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
+                                           const at::Device& device, UnitUse use, const ShardRules& rules,
+                                           UnitGroups groups);
+
+}  // namespace tycho

@@ -1,0 +1,214 @@
+// Each command is one entry of a table.
+#include "trainer/train/live_controls.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "trainer/base/error.h"
+#include "trainer/data/loader/loader.h"
+#include "trainer/data/loader/mix.h"
+#include "trainer/recipe/config_io.h"
+#include "trainer/recipe/data_stages.h"
+#include "trainer/saving/resume.h"
+#include "trainer/train/run_length.h"
+
+namespace tycho {
+namespace {
+
+/// A command that is being applied.
+struct Call {
+  const Command& command;
+  const CommandTargets& targets;
+  const LiveControls& live;
+  const TrainConfig& recipe;
+  TrainState& state;
+  Controls next;                             // what is to hold from the next step on
+  std::unique_ptr<DataLoader> remixed = {};  // of set_mix
+};
+
+/// An argument of a command, or nothing when it was left out.
+template <class T>
+std::optional<T> argument(const Call& call, const char* name) {
+  if (!call.command.arguments.contains(name)) return std::nullopt;
+  return call.command.arguments.at(name).get<T>();
+}
+
+std::string text_argument(const Call& call, const char* name) {
+  return argument<std::string>(call, name).value_or("");
+}
+
+/// A length of the command as whole steps, rounded up.
+int64_t steps_argument(const Call& call, const std::string& text) {
+  return static_cast<int64_t>(std::ceil(call.live.steps_of(Duration::parse(text))));
+}
+
+void scale_lr(Call& call) {
+  Controls::LrWindow window{*argument<double>(call, "factor"), std::nullopt};
+  if (const std::string text = text_argument(call, "for_next"); !text.empty()) {
+    const DurationUnit given = Duration::parse(text).unit;
+    const DurationUnit unit = given == DurationUnit::kFraction ? call.recipe.max_duration.unit : given;
+    window.until = call.state.step + steps_argument(call, text);
+    window.counts_steps = unit == DurationUnit::kBatch;
+  }
+  call.next.lr_windows.push_back(window);
+}
+
+void set_mix(Call& call) {
+  const DataConfig now = with_mix(stage_data(call.recipe, call.state.stage), call.next.mix);
+  const auto mix = argument<Json>(call, "mix");
+  call.next.mix = mix ? changed_mix(now, *mix) : Mix();
+  call.remixed = call.targets.data.remixed(call.state, call.next.mix);
+}
+
+void stop(Call& call) {
+  std::string& reason = call.targets.halt.reason;
+  reason = fmt::format("stopped by {}", call.command.by);
+  if (const std::string why = text_argument(call, "reason"); !why.empty()) reason += ": " + why;
+}
+
+void profile(Call& call) {
+  const std::string active = text_argument(call, "active");
+  call.targets.profiler.order(active.empty() ? 1 : std::max<int64_t>(1, steps_argument(call, active)));
+}
+
+using Effect = void (*)(Call&);
+
+const std::map<std::string_view, Effect>& effects() {
+  static const std::map<std::string_view, Effect> all = {
+      {"set_lr",
+       [](Call& c) {
+         c.next.lr = argument<double>(c, "lr");
+         c.next.lr_by = c.next.lr ? c.command.by : "";
+       }},
+      {"scale_lr", scale_lr},
+      {"set_betas", [](Call& c) { c.next.betas = argument<std::array<double, 2>>(c, "betas"); }},
+      {"set_weight_decay", [](Call& c) { c.next.weight_decay = argument<double>(c, "weight_decay"); }},
+      {"set_clip", [](Call& c) { c.next.clip_norm = argument<double>(c, "norm"); }},
+      {"set_schedule", [](Call& c) { c.next.scheduler = c.command.arguments.value("scheduler", Json()); }},
+      {"set_log_every",
+       [](Call& c) {
+         const auto every = argument<std::string>(c, "every");
+         c.next.log_every = every ? std::optional(Duration::parse(*every)) : std::nullopt;
+       }},
+      {"enable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), true); }},
+      {"disable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), false); }},
+      {"set_mix", set_mix},
+      {"skip_batches", [](Call& c) { c.targets.data.skip_batches(*argument<int64_t>(c, "count"), c.state); }},
+      {"save", [](Call& c) { c.targets.saver.want(text_argument(c, "tag")); }},
+      {"eval", [](Call& c) { c.state.eval_open = true; }},
+      {"profile", profile},
+      {"stop", stop},
+      {"pause", [](Call& c) { c.targets.halt.paused = true; }},
+      {"resume", [](Call& c) { c.targets.halt.paused = false; }}};
+  return all;
+}
+
+double peak_lr(const OptimizerConfig& config) {
+  return std::visit([](const auto& kind) { return kind.lr; }, config.value);
+}
+
+}  // namespace
+
+LiveControls::LiveControls(const TrainConfig& recipe, int64_t num_samples, TrainState& state)
+    : recipe_(recipe),
+      state_(state),
+      num_samples_(num_samples),
+      total_(total_steps(recipe, num_samples)),
+      now_(recipe),
+      schedule_(make_schedule(recipe, total_, num_samples)) {}
+
+void LiveControls::apply(const Command& command, const CommandTargets& targets) {
+  const auto effect = effects().find(command.name);
+  if (effect == effects().end()) fail(ExitCode::kRecipe, "[cmd] the loop has no command {}", command.name);
+  Call call{command, targets, *this, recipe_, state_, state_.controls};
+  effect->second(call);
+  take(std::move(call.next), targets.update);
+  if (!call.remixed) return;
+  targets.data.switch_to(std::move(call.remixed), state_);
+  targets.loss_watch.restart();
+}
+
+void LiveControls::apply_all(const std::vector<Command>& commands, const CommandTargets& targets) {
+  for (const Command& command : commands) {
+    const Json facts = {{"step", state_.step}, {"command", command_json(command)}};
+    const std::string said = fmt::format("{} by {}", command_text(command), command.by);
+    try {
+      apply(command, targets);
+      targets.hooks.outcome(command, "", state_.step);
+      targets.reporter.event("command", said, facts);
+    } catch (const Error& error) {
+      targets.hooks.outcome(command, error.what(), state_.step);
+      if (error.code() != ExitCode::kRecipe) targets.hooks.answer_operators();
+      if (error.code() != ExitCode::kRecipe) throw;
+      targets.reporter.event("warning", fmt::format("{} was rejected: {}", said, error.what()), facts);
+    }
+  }
+  targets.hooks.answer_operators();
+}
+
+void LiveControls::take(Controls controls, WeightUpdate& update) {
+  if (controls == state_.controls) return;
+  if (controls.clip_norm && recipe_.clip.by_element_or_row())
+    fail(ExitCode::kRecipe, "[trainer] set_clip sets clip.norm, but this run clips by clip.{}",
+         recipe_.clip.value ? "value" : "adaptive");
+  TrainConfig changed = with_controls(recipe_, controls);
+  Schedule schedule = make_schedule(changed, total_, num_samples_, clock_);
+  if (controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay)
+    update.change(changed);
+  now_ = std::move(changed);
+  schedule_ = std::move(schedule);
+  state_.controls = std::move(controls);
+}
+
+void LiveControls::resume(const CheckpointInfo& checkpoint, TrainState& state, WeightUpdate& update) {
+  const Json recipe = config_to_json(recipe_);
+  held_ = end_changed_commands(state.controls, changes_since(checkpoint.manifest.at("recipe"), recipe),
+                               recipe, state.stage);
+  clock_ = clock_from(checkpoint, recipe_);
+  if (clock_ != state.clock) state.controls.follow_clock(state.step, step_growth(checkpoint, recipe_));
+  schedule_ = make_schedule(now_, total_, num_samples_, clock_);
+  take(std::move(state.controls), update);
+  state.controls = state_.controls;
+}
+
+void LiveControls::report_held(Reporter& reporter) {
+  for (const HeldCommand& one : std::exchange(held_, {})) {
+    Json facts = {{"step", state_.step}};
+    facts[one.holds ? "held_command" : kEndedCommand] = one.name;
+    reporter.event("warning", one.note, facts);
+  }
+}
+
+double LiveControls::steps_of(const Duration& length) const {
+  return in_steps(length, recipe_, total_, num_samples_);
+}
+
+bool LiveControls::is_due(const std::optional<Duration>& every, int64_t ahead) const {
+  if (!every) return false;
+  const double now = static_cast<double>(state_.step + ahead) + clock_lead(every->unit, recipe_, clock_);
+  return passes_on_clock(now, steps_of(*every));
+}
+
+int64_t LiveControls::stage() const { return stage_at(recipe_, state_.step, total_, clock_); }
+
+double LiveControls::lr_at(int64_t steps_done, double factor) const {
+  return state_.controls.lr_of(scheduled_lr(steps_done, factor), steps_done);
+}
+
+double LiveControls::scheduled_lr(int64_t steps_done, double factor) const {
+  return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * factor;
+}
+
+std::vector<std::string> applied_commands() {
+  std::vector<std::string> names;
+  for (const auto& [name, effect] : effects()) names.emplace_back(name);
+  return names;
+}
+
+}  // namespace tycho

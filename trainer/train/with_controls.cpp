@@ -1,0 +1,150 @@
+// Overlays the commands' values on a copy of the recipe's config.
+#include "trainer/train/with_controls.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "trainer/base/error.h"
+#include "trainer/recipe/config_io.h"
+
+namespace tycho {
+namespace {
+
+SchedulerConfig read_scheduler(const TrainConfig& recipe, const Json& scheduler) {
+  Json tree = config_to_json(recipe);
+  tree["scheduler"] = scheduler;
+  return read_config_or_fail(tree).scheduler;
+}
+
+constexpr const char* kStreams = "train_data.streams";
+
+/// A command that can be held in Controls: its text, the keys that it replaces, and a function that ends it.
+struct Pinned {
+  std::string name, text;
+  std::vector<std::string> keys;  // each includes all keys below it
+  std::function<void(Controls&)> end;
+};
+
+std::string call_text(const char* name, const Json& value) {
+  return fmt::format("{}({})", name, value.dump());
+}
+
+void add_rates(const Controls& controls, std::vector<Pinned>& all) {
+  const std::vector<std::string> keys = {"optimizer.lr", "scheduler"};
+  if (controls.lr)
+    all.push_back(
+        {"set_lr",
+         call_text("set_lr", *controls.lr) + (controls.lr_by.empty() ? "" : " by " + controls.lr_by), keys,
+         [](Controls& c) { c.lr.reset(), c.lr_by.clear(); }});
+  std::string factors;
+  for (const Controls::LrWindow& window : controls.lr_windows)
+    factors += (factors.empty() ? "" : " and ") + call_text("scale_lr", window.factor);
+  if (!factors.empty()) all.push_back({"scale_lr", factors, keys, [](Controls& c) { c.lr_windows.clear(); }});
+  if (!controls.scheduler.is_null())
+    all.push_back({"set_schedule",
+                   "set_schedule(" + controls.scheduler.value("kind", "") + ")",
+                   {"scheduler"},
+                   [](Controls& c) { c.scheduler = nullptr; }});
+}
+
+std::vector<Pinned> pinned_by(const Controls& controls, int64_t stage) {
+  std::vector<Pinned> all;
+  add_rates(controls, all);
+  if (controls.betas)
+    all.push_back(
+        {"set_betas", call_text("set_betas", *controls.betas), {"optimizer.betas"}, [](Controls& c) {
+           c.betas.reset();
+         }});
+  if (controls.weight_decay)
+    all.push_back({"set_weight_decay",
+                   call_text("set_weight_decay", *controls.weight_decay),
+                   {"optimizer.weight_decay"},
+                   [](Controls& c) { c.weight_decay.reset(); }});
+  if (controls.clip_norm)
+    all.push_back({"set_clip", call_text("set_clip", *controls.clip_norm), {"clip"}, [](Controls& c) {
+                     c.clip_norm.reset();
+                   }});
+  if (controls.log_every)
+    all.push_back({"set_log_every",
+                   call_text("set_log_every", controls.log_every->str()),
+                   {"log.every"},
+                   [](Controls& c) { c.log_every.reset(); }});
+  if (!controls.mix.empty())
+    all.push_back({"set_mix",
+                   call_text("set_mix", controls.mix),
+                   {stage == 0 ? std::string(kStreams) : "data_stages"},
+                   [](Controls& c) { c.mix.clear(); }});
+  for (const auto& [name, on] : controls.enabled)
+    all.push_back({on ? "enable" : "disable",
+                   call_text(on ? "enable" : "disable", name),
+                   {"callbacks." + name},
+                   [name = name](Controls& c) { c.enabled.erase(name); }});
+  return all;
+}
+
+/// Returns true for a path that is a key or below it; or above it, when the path was added or removed as a
+/// whole. For streams, only their shares count.
+bool concerns(const std::string& path, const std::string& key) {
+  if (key == kStreams && path.size() > key.size() && !path.ends_with(".proportion") &&
+      !path.ends_with(".repeat") && !path.ends_with(".choose"))
+    return false;
+  const auto is_below = [](const std::string& a, const std::string& b) {
+    return a == b || (a.starts_with(b) && (a[b.size()] == '.' || a[b.size()] == '['));
+  };
+  return is_below(path, key) || is_below(key, path);
+}
+
+/// Returns "optimizer.lr = 0.01" for the first key that is a single value.
+std::string recipe_text(const Json& recipe, const std::vector<std::string>& keys) {
+  std::string pointer = "/" + keys.front();
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  const Json::json_pointer place(pointer);
+  if (!recipe.contains(place) || recipe.at(place).is_object()) return keys.front() + " of the recipe";
+  return fmt::format("{} = {} of the recipe", keys.front(), recipe.at(place).dump());
+}
+
+}  // namespace
+
+std::vector<HeldCommand> end_changed_commands(Controls& controls,
+                                              const std::vector<ConfigDifference>& changes,
+                                              const Json& recipe, int64_t stage) {
+  std::vector<HeldCommand> held;
+  for (const Pinned& pinned : pinned_by(controls, stage)) {
+    const auto change = std::find_if(changes.begin(), changes.end(), [&](const ConfigDifference& one) {
+      return std::any_of(pinned.keys.begin(), pinned.keys.end(),
+                         [&](const std::string& key) { return concerns(one.path, key); });
+    });
+    if (change == changes.end()) {
+      held.push_back({pinned.name, true,
+                      fmt::format("{} still holds, instead of {}; another value there ends it", pinned.text,
+                                  recipe_text(recipe, pinned.keys))});
+      continue;
+    }
+    pinned.end(controls);
+    held.push_back({pinned.name, false,
+                    fmt::format("{} has ended: {} was {} and is {} now", pinned.text, change->path,
+                                change->old_value.empty() ? "not there" : change->old_value,
+                                change->new_value.empty() ? "gone" : change->new_value)});
+  }
+  return held;
+}
+
+TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls) {
+  TrainConfig config = recipe;
+  if (!controls.scheduler.is_null()) config.scheduler = read_scheduler(recipe, controls.scheduler);
+  if (controls.clip_norm) config.clip.norm = *controls.clip_norm;
+  if (controls.log_every) config.log.every = *controls.log_every;
+  std::visit(
+      [&](auto& optimizer) {
+        if constexpr (requires { optimizer.betas; }) {
+          if (controls.betas) optimizer.betas = *controls.betas;
+        } else if (controls.betas) {
+          fail(ExitCode::kRecipe, "[cmd.set_betas] {} has no betas", recipe.optimizer.kind());
+        }
+        if (controls.weight_decay) optimizer.weight_decay = *controls.weight_decay;
+      },
+      config.optimizer.value);
+  return config;
+}
+
+}  // namespace tycho
