@@ -103,10 +103,11 @@ const EngineApi& load(int threads) {
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "tycho_engine_api"));
   if (entry == nullptr) fail(ExitCode::kFailure, "[engine] {} has no tycho_engine_api: rebuild it", path);
   const EngineApi& api = *entry();
-  if (api.version != kApiVersion) {
-    fail(ExitCode::kFailure, "[engine] {} has interface version {}, this program {}: rebuild both", path,
-         api.version, kApiVersion);
-  }
+  if (api.build_id != this_build())
+    fail(ExitCode::kFailure,
+         "[engine] expected {} built from the headers of this program, got an engine built from others: "
+         "rebuild both, or install both again",
+         path);
   return api;
 }
 

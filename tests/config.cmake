@@ -1,3 +1,3 @@
 # The config of a run, its folder and its state.
-tycho_test(config_test LIBS config run_folder train_state SOURCES
+tycho_test(config_test LIBS recipe run_folder state SOURCES
   trainer/recipe/train_config_test.cpp trainer/recipe/config_io_test.cpp trainer/recipe/data_rules_test.cpp trainer/recipe/data_stages_test.cpp trainer/recipe/ema_steps_test.cpp trainer/recipe/idle_keys_test.cpp trainer/recipe/pipeline_parallel_test.cpp trainer/recipe/run_clock_test.cpp trainer/recipe/step_tokens_test.cpp trainer/families/check_test.cpp trainer/recipe/machine_test.cpp trainer/recipe/parallel_test.cpp trainer/recipe/mesh_shape_test.cpp trainer/run_folder/restarts_test.cpp trainer/run_folder/run_folder_test.cpp trainer/run_folder/run_record_test.cpp trainer/state/loss_watch_test.cpp trainer/state/train_state_test.cpp trainer/recipe/canonical_order_test.cpp trainer/recipe/context_parallel_test.cpp)

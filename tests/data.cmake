@@ -1,5 +1,5 @@
 # Tests of trainer/data, against what Hugging Face's tokenizers, NumPy and mosaicml-streaming gave.
-tycho_test(data_test LIBS data SOURCES
+tycho_test(data_test LIBS loader prepare SOURCES
   trainer/data/tokenizer/bpe_trainer_test.cpp trainer/data/sources/byte_source_test.cpp trainer/data/chat/batch_packer_test.cpp trainer/data/chat/packing_ratio_test.cpp trainer/data/chat/chat_dataset_test.cpp trainer/data/chat/chat_example_test.cpp
   trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/prepare/convert_test.cpp trainer/data/prepare/killed_convert_test.cpp trainer/data/prepare/publication_test.cpp
   trainer/data/prepare/dataset_damage_test.cpp trainer/data/prepare/dataset_stats_test.cpp trainer/data/prepare/text_stats_test.cpp trainer/data/sources/csv_reader_test.cpp trainer/data/sources/document_reader_test.cpp trainer/data/sources/folder_splits_test.cpp trainer/data/sources/input_files_test.cpp trainer/data/sources/json_line_test.cpp
@@ -12,12 +12,12 @@ tycho_test(data_test LIBS data SOURCES
   trainer/data/loader/text_dataset_test.cpp trainer/data/token_files/token_file_test.cpp trainer/data/token_files/token_files_reader_test.cpp trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp
   trainer/data/tokenizer/tokenizer_styles_test.cpp trainer/data/tokenizer/tokenizer_test.cpp trainer/data/tokenizer/tokenizer_use_test.cpp trainer/data/prepare/convert_chat_test.cpp trainer/data/loader/order_marks_test.cpp)
 # Data sets of mosaicml-streaming's formats, against those that it wrote.
-tycho_test(mds_test LIBS data SOURCES
+tycho_test(mds_test LIBS loader prepare SOURCES
   trainer/data/storage/compression_test.cpp trainer/data/storage/decompress_test.cpp trainer/data/storage/lz4_block_test.cpp trainer/data/mds/compressed_shard_test.cpp trainer/data/mds/line_format_test.cpp
   trainer/data/mds/mds_index_test.cpp trainer/data/mds/mds_reader_test.cpp trainer/data/mds/recut_test.cpp trainer/data/mds/merge_index_test.cpp trainer/data/mds/mds_value_test.cpp trainer/data/mds/mds_writer_test.cpp trainer/data/mds/shard_hash_test.cpp trainer/data/mds/shard_memory_test.cpp trainer/data/mds/token_dataset_test.cpp)
 target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-tycho_test(remote_test LIBS data SOURCES
+tycho_test(remote_test LIBS loader prepare SOURCES
   trainer/data/storage/aws_signature_test.cpp trainer/data/mds/cached_file_test.cpp trainer/data/storage/download_test.cpp trainer/data/storage/http_server.cpp
   trainer/data/storage/compressed_cache_test.cpp trainer/recipe/remote_place_test.cpp trainer/data/mds/shard_cache_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")

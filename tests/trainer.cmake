@@ -28,7 +28,7 @@ target_compile_definitions(curves_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT
 tycho_test(sharded_run_test TORCH LIBS run_fixture SOURCES trainer/run/sharded_run_test.cpp
   trainer/run/sharded_session_test.cpp)
 # A moving average of the weights, on ranks that are threads.
-tycho_test(ema_test TORCH LIBS run_fixture convert SOURCES trainer/optim/weight_average_test.cpp trainer/run/ema_run_test.cpp)
+tycho_test(ema_test TORCH LIBS run_fixture huggingface SOURCES trainer/optim/weight_average_test.cpp trainer/run/ema_run_test.cpp)
 target_compile_definitions(ema_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
   trainer/run/canonical_route_test.cpp)

@@ -5,7 +5,7 @@
 
 #include "bindings/define/recipe.h"
 #include "host/start/choose_mesh.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 
 namespace tycho {
 

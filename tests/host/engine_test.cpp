@@ -100,6 +100,13 @@ TEST_F(EngineTest, TheUsersThreadSettingsWin) {
   EXPECT_CONTAINS(log(), "OMP_NUM_THREADS=7");
 }
 
+TEST_F(EngineTest, RefusesAnEngineBuiltFromOtherHeaders) {
+  setenv("TYCHO_FAKE_OLD_ENGINE", "1", 1);
+  EXPECT_EQ(finish(start({"run", demo_})), 1);
+  unsetenv("TYCHO_FAKE_OLD_ENGINE");
+  EXPECT_CONTAINS(log(), "got an engine built from others: rebuild both, or install both again");
+}
+
 TEST_F(EngineTest, SignalsAskForAStopAndTheFirstOneWins) {
   EXPECT_EQ(run_with_signals({SIGTERM}), 143);
   EXPECT_EQ(run_with_signals({SIGUSR1}), 138);

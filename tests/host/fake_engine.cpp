@@ -122,7 +122,9 @@ std::string versions() { return R"({"libtorch": "none"})"; }
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_engine_api() {
-  static const EngineApi api = {.run = run,
+  static const bool is_older = std::getenv("TYCHO_FAKE_OLD_ENGINE") != nullptr;
+  static const EngineApi api = {.build_id = is_older ? BuildId{"0123456789abcdef"} : this_build(),
+                                .run = run,
                                 .open = open,
                                 .generate = generate,
                                 .evaluate = evaluate,

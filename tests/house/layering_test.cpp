@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "tests/house/folder_circles.h"
 #include "tests/house/source_tree.h"
@@ -29,33 +31,64 @@ TEST(Layering, HoldsInThisTree) {
   for (const std::string& violation : layering_violations(libraries, sources)) ADD_FAILURE() << violation;
 }
 
-TEST(Layering, NoTwoFoldersIncludeEachOther) {
-  const Sources sources = read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"});
-  for (const std::string& pair : mutual_folders(sources)) ADD_FAILURE() << pair;
-}
-
-/// Circles of folders that are still there. This list may only shrink.
-const std::vector<std::set<std::string>> kCirclesLeft = {
-    {"trainer/loggers", "trainer/metrics"},
-    {"trainer/callbacks", "trainer/recipe", "trainer/huggingface", "trainer/device", "trainer/eval",
-     "trainer/tasks", "trainer/kernels", "trainer/layout", "trainer/train", "trainer/models", "trainer/optim",
-     "trainer/comm", "trainer/saving", "trainer/session", "trainer/sharding"},
-};
-
-TEST(Layering, FoldersFormNoCirclesButThoseThatAreLeft) {
-  const Sources sources = read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"});
-  std::set<std::set<std::string>> found;
-  for (const FolderCircle& circle : folder_circles(sources)) {
-    found.insert(circle.folders);
-    if (std::count(kCirclesLeft.begin(), kCirclesLeft.end(), circle.folders) > 0) continue;
+TEST(Layering, FoldersFormNoCircles) {
+  for (const FolderCircle& circle :
+       folder_circles(read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"}))) {
     std::string text;
     for (const std::string& line : circle.lines) text += "\n  " + line;
-    ADD_FAILURE() << "expected no circle of folders beside those of kCirclesLeft, got one of "
-                  << circle.folders.size() << ":" << text;
+    ADD_FAILURE() << "expected no circle of folders, got one of " << circle.folders.size() << ":" << text;
   }
-  for (const std::set<std::string>& circle : kCirclesLeft)
-    EXPECT_TRUE(found.contains(circle))
-        << "the circle with " << *circle.begin() << " is smaller or gone: shrink kCirclesLeft";
+}
+
+/// Returns the folder of a library: the one that all its sources are in. kernels_cuda compiles two.
+std::string folder_of(const Library& library) {
+  if (library.name == "kernels_cuda") return "trainer/kernels/cuda";
+  std::string folder = library.files.at(0).substr(0, library.files[0].rfind('/'));
+  for (const std::string& file : library.files)
+    while (file.compare(0, folder.size() + 1, folder + "/") != 0)
+      folder = folder.substr(0, folder.rfind('/'));
+  return folder;
+}
+
+TEST(Layering, AFolderIsALibrary) {
+  std::map<std::string, std::set<std::string>> owners, folders;
+  for (const Library& library : parse_layers(read_text(TYCHO_LAYERS))) {
+    for (const std::string& file : library.files)
+      owners[file.substr(0, file.rfind('/'))].insert(library.name);
+    folders[folder_of(library)].insert(library.name);
+  }
+  for (const auto& names : {owners, folders})
+    for (const auto& [folder, libraries] : names)
+      EXPECT_EQ(libraries.size(), 1u)
+          << folder << " holds sources of " << *libraries.begin() << " and " << *libraries.rbegin();
+}
+
+/// The rows of docs/architecture.md: "folder ○ | uses".
+TEST(Layering, ThePageListsTheEdges) {
+  const std::vector<Library> libraries = parse_layers(read_text(TYCHO_LAYERS));
+  std::map<std::string, std::string> folders;
+  for (const Library& library : libraries) folders[library.name] = folder_of(library);
+  std::vector<std::string> expected, found;
+  for (const Library& library : libraries) {
+    if (!folder_of(library).starts_with("trainer/")) continue;
+    std::string row = folder_of(library).substr(8), uses;
+    bool torch = false;
+    for (const std::string& edge : library.edges) {
+      torch |= edge == "torch";
+      if (edge != "torch") uses += (uses.empty() ? "" : ", ") + folders[edge].substr(8);
+    }
+    expected.push_back(row + (torch ? "" : " ○") + " | " + uses);
+  }
+  std::istringstream page(read_text(std::string(TYCHO_SOURCE_DIR) + "/docs/architecture.md"));
+  bool in_table = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| folder of trainer/")) in_table = true;
+    if (in_table && !line.starts_with("|")) break;
+    if (!in_table || line.starts_with("| folder") || line.starts_with("|---")) continue;
+    const size_t first = line.find(" | ", 2), second = line.find(" | ", first + 3);
+    found.push_back(line.substr(2, second - 2));
+  }
+  EXPECT_EQ(found, expected) << "docs/architecture.md and trainer/CMakeLists.txt differ";
 }
 
 TEST(Layering, SeesCirclesOverOtherFoldersAndForwardDeclarations) {
@@ -75,14 +108,6 @@ TEST(Layering, FoldersOfAFolderWithoutFilesAreSeenOneByOne) {
   const auto circles = folder_circles(two);
   ASSERT_EQ(circles.size(), 1u);
   EXPECT_EQ(circles[0].folders, (std::set<std::string>{"trainer/data/order", "trainer/data/rows"}));
-}
-
-TEST(Layering, NamesTwoFoldersThatIncludeEachOther) {
-  const auto found = mutual_folders({{"trainer/a/x.h", "\n#include \"trainer/b/y.h\"\n"},
-                                     {"trainer/b/z.cpp", "#include \"trainer/a/x.h\"\n"},
-                                     {"trainer/a/b/w.cpp", "#include \"trainer/a/x.h\"\n"}});
-  EXPECT_EQ(found, (std::vector<std::string>{
-                       "trainer/a and trainer/b include each other: trainer/a/x.h:2, trainer/b/z.cpp:1"}));
 }
 
 TEST(Layering, AllowsWhatIsReachedOverOtherLibraries) {

@@ -45,7 +45,7 @@ const std::vector<Reserved> kReserved = {
     {{"cuda", "cub", "thrust/", "nv", "mma.h", "c10/cuda/", "ATen/cuda/"},
      {"trainer/kernels/cuda/"},
      "CUDA headers are for trainer/kernels/cuda only"},
-    {{"nccl.h"}, {"trainer/comm/nccl/nccl"}, "nccl.h is for one file of trainer/comm only"},
+    {{"nccl.h"}, {"trainer/cuda_plugin/entry/"}, "nccl.h is for trainer/cuda_plugin/entry only"},
     {{"torch/torch.h"}, {"tests/"}, "torch/torch.h is for the oracle in tests only"},
 };
 const std::vector<std::string> kTorch = {"ATen/", "c10/", "torch/"};
@@ -146,26 +146,6 @@ std::string owner_of(const std::vector<Library>& libraries, const std::string& f
     if (!owners.empty()) return "";
   }
   return "";
-}
-
-std::vector<std::string> mutual_folders(const Sources& sources) {
-  std::map<std::pair<std::string, std::string>, std::string> first_include;  // by folders: "file:line"
-  for (const auto& [file, text] : sources) {
-    const std::string from = fs::path(file).parent_path().string();
-    for (const Include& include : includes_of(text)) {
-      if (!matches(include.target, {"trainer/", "bindings/", "host/"})) continue;
-      const std::string to = fs::path(include.target).parent_path().string();
-      if (from != to) first_include.try_emplace({from, to}, file + ":" + std::to_string(include.line));
-    }
-  }
-  std::vector<std::string> pairs;
-  for (const auto& [folders, place] : first_include) {
-    const auto& [a, b] = folders;
-    const auto back = first_include.find({b, a});
-    if (a < b && back != first_include.end())
-      pairs.push_back(a + " and " + b + " include each other: " + place + ", " + back->second);
-  }
-  return pairs;
 }
 
 std::vector<std::string> layering_violations(const std::vector<Library>& libraries, const Sources& sources) {

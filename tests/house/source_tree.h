@@ -35,9 +35,6 @@ std::set<std::string> reach(const std::vector<Library>& libraries, const std::st
 /// nearest one above. Empty when there is none.
 std::string owner_of(const std::vector<Library>& libraries, const std::string& file);
 
-/// "A and B include each other: file:line, file:line" for every pair of folders that do.
-std::vector<std::string> mutual_folders(const Sources& sources);
-
 /// "file:line: what is wrong" for every include that the edges do not allow.
 std::vector<std::string> layering_violations(const std::vector<Library>& libraries, const Sources& sources);
 

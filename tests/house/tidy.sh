@@ -17,7 +17,7 @@ done
 sources=("$@")
 # The sources that CMake writes for unity builds include several files each, so headers are read once for them.
 build=${TYCHO_BUILD:-build/cpu}/trainer/CMakeFiles
-for library in base rendezvous checkpoint control http callbacks run_folder socket_verbs; do
+for library in base rendezvous checkpoint lock control http callbacks run_folder sockets; do
   ((${#} == 0)) || break
   unity=("$build/tycho_$library.dir/Unity/"unity_*_cxx.cxx)
   [[ -e ${unity[0]} ]] || { echo "no sources in $build/tycho_$library.dir/Unity: configure first, or correct the list of libraries here"; exit 1; }

@@ -7,7 +7,7 @@
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/recipe/mesh_shape.h"
 #include "trainer/recipe/train_config.h"
-#include "trainer/run_folder/run_folder.h"
+#include "trainer/session/run_request.h"
 
 namespace tycho {
 

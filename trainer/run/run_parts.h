@@ -23,9 +23,9 @@
 #include "trainer/lock/run_lock.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/recipe/train_config.h"
-#include "trainer/run_folder/run_folder.h"
 #include "trainer/saving/saver.h"
 #include "trainer/session/callback_source.h"
+#include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
 #include "trainer/train/trainer.h"
 

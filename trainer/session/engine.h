@@ -11,6 +11,7 @@
 #include "trainer/recipe/icl.h"
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_place.h"
+#include "trainer/session/build_id.h"
 #include "trainer/session/eval_result.h"
 #include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
@@ -103,11 +104,10 @@ struct LoglikelihoodRequest {
   std::string device = "auto";
 };
 
-/// Increased with every change to this file: program and engine are built together.
-inline constexpr int kApiVersion = 12;
-
 struct EngineApi {
-  int version = kApiVersion;
+  /// Identifies the headers that the engine was built from. First, so that a program can read it in the table
+  /// of any engine.
+  BuildId build_id = this_build();
   /// Trains. Returns the exit code of an orderly end (0, 130, 138, 143). Throws Error otherwise. `tty` draws
   /// the live view.
   int (*run)(const RunRequest& request, bool tty, const StopFlag& stop) = nullptr;

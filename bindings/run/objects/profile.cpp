@@ -21,7 +21,7 @@ int now(Call& call) {
   return 0;
 }
 
-int state(Call& call) {
+int profile_state(Call& call) {
   const ProfileState now = session(call).profile_state();
   Json json = {{"phase", now.phase}};
   if (!now.path.empty()) json["path"] = now.path;
@@ -62,7 +62,7 @@ const Class& profile_class() {
                  {"state", "table",
                   "phase, of the next step: \"wait\", \"warmup\", \"active\" or \"off\"; path of the newest "
                   "trace, if there is one.",
-                  state}},
+                  profile_state}},
       .methods = {{"now",
                    "",
                    "Records the next steps as a trace in the run folder, like cmd.profile.",

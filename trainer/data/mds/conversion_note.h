@@ -29,7 +29,7 @@ void write_conversion_note(FileOps& files, const std::string& split_dir, const C
 /// when it is malformed.
 ConversionNote read_conversion_note(const std::string& split_dir);
 
-/// Throws Error (kUnusable) when the note names a tokenizer other than `tokenizer`. `place` says in messages
+/// Throws Error (kUnusable) when the note names a tokenizer with another hash. `place` says in messages
 /// where that one is.
 void check_tokenizer(const std::string& split_dir, const std::string& tokenizer_hash,
                      const std::string& place);

@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-constexpr size_t kBlockBytes = 256 << 10, kMaxRowBytes = 256 << 20;
+constexpr size_t kCsvBlockBytes = 256 << 10, kMaxRowBytes = 256 << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string quoted_names(const std::vector<std::string>& names) {
@@ -78,8 +78,8 @@ bool CsvReader::more() {
   block_.erase(0, at_);
   at_ = 0;
   const size_t before = block_.size();
-  block_.resize(before + kBlockBytes);
-  block_.resize(before + source_->read(block_.data() + before, kBlockBytes));
+  block_.resize(before + kCsvBlockBytes);
+  block_.resize(before + source_->read(block_.data() + before, kCsvBlockBytes));
   row_bytes_ += block_.size() - before;
   if (row_bytes_ > kMaxRowBytes)
     fail(ExitCode::kUnusable, "[data] {}:{} begins a row of more than {} MiB: is a closing quote missing?",

@@ -11,6 +11,7 @@
 #include "trainer/data/sources/csv_reader.h"
 #include "trainer/data/sources/json_line.h"
 #include "trainer/data/sources/parquet/parquet_records.h"
+#include "trainer/data/sources/safe_cut.h"
 
 namespace tycho {
 namespace {

@@ -16,7 +16,7 @@
 namespace tycho {
 namespace {
 
-constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kCopyBytes = 1 << 20;
 
 class FolderFiles final : public RemoteFiles {
  public:
@@ -57,7 +57,7 @@ class FolderFiles final : public RemoteFiles {
     int64_t at = wish.version.empty() || wish.version == outcome.version ? wish.offset : 0;
     if (at > info.st_size) at = 0;
     sink.begin(at);
-    std::vector<char> piece(kPieceBytes);
+    std::vector<char> piece(kCopyBytes);
     while (true) {
       if (wish.stop.stop_requested()) return {FetchOutcome::State::kStopped, "stopped"};
       const ssize_t n = ::pread(file, piece.data(), piece.size(), at);

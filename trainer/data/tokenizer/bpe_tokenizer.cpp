@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trainer/base/error.h"
+#include "trainer/data/sources/safe_cut.h"
 
 namespace tycho {
 namespace {

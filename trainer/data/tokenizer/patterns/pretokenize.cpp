@@ -149,14 +149,4 @@ size_t PieceScanner::end_of_llama3_piece(size_t position, int max_digits) const 
   return end_of_spaces(position);
 }
 
-size_t find_safe_cut(std::string_view text, size_t from) {
-  for (size_t i = from > 0 ? from : 1; i < text.size(); ++i) {
-    if (text[i] != ' ' && text[i] != '\n') continue;
-    const char before = text[i - 1];
-    const bool letter = (before >= 'a' && before <= 'z') || (before >= 'A' && before <= 'Z');
-    if (letter || (before >= '0' && before <= '9')) return i;
-  }
-  return std::string_view::npos;
-}
-
 }  // namespace tycho

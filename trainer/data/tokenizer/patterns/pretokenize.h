@@ -38,9 +38,4 @@ class PieceScanner {
   const uint8_t* classes_;
 };
 
-/// Returns the first position at or after `from` at which a text can be cut in two without changing its
-/// pieces, under any pattern but kNone: between an ASCII letter or digit and the space or newline that
-/// follows it. npos when there is none.
-size_t find_safe_cut(std::string_view text, size_t from);
-
 }  // namespace tycho

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/trainer/data/data_testing.h"
+#include "trainer/data/sources/safe_cut.h"
 
 namespace tycho {
 namespace {
