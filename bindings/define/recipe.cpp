@@ -27,7 +27,7 @@ Json ask_lua(const char* module, const char* function, const Json& request, cons
   return read_json(L, -1);
 }
 
-Json place_json(const SourcePlace& place) {
+Json place_json(const SourceLocation& place) {
   if (place.argument > 0) return {{"argument", place.argument}};
   return {{"line", place.line}, {"col", place.col}, {"len", place.len}};
 }
@@ -58,7 +58,7 @@ Json origins_json(const std::map<std::string, RecipeOrigin>& origins) {
   Json made_from = Json::object();
   for (const auto& [name, origin] : origins) {
     Json lines = Json::array();
-    for (const SourcePlace& place : origin.places) lines.push_back(place_json(place));
+    for (const SourceLocation& place : origin.places) lines.push_back(place_json(place));
     made_from[name + ".lua"] = {{"file", name}, {"text", origin.text}, {"lines", std::move(lines)}};
   }
   return made_from;

@@ -40,7 +40,7 @@ struct PinArgument {
 /// A file of another system from which a recipe was imported.
 struct RecipeOrigin {
   std::string text;
-  std::vector<SourcePlace>
+  std::vector<SourceLocation>
       places;  // position in that file of each line of the recipe; lines beyond have none
 };
 
@@ -114,7 +114,7 @@ void refuse_secrets(const Json& part, const std::string& path = "");
 /// A problem at a position in a file; the file is "" for an argument.
 struct SourceProblem {
   std::string file;
-  SourcePlace place;
+  SourceLocation place;
   std::string message;
 };
 ProblemList problem_list(const std::vector<SourceProblem>& problems);

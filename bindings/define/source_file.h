@@ -15,7 +15,7 @@ struct SourceFile {
 };
 
 /// A position in a file (columns in bytes), or an argument of the command line.
-struct SourcePlace {
+struct SourceLocation {
   int line = 0, col = 0;  // from 1; 0 when unknown
   int len = 1;            // bytes
   int argument = 0;       // position of the argument; 0: none

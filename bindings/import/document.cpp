@@ -86,7 +86,7 @@ DocNode* DocNode::find(std::string_view wanted) {
   return const_cast<DocNode*>(static_cast<const DocNode*>(this)->find(wanted));
 }
 
-SourcePlace DocNode::place() const {
+SourceLocation DocNode::place() const {
   if (argument > 0) return {.argument = argument};
   return is_scalar() && value.line > 0 ? value : key;
 }
@@ -118,7 +118,7 @@ DocScalar read_scalar(const DocNode& node) {
   return {Kind::kText, node.text};
 }
 
-void fail_in_file(const std::string& file, const std::string& text, const SourcePlace& place,
+void fail_in_file(const std::string& file, const std::string& text, const SourceLocation& place,
                   const std::string& message) {
   std::string report = problem_report({{file, place, message}}, {{file, text}});
   report.erase(report.find_last_not_of('\n') + 1);

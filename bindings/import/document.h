@@ -14,12 +14,12 @@ struct KeyedNode;
 struct DocNode {
   enum class Kind { kScalar, kList, kMap };
   Kind kind = Kind::kScalar;
-  std::string text;        // of a scalar
-  bool is_plain = true;    // of a scalar: not quoted, so it may be a number, true or null
-  int line = 0;            // line of its key, or its own in a list, from 1; 0: not from the file
-  SourcePlace key, value;  // positions in the file, as far as known; for an alias those of its key
-  int last_line = 0;       // of the nodes below it
-  int argument = 0;        // position of the argument that set it; 0: none
+  std::string text;           // of a scalar
+  bool is_plain = true;       // of a scalar: not quoted, so it may be a number, true or null
+  int line = 0;               // line of its key, or its own in a list, from 1; 0: not from the file
+  SourceLocation key, value;  // positions in the file, as far as known; for an alias those of its key
+  int last_line = 0;          // of the nodes below it
+  int argument = 0;           // position of the argument that set it; 0: none
   std::vector<DocNode> items;
   std::vector<KeyedNode> entries;  // in the order of the file
 
@@ -29,7 +29,7 @@ struct DocNode {
   const DocNode* find(std::string_view wanted) const;
   DocNode* find(std::string_view wanted);
   /// Returns the position for error messages: the argument that set it, its value, or its key.
-  SourcePlace place() const;
+  SourceLocation place() const;
   /// Returns the node at a dotted path, with list indices from 0; null when there is none.
   const DocNode* at(std::string_view path) const;
 };
@@ -53,7 +53,7 @@ std::string brief(const DocNode& node);
 
 /// Throws Error (kUnusable) for a problem at a position of a file's text, with its line and a caret; `file`
 /// is its name.
-[[noreturn]] void fail_in_file(const std::string& file, const std::string& text, const SourcePlace& place,
+[[noreturn]] void fail_in_file(const std::string& file, const std::string& text, const SourceLocation& place,
                                const std::string& message);
 
 /// Parse files of bounded size: 1 MiB, 64 levels, 20,000 nodes with aliases expanded. Throw Error (kUnusable)

@@ -34,7 +34,7 @@ Json json_of(Mapper& mapper, const DocNode& node) {
 }
 
 /// Writes { "a", "b" }, with a few names on each line.
-void write_order(LuaWriter& out, const std::vector<std::string>& order, const SourcePlace& place) {
+void write_order(LuaWriter& out, const std::vector<std::string>& order, const SourceLocation& place) {
   constexpr size_t kPerLine = 6;
   const auto names = [&](size_t first, size_t last) {
     std::string text;
@@ -84,7 +84,7 @@ void map_blocks(Mapper& mapper, const DocEntry& entry) {
   if (blocks.order.empty()) return mapper.remark(entry, "all blocks are the same");
   LuaWriter& out = mapper.out();
   out.comments_before(entry.node.line);
-  const SourcePlace place = entry.node.place();
+  const SourceLocation place = entry.node.place();
   out.open("blocks = {", entry.node.line, place);
   write_order(out, blocks.order, place);
   out.open("kinds = {", 0, place);

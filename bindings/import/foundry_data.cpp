@@ -7,7 +7,7 @@
 #include <set>
 
 #include "bindings/import/systems.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {

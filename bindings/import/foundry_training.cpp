@@ -79,7 +79,7 @@ void write_groups(Mapper& mapper, const DocEntry& optimizer) {
     }
   }
   if (groups.empty()) return;
-  const SourcePlace place = frozen != nullptr ? frozen->place() : given->place();
+  const SourceLocation place = frozen != nullptr ? frozen->place() : given->place();
   mapper.out().open("r.param_groups = {", 0, place);
   for (const std::string& group : groups) mapper.out().write(group + ",", 0, "", place);
   mapper.out().close("}");

@@ -146,7 +146,7 @@ void apply(DocNode& root, const DocPin& pin, const PinArgument& argument) {
     here = here->find(key);
   }
   const int line = here->line, last_line = here->last_line;
-  const SourcePlace key = here->key;
+  const SourceLocation key = here->key;
   *here = read_yaml(pin.value, "argument " + std::to_string(argument.number));
   here->line = line;
   here->last_line = last_line;

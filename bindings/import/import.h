@@ -20,9 +20,9 @@ bool is_foreign_sweep(const std::string& file, const std::string& text);
 
 struct Imported {
   std::string lua;
-  std::vector<std::string> notes;   // "line 12  key: text": notes for the user
-  std::vector<PinArgument> pins;    // pins whose keys are not the file's
-  std::vector<SourcePlace> places;  // origin of each line of lua
+  std::vector<std::string> notes;      // "line 12  key: text": notes for the user
+  std::vector<PinArgument> pins;       // pins whose keys are not the file's
+  std::vector<SourceLocation> places;  // origin of each line of lua
 };
 
 /// Makes a recipe from a file's text, or a sweep from that of a sweep. The ending of `file` decides the

@@ -59,7 +59,7 @@ void Mapper::inline_structures(DocNode& node, int depth) {
     const DocNode* target = structure_at({"", node}, *path);
     if (target == nullptr || target->is_scalar()) return;
     const int line = node.line;
-    const SourcePlace key = node.key, value = node.value;
+    const SourceLocation key = node.key, value = node.value;
     DocNode copy = *target;  // copied before the node is overwritten, in case the target contains it
     node = std::move(copy);
     node.line = node.last_line = line;

@@ -94,7 +94,7 @@ std::string LuaWriter::trailing(int line) const {
 }
 
 void LuaWriter::write(const std::string& text, int line, const std::string& comment,
-                      const SourcePlace& place) {
+                      const SourceLocation& place) {
   std::string out = std::string(static_cast<size_t>(2 * depth_), ' ') + text;
   for (const std::string& one : {trailing(line), comment.empty() ? "" : "-- " + comment})
     if (!one.empty()) out += "  " + one;
@@ -111,7 +111,7 @@ void LuaWriter::write_comment(int line) {
   if (!comment.empty()) write(comment, 0);
 }
 
-void LuaWriter::open(const std::string& text, int line, const SourcePlace& place) {
+void LuaWriter::open(const std::string& text, int line, const SourceLocation& place) {
   write(text, line, "", place);
   ++depth_;
 }

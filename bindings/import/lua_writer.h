@@ -35,16 +35,16 @@ class LuaWriter {
   /// Writes one statement or field, with the comment on `line` of the file (0: none) or `comment`. `place` is
   /// its origin.
   void write(const std::string& text, int line, const std::string& comment = "",
-             const SourcePlace& place = {});
+             const SourceLocation& place = {});
   /// Writes the comment on `line` of the file as a line of its own.
   void write_comment(int line);
   /// Opens and closes a table; lines in between are indented.
-  void open(const std::string& text, int line, const SourcePlace& place);
+  void open(const std::string& text, int line, const SourceLocation& place);
   void close(const std::string& text);
   /// Returns all lines. Call it once, at the end.
   const std::vector<std::string>& lines() const { return lines_; }
   /// Returns the origin of each line.
-  const std::vector<SourcePlace>& places() const { return places_; }
+  const std::vector<SourceLocation>& places() const { return places_; }
   size_t num_file_lines() const { return comments_.size(); }
   int depth() const { return depth_; }
 
@@ -53,7 +53,7 @@ class LuaWriter {
 
   std::vector<CommentLine> comments_;
   std::vector<std::string> lines_;
-  std::vector<SourcePlace> places_;
+  std::vector<SourceLocation> places_;
   int cursor_ = 1, last_ = 0, depth_ = 0;
 };
 

@@ -116,7 +116,7 @@ void Mapper::problem(const DocEntry& entry, const std::string& text) {
   problem(entry, text, entry.node.place());
 }
 
-void Mapper::problem(const DocEntry& entry, const std::string& text, const SourcePlace& place) {
+void Mapper::problem(const DocEntry& entry, const std::string& text, const SourceLocation& place) {
   problems_.push_back({place_, place, fmt::format("{}{}: {}", entry.path, shown_value(entry), text)});
 }
 

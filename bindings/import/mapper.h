@@ -106,7 +106,7 @@ class Mapper {
   void note(const DocEntry& entry, const std::string& text);
   /// Adds a problem at the value of the entry, or at its key when `place` is the key.
   void problem(const DocEntry& entry, const std::string& text);
-  void problem(const DocEntry& entry, const std::string& text, const SourcePlace& place);
+  void problem(const DocEntry& entry, const std::string& text, const SourceLocation& place);
   /// Writes r.target = t.x.kind { rows, last_fields }; `name` needs no row. Without a constructor, writes a
   /// plain table.
   void component(const DocEntry& entry, const std::string& target, const std::string& constructor,
@@ -126,7 +126,7 @@ class Mapper {
   std::string finish(const std::string& recipe_name, const std::string& system);
   const std::vector<std::string>& notes() const { return notes_; }
   /// Returns the origin of each line of the recipe.
-  const std::vector<SourcePlace>& places() const { return places_; }
+  const std::vector<SourceLocation>& places() const { return places_; }
 
  private:
   [[noreturn]] void break_off(const DocEntry& entry, const std::string& said) const;
@@ -152,7 +152,7 @@ class Mapper {
   std::set<std::string> names_;
   std::vector<SourceProblem> problems_;
   std::vector<std::string> notes_;
-  std::vector<SourcePlace> places_;
+  std::vector<SourceLocation> places_;
 };
 
 }  // namespace tycho

@@ -100,7 +100,7 @@ class TomlReader {
  public:
   explicit TomlReader(const std::string& place) : budget_(place) {}
 
-  DocNode read(const toml::node& toml, const SourcePlace& key, int depth) {
+  DocNode read(const toml::node& toml, const SourceLocation& key, int depth) {
     budget_.take(depth);
     DocNode node;
     node.key = key, node.value = place_of(toml.source());
@@ -126,7 +126,7 @@ class TomlReader {
   }
 
  private:
-  static SourcePlace place_of(const toml::source_region& region) {
+  static SourceLocation place_of(const toml::source_region& region) {
     const auto line = static_cast<int>(region.begin.line), col = static_cast<int>(region.begin.column);
     const bool on_one_line = region.begin.line == region.end.line;
     return {.line = line, .col = col, .len = on_one_line ? static_cast<int>(region.end.column) - col : 1};
@@ -159,7 +159,7 @@ DocNode read_toml(const std::string& text, const std::string& place) {
     return TomlReader(place).read(toml::parse(text, place), {.line = 1, .col = 1}, 0);
   } catch (const toml::parse_error& error) {
     const toml::source_position& begin = error.source().begin;
-    const SourcePlace at = {.line = static_cast<int>(begin.line), .col = static_cast<int>(begin.column)};
+    const SourceLocation at = {.line = static_cast<int>(begin.line), .col = static_cast<int>(begin.column)};
     fail_in_file(place, text, at, "not TOML: " + std::string(error.description()));
   } catch (const TomlStumble&) {
     fail(ExitCode::kUnusable, "[{}] is not TOML: a table or key has no name", place);

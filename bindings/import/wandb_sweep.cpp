@@ -62,11 +62,11 @@ class SweepWriter {
   }
 
  private:
-  void add(const std::string& line, const SourcePlace& place) {
+  void add(const std::string& line, const SourceLocation& place) {
     lines_.push_back(line);
     out_.places.push_back(place);
   }
-  void problem(const SourcePlace& place, const std::string& text) {
+  void problem(const SourceLocation& place, const std::string& text) {
     problems_.push_back({file_, place, text});
   }
   void note(const DocNode& node, const std::string& text) {
@@ -125,7 +125,7 @@ class SweepWriter {
   void write_search() {
     const DocNode* method = root_.find("method");
     const std::string name = method == nullptr ? "" : text_of("method");
-    const SourcePlace place = method == nullptr ? SourcePlace{} : method->place();
+    const SourceLocation place = method == nullptr ? SourceLocation{} : method->place();
     if (name == "grid") return add("s.search = t.search.grid {}", place);
     if (name == "random")
       return add(fmt::format("s.search = t.search.random {{ trials = {} }}",

@@ -16,7 +16,7 @@ class YamlReader {
       : text_(text), place_(place), budget_(place) {}
 
   /// Reads a node. `key` is the position of its key; none for an item of a list.
-  DocNode read(const YAML::Node& yaml, SourcePlace key, int depth) {
+  DocNode read(const YAML::Node& yaml, SourceLocation key, int depth) {
     budget_.take(depth);
     DocNode node;
     node.key = key.line > 0 ? key : place_of(yaml);
@@ -40,9 +40,9 @@ class YamlReader {
   [[noreturn]] void wrong_at(const YAML::Node& yaml, const std::string& message) const {
     fail_in_file(place_, text_, place_of(yaml), message);
   }
-  SourcePlace place_of(const YAML::Node& yaml) const {
+  SourceLocation place_of(const YAML::Node& yaml) const {
     if (yaml.Mark().is_null()) return {};
-    SourcePlace place = {.line = yaml.Mark().line + 1, .col = yaml.Mark().column + 1};
+    SourceLocation place = {.line = yaml.Mark().line + 1, .col = yaml.Mark().column + 1};
     if (!yaml.IsScalar()) return place;
     place.col += anchor_width(static_cast<size_t>(yaml.Mark().pos));
     const bool is_quoted = yaml.Tag() == "!";
@@ -58,8 +58,8 @@ class YamlReader {
     return end == std::string::npos || text_[end] == '\n' ? 0 : static_cast<int>(end - at);
   }
   /// Returns the position of a value. The mark of an alias is its anchor's, which is before its key.
-  SourcePlace value_place(const YAML::Node& yaml, const SourcePlace& key) const {
-    const SourcePlace place = place_of(yaml);
+  SourceLocation value_place(const YAML::Node& yaml, const SourceLocation& key) const {
+    const SourceLocation place = place_of(yaml);
     const bool is_alias = std::pair(place.line, place.col) < std::pair(key.line, key.col);
     return is_alias ? key : place;
   }
@@ -130,7 +130,7 @@ DocNode read_yaml(const std::string& text, const std::string& place) {
   } catch (const YAML::DeepRecursion&) {
     fail(ExitCode::kUnusable, "[{}] is nested more than 64 levels deep", place);
   } catch (const YAML::Exception& error) {
-    const SourcePlace at = {.line = error.mark.line + 1, .col = error.mark.column + 1};
+    const SourceLocation at = {.line = error.mark.line + 1, .col = error.mark.column + 1};
     fail_in_file(place, text, at, "not YAML: " + error.msg);
   }
 }

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kProfiledSteps = 3;
 
-ResolvedRecipe recipe_here(const Arguments& arguments, const RankPlace& place) {
+ResolvedRecipe recipe_here(const Arguments& arguments, const RankInfo& place) {
   const InterruptLua interruptible;
   const RecipeRequest request = recipe_request(arguments);
   return choose_mesh(resolve_recipe(request), request, devices_of(place)).recipe;
@@ -101,7 +101,7 @@ int bench_step(const Arguments& given) {
   const Arguments arguments = without_subverb(given);
   const int64_t warmup = arguments.integer("warmup", 0, 1'000'000);
   const int64_t num_steps = arguments.integer("iterations", 1, 1'000'000);
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   ResolvedRecipe recipe = recipe_here(arguments, place);
   ProfileConfig profile;
   profile.skip_first = {static_cast<double>(warmup + num_steps), DurationUnit::kBatch};

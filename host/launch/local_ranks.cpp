@@ -22,7 +22,7 @@
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/rendezvous/endpoint.h"
 #include "trainer/rendezvous/launcher_reports.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {

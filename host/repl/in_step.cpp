@@ -59,7 +59,7 @@ InStep::Relay::Relay(RankGroup& group, int64_t entry, bool sends, const StopFlag
         }
       }) {}
 
-InStep::InStep(const EngineApi& engine, const RankPlace& place, double patience_s, const StopFlag& stop)
+InStep::InStep(const EngineApi& engine, const RankInfo& place, double patience_s, const StopFlag& stop)
     : place_(place), group_(engine.meet(place, patience_s, stop)) {}
 
 std::vector<Json> InStep::gather(const Json& mine) {
@@ -134,8 +134,8 @@ std::string InStep::call(const std::string& what, const std::string& said) {
   return all[0].at("said");
 }
 
-RankPlace InStep::meeting_place(const std::string& what) {
-  RankPlace place = place_;
+RankInfo InStep::meeting_place(const std::string& what) {
+  RankInfo place = place_;
   place.port = 0;  // any
   place.listener = -1;
   Socket listener;

@@ -11,7 +11,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/rendezvous/rank_group.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/session/engine.h"
 
 namespace tycho {
@@ -34,7 +34,7 @@ class InStep {
  public:
   /// Meets the other ranks; collective. An entry may take `patience_s` longer on one rank than on another.
   /// `stop` ends the wait for them.
-  InStep(const EngineApi& engine, const RankPlace& place, double patience_s, const StopFlag& stop);
+  InStep(const EngineApi& engine, const RankInfo& place, double patience_s, const StopFlag& stop);
 
   int rank() const { return place_.rank; }
   int size() const { return place_.num_ranks; }
@@ -58,7 +58,7 @@ class InStep {
     return alone_ || lost_ ? mine : call(what, mine ? "yes" : "no") == "yes";
   }
   /// Announces a call before a run is opened, and returns where its ranks meet.
-  RankPlace meeting_place(const std::string& what);
+  RankInfo meeting_place(const std::string& what);
   /// Throws ScriptError when this rank runs alone.
   void refuse_alone(const std::string& what) const;
   /// Ends the entry on this rank. Returns the end of every rank, by rank, once all have ended.
@@ -82,7 +82,7 @@ class InStep {
   /// Makes the call and returns what rank 0 sent with it.
   std::string call(const std::string& what, const std::string& said);
 
-  RankPlace place_;
+  RankInfo place_;
   std::unique_ptr<RankGroup> group_;
   std::unique_ptr<Relay> relay_;
   int64_t entries_ = 0, runs_ = 0;

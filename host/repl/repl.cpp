@@ -100,7 +100,7 @@ int read_entries(Prompt& prompt, const ReplOptions& options, bool interactive) {
   return 0;
 }
 
-void print_banner(const RankPlace& place) {
+void print_banner(const RankInfo& place) {
   const std::string rank =
       place.num_ranks > 1 ? fmt::format("rank {}/{}  ", place.rank, place.num_ranks) : "";
   fmt::print("tycho {}  LuaJIT, interpreted  {}    ?help  ;shell  :commands  ^D ends\n", TYCHO_VERSION, rank);
@@ -131,7 +131,7 @@ int run_loop(const ReplOptions& options, std::optional<FailedRun> failed, InStep
   return prompt.lost_ranks() ? static_cast<int>(ExitCode::kTerminated) : code;
 }
 
-InStep meet(const RankPlace& place) {
+InStep meet(const RankInfo& place) {
   StopWait wait;
   return InStep(open_engine(threads_of_rank(0, place)), place, kYear_s, wait.stop());
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/session/session.h"
 
 namespace tycho {
@@ -19,7 +19,7 @@ struct ReplOptions {
   std::vector<std::string> entries;  // entries to run before ending; empty: read standard input
   bool keep_history = true;
   bool json = false;  // requests and answers are lines of JSON (json_lines.h)
-  RankPlace place;    // rank of this process
+  RankInfo place;     // rank of this process
 };
 
 /// Reads entries until ^D or the end of the input. Shows a prompt at a terminal; a script ends at its first

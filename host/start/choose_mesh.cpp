@@ -152,7 +152,7 @@ void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConf
 
 }  // namespace
 
-PlanDevices devices_of(const RankPlace& place) {
+PlanDevices devices_of(const RankInfo& place) {
   PlanDevices devices;
   devices.num_ranks = place.num_ranks;
   devices.ranks_per_machine = place.num_local_ranks;
@@ -185,7 +185,7 @@ std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen,
   return resolve_with(request, {std::move(pins), text});
 }
 
-std::string mesh_picture(const TrainConfig& config, const RankPlace& place) {
+std::string mesh_picture(const TrainConfig& config, const RankInfo& place) {
   if (place.num_ranks == 1 || !check_config(config, place.num_ranks).empty()) return "";
   const MeshShape mesh = mesh_shape(config.parallel, place.num_ranks);
   return fmt::format("mesh: {}\n{}", describe(mesh), draw_mesh(mesh, place.num_local_ranks));

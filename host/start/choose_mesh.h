@@ -8,7 +8,7 @@
 #include "bindings/define/recipe.h"
 #include "trainer/plan/plan.h"
 #include "trainer/recipe/train_config.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -29,9 +29,9 @@ ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, co
 std::optional<ChosenRecipe> with_smaller_micro_batch(const ChosenRecipe& chosen, const RecipeRequest& request,
                                                      const PlanDevices& devices);
 /// Returns the devices of a plan: the number of ranks, and how many of them are on each machine.
-PlanDevices devices_of(const RankPlace& place);
+PlanDevices devices_of(const RankInfo& place);
 /// Returns a picture of the run's ranks on their machines, for its start; "" for one rank, and for a mesh
 /// that the run will refuse.
-std::string mesh_picture(const TrainConfig& config, const RankPlace& place);
+std::string mesh_picture(const TrainConfig& config, const RankInfo& place);
 
 }  // namespace tycho

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kSteps = 3;
 
 /// Returns a folder for temporary files, the same for all ranks of a run, whose recipes are compared.
-std::string folder_of(const RankPlace& place) {
+std::string folder_of(const RankInfo& place) {
   const std::string meeting = fmt::format("{}:{} {}", place.address, place.port, place.token);
   const std::string name = place.num_ranks == 1 ? std::to_string(getpid()) : hash_hex(meeting).substr(0, 12);
   std::error_code error;
@@ -31,7 +31,7 @@ std::string folder_of(const RankPlace& place) {
 }
 
 /// Returns a request that runs the recipe from its beginning in another folder.
-RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::string& folder,
+RunRequest request_of(ResolvedRecipe recipe, const RankInfo& place, const std::string& folder,
                       const ProfileConfig& profile) {
   recipe.config.run_dir = folder;
   recipe.config.resume = "none";
@@ -43,7 +43,7 @@ RunRequest request_of(ResolvedRecipe recipe, const RankPlace& place, const std::
 
 }  // namespace
 
-int try_recipe(const ResolvedRecipe& recipe, const RankPlace& place, const ProfileConfig& profile,
+int try_recipe(const ResolvedRecipe& recipe, const RankInfo& place, const ProfileConfig& profile,
                const std::function<void(TrainingSession&)>& body) {
   const std::string folder = folder_of(place);
   return in_throw_away_folder(folder, place.rank == 0, [&] {
@@ -55,7 +55,7 @@ int try_recipe(const ResolvedRecipe& recipe, const RankPlace& place, const Profi
   });
 }
 
-int probe_recipe(const ResolvedRecipe& recipe, const RankPlace& place,
+int probe_recipe(const ResolvedRecipe& recipe, const RankInfo& place,
                  const std::function<void(const Probe&, const RunInfo&)>& show) {
   return try_recipe(recipe, place, {}, [&](TrainingSession& session) {
     const Probe measured = probe(session, kSteps);

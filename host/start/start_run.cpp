@@ -83,7 +83,7 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
 /// rank, choose the same and meet again.
 std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& chosen,
                                         const RecipeRequest& recipe_request) {
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   if (error.code() != ExitCode::kNumerics || !is_out_of_memory(error.what())) return {};
   return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
 }

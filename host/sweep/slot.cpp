@@ -71,8 +71,8 @@ std::vector<std::string> trial_command(const SweepDefinition& definition, const 
   return words;
 }
 
-Slot::Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
-           const SweepDefinition& definition)
+Slot::Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config,
+           LaunchTarget place, const SweepDefinition& definition)
     : claim_(std::move(claim)),
       task_(std::move(task)),
       trial_(trial),

@@ -18,7 +18,7 @@
 namespace tycho {
 
 /// Options for starting trials.
-struct LaunchPlace {
+struct LaunchTarget {
   std::string sweep_dir;  // absolute
   bool use_srun = false;
   std::string gpus;     // CUDA_VISIBLE_DEVICES; "" leaves it as it is
@@ -29,7 +29,7 @@ struct LaunchPlace {
 class Slot {
  public:
   /// Takes over a claim. `config` is the resolved recipe of the trial.
-  Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchPlace place,
+  Slot(std::unique_ptr<Claim> claim, Task task, const Trial& trial, TrainConfig config, LaunchTarget place,
        const SweepDefinition& definition);
 
   /// Starts the process, also again after it found its folder still owned. Returns the trial's end when it
@@ -57,7 +57,7 @@ class Slot {
   Task task_;
   Trial trial_;  // as claimed
   TrainConfig config_;
-  LaunchPlace place_;
+  LaunchTarget place_;
   SweepDefinition definition_;  // as claimed, without its trials
   RunProgress progress_;
   int64_t first_step_ = 0;

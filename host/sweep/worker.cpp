@@ -238,7 +238,7 @@ bool Worker::take_next() {
   folder_.record(claim_fact(trial, task->claim, task->rung, host_, getpid()), /*durable=*/false);
   std::optional<TrainConfig> config = resolve(trial, *task);
   if (!config) return true;
-  LaunchPlace place{folder_.dir(), options_.use_srun, free_gpus(), 0};
+  LaunchTarget place{folder_.dir(), options_.use_srun, free_gpus(), 0};
   if (options_.gpus_per_trial == 0 && options_.slots > 1)
     place.threads = std::max<int64_t>(1, cores_of_rank({}) / options_.slots);
   slots_.push_back(std::make_unique<Slot>(std::move(claim), *task, trial, std::move(*config),

@@ -19,7 +19,7 @@
 #include "trainer/measure/storage_bench.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -102,7 +102,7 @@ Json timing_json(const CommTiming& timing) {
           {"in_place", form_json(timing, timing.in_place)}};
 }
 
-void print_comm_header(const RankPlace& place, const CommBenchRequest& request) {
+void print_comm_header(const RankInfo& place, const CommBenchRequest& request) {
   fmt::print("# {} rank{}{}, fp32, {} calls after {}\n", place.num_ranks, place.num_ranks == 1 ? "" : "s",
              place.source.empty() ? "" : " by " + place.source, request.iterations, request.warmup);
   fmt::print("# algbw: size over time; busbw: bytes over each link, in GB/s (powers of 1000)\n");
@@ -147,7 +147,7 @@ int comm(const Arguments& arguments) {
   if (arguments.has("verbs")) request.verbs = arguments.list("verbs");
   if (arguments.has("mesh")) request.mesh = arguments.text("mesh");
   request.device = arguments.text("device");
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   const bool wants_json = arguments.has("json");
   const StopFlag& stop = stop_on_signals();
   std::vector<CommTiming> timings;

@@ -9,10 +9,10 @@
 #include "host/process/child_process.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
-#include "host/start/rerun_request.h"
 #include "host/standard_streams.h"
+#include "host/start/rerun_request.h"
 #include "host/verb.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -60,7 +60,7 @@ const Verb& launched_verb(const Arguments& arguments) {
 
 /// Refuses to launch from a rank: ranks that start ranks would all write to the same run folder.
 void refuse_to_be_a_rank() {
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   if (place.num_ranks == 1) return;
   fail(ExitCode::kTopology,
        "[tycho launch] this process is already rank {} of {} by {}: start tycho run directly with one task "
@@ -121,8 +121,9 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64
          "starting ranks");
   if (verb.run == run_run) is_prompt = wants_to_look(command.text("on-error"), /*rank=*/0);
   const InterruptLua interruptible;
-  RecipeRequest request = verb.run == run_rerun ? rerun_request(command, num_ranks).recipe_request()
-                                                : recipe_request(is_bench ? without_subverb(command) : command);
+  RecipeRequest request = verb.run == run_rerun
+                              ? rerun_request(command, num_ranks).recipe_request()
+                              : recipe_request(is_bench ? without_subverb(command) : command);
   resolve_recipe(request);
   request.num_ranks = num_ranks;
   request.quiet = true;

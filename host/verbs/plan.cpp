@@ -215,7 +215,7 @@ PlanDevices devices_of(const Arguments& arguments, const TrainConfig& config) {
 }
 
 /// Sets the plan's ranks to the running ones, which measure.
-void take_ranks_of(const RankPlace& place, const Arguments& arguments, PlanDevices& devices) {
+void take_ranks_of(const RankInfo& place, const Arguments& arguments, PlanDevices& devices) {
   if (!arguments.all("ranks").empty() && devices.num_ranks != place.num_ranks)
     fail(ExitCode::kUsage,
          "[tycho plan] --probe measures the running ranks, {}: leave out --ranks {}, or start that many with "
@@ -238,7 +238,7 @@ int run_plan(const Arguments& arguments) {
   ResolvedRecipe resolved = resolve(request);
   const bool json = arguments.has("json"), probing = arguments.has("probe");
   PlanDevices devices = devices_of(arguments, resolved.config);
-  const RankPlace place = probing ? find_rank_place(process_environment()) : RankPlace();
+  const RankInfo place = probing ? find_rank_place(process_environment()) : RankInfo();
   if (probing) take_ranks_of(place, arguments, devices);
   const ChosenRecipe chosen = choose_mesh(std::move(resolved), request, devices);
   const ResolvedRecipe& recipe = chosen.recipe;

@@ -8,7 +8,7 @@
 #include "host/start/start_run.h"
 #include "host/verb.h"
 #include "trainer/base/text/shell_words.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -43,7 +43,7 @@ std::optional<std::string> fresh_folder(const TrainConfig& config) {
 }  // namespace
 
 int run_rerun(const Arguments& arguments) {
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   RerunRequest rerun = rerun_request(arguments, place.num_ranks);
   RecipeRequest request = rerun.recipe_request();
   const InterruptLua interruptible;

@@ -29,7 +29,7 @@ const VerbSpec kRunSpec = {
 namespace {
 
 /// Resolves the recipe with a mesh chosen for the ranks of this run; rank 0 prints the choice.
-ChosenRecipe resolve(const RecipeRequest& request, const RankPlace& place) {
+ChosenRecipe resolve(const RecipeRequest& request, const RankInfo& place) {
   const InterruptLua interruptible;
   ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
   if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
@@ -78,7 +78,7 @@ int run_run(const Arguments& arguments) {
                               .until = arguments.has("until") ? read_until(arguments.text("until")) : "",
                               .paranoid = arguments.has("paranoid"),
                               .force = arguments.has("force")};
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   const bool looks_at_failures = wants_to_look(arguments.text("on-error"), place.rank);
   const ChosenRecipe chosen = resolve(request, place);
 

@@ -34,7 +34,7 @@
 #include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/huggingface/hf_config.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {
@@ -302,7 +302,7 @@ void remote(std::string_view bytes) {
   const std::string text(bytes);
   const bool is_right = remote_problem(text).empty();
   try {
-    const RemotePlace place = parse_remote(text);
+    const RemoteUri place = parse_remote(text);
     must(is_right, "a remote with a problem was taken");
     place.below("train");
     percent_encoded(place.prefix);

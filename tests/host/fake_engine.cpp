@@ -12,7 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/recipe/config_io.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/session/engine.h"
 
@@ -37,7 +37,7 @@ int run(const RunRequest& request, bool tty, const StopFlag& stop) {
   std::printf("hash=%s pins=%zu sources=%zu argv=%s tty=%d\n%s\n", request.recipe_hash.c_str(),
               request.pins.size(), request.sources.size(), request.argv.back().c_str(), tty ? 1 : 0,
               recipe_json(request).c_str());
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   std::printf("rank %d of %d\n", place.rank, place.num_ranks);
   std::printf("OMP_NUM_THREADS=%s OMP_WAIT_POLICY=%s\n", environment("OMP_NUM_THREADS"),
               environment("OMP_WAIT_POLICY"));

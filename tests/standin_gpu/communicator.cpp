@@ -16,7 +16,7 @@
 #include "trainer/base/error.h"
 #include "trainer/comm/world.h"
 #include "trainer/device/device.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 namespace {
@@ -148,7 +148,7 @@ void check_order(Communicator& group, const std::vector<int>& ranks, const at::D
 
 void run(SumOrder order) {
   const c10::InferenceMode no_autograd;
-  const RankPlace place = find_rank_place(process_environment());
+  const RankInfo place = find_rank_place(process_environment());
   const at::Device device = choose_device(DeviceKind::kCuda, place.local_rank);
   const auto world = with_device(open_world(place), device, order);
   std::vector<int> everyone, half;  // in reverse

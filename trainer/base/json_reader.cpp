@@ -51,47 +51,47 @@ std::string without_place(const Error& error) {
 
 }  // namespace
 
-JsonPlace JsonPlace::child(const Json& value, const std::string& name) const {
+JsonPath JsonPath::child(const Json& value, const std::string& name) const {
   return {value, path.empty() ? name : path + "." + name, problems};
 }
 
-JsonPlace JsonPlace::item(const Json& value, size_t index) const {
+JsonPath JsonPath::item(const Json& value, size_t index) const {
   return {value, path + "[" + std::to_string(index + 1) + "]", problems};
 }
 
-void JsonPlace::wanted(const std::string& wanted) const {
+void JsonPath::wanted(const std::string& wanted) const {
   problems.push_back({path, "expected " + wanted + ", got " + shown(json)});
 }
 
-void read_value(const JsonPlace& place, const Rule&, bool& out) {
+void read_value(const JsonPath& place, const Rule&, bool& out) {
   if (!place.json.is_boolean()) return place.wanted("true or false");
   out = place.json.get<bool>();
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, int64_t& out) {
+void read_value(const JsonPath& place, const Rule& rule, int64_t& out) {
   const double x = place.json.is_number() ? place.json.get<double>() : NAN;
   const bool exact = x == std::floor(x) && std::abs(x) <= kMaxExact;
   if (!exact || !holds(rule, x)) return place.wanted(with_rule("a whole number", rule));
   out = static_cast<int64_t>(x);
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, double& out) {
+void read_value(const JsonPath& place, const Rule& rule, double& out) {
   const double x = place.json.is_number() ? place.json.get<double>() : NAN;
   if (!std::isfinite(x) || !holds(rule, x)) return place.wanted(with_rule("a number", rule));
   out = x;
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, NumberOrAuto& out) {
+void read_value(const JsonPath& place, const Rule& rule, NumberOrAuto& out) {
   out.is_auto = place.json == NumberOrAuto::kAuto;
   if (!out.is_auto) read_value(place, rule, out.value);
 }
 
-void read_value(const JsonPlace& place, const Rule&, std::string& out) {
+void read_value(const JsonPath& place, const Rule&, std::string& out) {
   if (!place.json.is_string()) return place.wanted("text");
   out = place.json.get<std::string>();
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, Duration& out) {
+void read_value(const JsonPath& place, const Rule& rule, Duration& out) {
   const std::vector<std::string> units = accepted_units(rule);
   const std::string wanted =
       with_rule("a duration", rule) + " in " + joined(units) + ", such as \"1" + units[0] + "\"";
@@ -106,12 +106,12 @@ void read_value(const JsonPlace& place, const Rule& rule, Duration& out) {
   }
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, DurationOrAuto& out) {
+void read_value(const JsonPath& place, const Rule& rule, DurationOrAuto& out) {
   out.is_auto = place.json == DurationOrAuto::kAuto;
   if (!out.is_auto) read_value(place, rule, static_cast<Duration&>(out));
 }
 
-void read_value(const JsonPlace& place, const Rule& rule, Bytes& out) {
+void read_value(const JsonPath& place, const Rule& rule, Bytes& out) {
   try {
     const Bytes bytes = place.json.is_string() ? Bytes::parse(place.json.get<std::string>()) : Bytes{-1};
     if (bytes.value < 0 || !holds(rule, static_cast<double>(bytes.value))) {
@@ -123,7 +123,7 @@ void read_value(const JsonPlace& place, const Rule& rule, Bytes& out) {
   }
 }
 
-void read_value(const JsonPlace& place, const Rule&, FunctionRef& out) {
+void read_value(const JsonPath& place, const Rule&, FunctionRef& out) {
   if (!is_function_ref(place.json)) return place.wanted("a function of the recipe");
   std::string at, hash;
   read_value(place.child(place.json.at("at"), "at"), {}, at);
@@ -131,9 +131,9 @@ void read_value(const JsonPlace& place, const Rule&, FunctionRef& out) {
   out = {std::move(at), std::move(hash)};
 }
 
-void read_value(const JsonPlace& place, const Rule&, Json& out) { out = place.json; }
+void read_value(const JsonPath& place, const Rule&, Json& out) { out = place.json; }
 
-int read_name(const JsonPlace& place, const std::vector<std::string>& names) {
+int read_name(const JsonPath& place, const std::vector<std::string>& names) {
   if (!place.json.is_string()) {
     place.wanted("one of " + joined(names));
     return -1;
@@ -147,12 +147,12 @@ int read_name(const JsonPlace& place, const std::vector<std::string>& names) {
   return -1;
 }
 
-bool check_object(const JsonPlace& place, const char* what) {
+bool check_object(const JsonPath& place, const char* what) {
   if (!place.json.is_object()) place.wanted(what);
   return place.json.is_object();
 }
 
-void check_keys(const JsonPlace& place, const std::vector<std::string>& known) {
+void check_keys(const JsonPath& place, const std::vector<std::string>& known) {
   for (const auto& [key, value] : place.json.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::string absent = absent_feature(key);

@@ -15,45 +15,45 @@
 namespace tycho {
 
 /// A value in the document, its dotted path, and the list that collects problems.
-struct JsonPlace {
+struct JsonPath {
   const Json& json;
   std::string path;
   std::vector<ConfigProblem>& problems;
 
-  JsonPlace child(const Json& value, const std::string& name) const;
+  JsonPath child(const Json& value, const std::string& name) const;
   /// `index` from 0; the path counts from 1.
-  JsonPlace item(const Json& value, size_t index) const;
+  JsonPath item(const Json& value, size_t index) const;
   /// Adds the problem "expected <wanted>, got <the value>".
   void wanted(const std::string& wanted) const;
 };
 
 // Each overload reads one value and checks its rule. On a problem it adds the problem and leaves `out`
 // unchanged.
-void read_value(const JsonPlace& place, const Rule& rule, bool& out);
-void read_value(const JsonPlace& place, const Rule& rule, int64_t& out);
-void read_value(const JsonPlace& place, const Rule& rule, double& out);
-void read_value(const JsonPlace& place, const Rule& rule, NumberOrAuto& out);
-void read_value(const JsonPlace& place, const Rule& rule, std::string& out);
-void read_value(const JsonPlace& place, const Rule& rule, Duration& out);
-void read_value(const JsonPlace& place, const Rule& rule, DurationOrAuto& out);
-void read_value(const JsonPlace& place, const Rule& rule, Bytes& out);
-void read_value(const JsonPlace& place, const Rule& rule, FunctionRef& out);
-void read_value(const JsonPlace& place, const Rule& rule, Json& out);
+void read_value(const JsonPath& place, const Rule& rule, bool& out);
+void read_value(const JsonPath& place, const Rule& rule, int64_t& out);
+void read_value(const JsonPath& place, const Rule& rule, double& out);
+void read_value(const JsonPath& place, const Rule& rule, NumberOrAuto& out);
+void read_value(const JsonPath& place, const Rule& rule, std::string& out);
+void read_value(const JsonPath& place, const Rule& rule, Duration& out);
+void read_value(const JsonPath& place, const Rule& rule, DurationOrAuto& out);
+void read_value(const JsonPath& place, const Rule& rule, Bytes& out);
+void read_value(const JsonPath& place, const Rule& rule, FunctionRef& out);
+void read_value(const JsonPath& place, const Rule& rule, Json& out);
 
 /// Returns the index of the value in `names`, or -1 after adding a problem.
-int read_name(const JsonPlace& place, const std::vector<std::string>& names);
+int read_name(const JsonPath& place, const std::vector<std::string>& names);
 /// Returns true when the value is an object; otherwise adds a problem that says `what` was expected.
-bool check_object(const JsonPlace& place, const char* what);
+bool check_object(const JsonPath& place, const char* what);
 /// Adds a problem for every key of the object that is not in `known`.
-void check_keys(const JsonPlace& place, const std::vector<std::string>& known);
+void check_keys(const JsonPath& place, const std::vector<std::string>& known);
 
 template <class T>
-void read_value(const JsonPlace& place, const Rule& rule, T& out);
+void read_value(const JsonPath& place, const Rule& rule, T& out);
 
 /// Reads every visited field from an object.
 class JsonReader : public FieldVisitor<JsonReader> {
  public:
-  explicit JsonReader(const JsonPlace& place) : place_(place) {}
+  explicit JsonReader(const JsonPath& place) : place_(place) {}
 
   template <class T>
   void field(const char* name, T& member, const char*, const Rule& rule) {
@@ -66,13 +66,13 @@ class JsonReader : public FieldVisitor<JsonReader> {
   /// absent, and adds a problem when it is required.
   const Json* find(const char* name, const Rule& rule);
 
-  const JsonPlace& place_;
+  const JsonPath& place_;
   std::vector<std::string> names_;
 };
 
 /// Reads the fields of a struct from an object that may also have the keys in `other_keys`.
 template <FieldStruct T>
-void read_fields(const JsonPlace& place, T& out, std::vector<std::string> other_keys = {}) {
+void read_fields(const JsonPath& place, T& out, std::vector<std::string> other_keys = {}) {
   JsonReader reader(place);
   out.fields(reader);
   other_keys.insert(other_keys.end(), reader.names().begin(), reader.names().end());
@@ -80,7 +80,7 @@ void read_fields(const JsonPlace& place, T& out, std::vector<std::string> other_
 }
 
 template <Component T>
-void read_component(const JsonPlace& place, T& out) {
+void read_component(const JsonPath& place, T& out) {
   std::vector<std::string> kinds;
   for_each_kind(out.value, [&]<class Kind>(const Kind&) { kinds.push_back(Kind::kKind); });
   if (!check_object(place, "a component with its kind")) return;
@@ -96,7 +96,7 @@ void read_component(const JsonPlace& place, T& out) {
 }
 
 template <ListField T>
-void read_list(const JsonPlace& place, const Rule& rule, T& out) {
+void read_list(const JsonPath& place, const Rule& rule, T& out) {
   constexpr size_t kLength = fixed_length<T>;
   if (!place.json.is_array() || (kLength > 0 && place.json.size() != kLength)) {
     return place.wanted(kLength > 0 ? "a list of " + std::to_string(kLength) + " values" : "a list");
@@ -108,7 +108,7 @@ void read_list(const JsonPlace& place, const Rule& rule, T& out) {
 }
 
 template <class T>
-void read_value(const JsonPlace& place, const Rule& rule, T& out) {
+void read_value(const JsonPath& place, const Rule& rule, T& out) {
   if constexpr (Component<T>) {
     read_component(place, out);
   } else if constexpr (FieldStruct<T>) {
@@ -139,7 +139,7 @@ void read_value(const JsonPlace& place, const Rule& rule, T& out) {
 template <FieldStruct T>
 T from_json(const Json& json, std::vector<ConfigProblem>& problems) {
   T value;
-  read_value(JsonPlace{json, "", problems}, Rule{}, value);
+  read_value(JsonPath{json, "", problems}, Rule{}, value);
   return value;
 }
 

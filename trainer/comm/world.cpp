@@ -12,12 +12,12 @@
 
 namespace tycho {
 
-std::unique_ptr<Communicator> open_world(const RankPlace& place, const MeetOptions& options, SumOrder order) {
+std::unique_ptr<Communicator> open_world(const RankInfo& place, const MeetOptions& options, SumOrder order) {
   return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options), kCollectiveTimeoutS, order)
                              : make_world_of_one();
 }
 
-std::unique_ptr<RankGroup> open_group(const RankPlace& place, double patience_s,
+std::unique_ptr<RankGroup> open_group(const RankInfo& place, double patience_s,
                                       const std::atomic<int>& stop) {
   process_progress().set_prompt();  // another rank may wait for a user, which is not a hang
   return make_tcp_group(meet_peers(place, {.stop = &stop}), patience_s);

@@ -113,7 +113,7 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
        problem.empty() ? "found none" : problem);
 }
 
-int set_threads(int64_t wanted, const RankPlace& place) {
+int set_threads(int64_t wanted, const RankInfo& place) {
   const int threads = threads_of_rank(wanted, place);
   at::set_num_threads(threads);
   return threads;

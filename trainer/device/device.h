@@ -7,7 +7,7 @@
 #include "trainer/base/precision.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/recipe/train_config.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -19,7 +19,7 @@ at::Device choose_device(DeviceKind kind, int local_rank = 0);
 
 /// Sets the number of CPU threads to `wanted`, or for 0 to one per core that this process may use. Returns
 /// it.
-int set_threads(int64_t wanted, const RankPlace& place = {});
+int set_threads(int64_t wanted, const RankInfo& place = {});
 
 /// Returns the name for display and for the table of peaks: "2 threads, AMD EPYC", "NVIDIA H200".
 std::string device_name(const at::Device& device);

@@ -123,7 +123,7 @@ std::optional<std::vector<ContinuationScore>> answer_harness(const Loglikelihood
   return loglikelihoods(open_checkpoint(request), request.requests, request.encoding, device, stop);
 }
 
-int measure_comm(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
+int measure_comm(const CommBenchRequest& request, const RankInfo& place, const StopFlag& stop,
                  const ShowCommTiming& show) {
   const c10::InferenceMode no_autograd;
   set_threads(0, place);

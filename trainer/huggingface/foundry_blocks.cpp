@@ -19,7 +19,7 @@ HfTable<TemperatureTuningConfig> temperature_table() {
 
 /// Maps a reference to an earlier block, which LLM Foundry counts backwards.
 HfKey<BlockKindConfig> reuse(const char* name, std::optional<int64_t> BlockKindConfig::*member) {
-  const auto read = [=](const JsonPlace& place, BlockKindConfig& kind) {
+  const auto read = [=](const JsonPath& place, BlockKindConfig& kind) {
     int64_t relative = 0;
     const size_t problems = place.problems.size();
     read_value(place, {.max = -1}, relative);
@@ -52,7 +52,7 @@ bool whole_floor_scales(const MptConfig& model) {
 
 /// `whole` writes floor_scale as an integer.
 HfTable<BlockKindConfig> attention_table(bool whole = true) {
-  const auto read_temperature = [](const JsonPlace& place, BlockKindConfig& kind) {
+  const auto read_temperature = [](const JsonPath& place, BlockKindConfig& kind) {
     if (check_object(place, "a table of keys"))
       read_table(place, temperature_table(), kind.temperature_tuning);
   };
@@ -67,9 +67,9 @@ HfTable<BlockKindConfig> attention_table(bool whole = true) {
 }
 
 /// Reads the keys that blocks may override, and notes others.
-void read_kind(const JsonPlace& place, BlockKindConfig& kind) {
+void read_kind(const JsonPath& place, BlockKindConfig& kind) {
   if (!check_object(place, "a table with attn_config")) return;
-  const auto note_others = [](const JsonPlace& at, const std::vector<std::string>& known) {
+  const auto note_others = [](const JsonPath& at, const std::vector<std::string>& known) {
     for (const auto& [name, value] : at.json.items())
       if (std::find(known.begin(), known.end(), name) == known.end())
         at.problems.push_back({at.child(value, name).path,
@@ -79,7 +79,7 @@ void read_kind(const JsonPlace& place, BlockKindConfig& kind) {
   note_others(place, {"attn_config"});
   const auto attention = place.json.find("attn_config");
   if (attention == place.json.end()) return;
-  const JsonPlace inside = place.child(*attention, "attn_config");
+  const JsonPath inside = place.child(*attention, "attn_config");
   if (!check_object(inside, "a table of keys")) return;
   std::vector<std::string> known;
   for (const auto& key : attention_table()) {
@@ -107,14 +107,14 @@ TemperatureTuningConfig tuning_beside(const TemperatureTuningConfig& all, Temper
   return own;
 }
 
-int64_t read_repeat(const JsonPlace& place) {
+int64_t read_repeat(const JsonPath& place) {
   int64_t repeat = 1;
   if (const auto found = place.json.find("repeat"); found != place.json.end())
     read_value(place.child(*found, "repeat"), combine({positive, at_most(kMostBlocks)}), repeat);
   return repeat;
 }
 
-void append(const JsonPlace& place, const std::vector<std::string>& names, int64_t repeat,
+void append(const JsonPath& place, const std::vector<std::string>& names, int64_t repeat,
             std::vector<std::string>& order) {
   if (std::ssize(order) + std::ssize(names) * repeat > kMostBlocks)
     return place.problems.push_back({place.path, fmt::format("is more than {} blocks", kMostBlocks)});
@@ -122,14 +122,14 @@ void append(const JsonPlace& place, const std::vector<std::string>& names, int64
 }
 
 /// Reads a list of {name, repeat} and {order, repeat} and expands it.
-std::vector<std::string> read_order(const JsonPlace& place, const Json& overrides) {
+std::vector<std::string> read_order(const JsonPath& place, const Json& overrides) {
   std::vector<std::string> order;
   if (!place.json.is_array()) {
     place.wanted("a list of blocks");
     return order;
   }
   for (size_t i = 0; i < place.json.size(); ++i) {
-    const JsonPlace item = place.item(place.json[i], i);
+    const JsonPath item = place.item(place.json[i], i);
     if (!check_object(item, "a table with name or order")) continue;
     check_keys(item, {"name", "order", "repeat"});
     const bool named = item.json.contains("name");
@@ -139,7 +139,7 @@ std::vector<std::string> read_order(const JsonPlace& place, const Json& override
     }
     std::vector<std::string> names(1);
     if (named) {
-      const JsonPlace name = item.child(item.json["name"], "name");
+      const JsonPath name = item.child(item.json["name"], "name");
       read_value(name, {}, names[0]);
       if (names[0] != BlocksConfig::kDefaultKind && !overrides.contains(names[0]))
         name.problems.push_back({name.path, fmt::format("\"{}\" is not one of the overrides", names[0])});
@@ -162,7 +162,7 @@ std::vector<std::string> shortest_period(const std::vector<std::string>& order) 
 
 }  // namespace
 
-void read_temperature_tuning(const JsonPlace& place, TemperatureTuningConfig& tuning) {
+void read_temperature_tuning(const JsonPath& place, TemperatureTuningConfig& tuning) {
   if (place.json.is_null() || !check_object(place, "a table of keys")) return;
   read_table(place, temperature_table(), tuning);
 }
@@ -175,20 +175,20 @@ std::optional<Json> temperature_tuning_json(const MptConfig& model) {
   return json.is_null() ? std::nullopt : std::optional<Json>(json);
 }
 
-void read_block_overrides(const JsonPlace& place, int64_t layers, const TemperatureTuningConfig& tuning,
+void read_block_overrides(const JsonPath& place, int64_t layers, const TemperatureTuningConfig& tuning,
                           BlocksConfig& blocks) {
   if (place.json.is_null() || !check_object(place, "a table with order and overrides")) return;
   check_keys(place, {"order", "overrides", "repeat"});
   const auto overrides = place.json.find("overrides"), order = place.json.find("order");
   if (overrides == place.json.end() || order == place.json.end()) return place.wanted("order and overrides");
-  const JsonPlace kinds = place.child(*overrides, "overrides");
+  const JsonPath kinds = place.child(*overrides, "overrides");
   if (!check_object(kinds, "a table of named overrides")) return;
   for (const auto& [name, json] : overrides->items()) {
     BlockKindConfig& kind = blocks.kinds[name];
     read_kind(kinds.child(json, name), kind);
     kind.temperature_tuning = tuning_beside(tuning, kind.temperature_tuning);
   }
-  const JsonPlace order_place = place.child(*order, "order");
+  const JsonPath order_place = place.child(*order, "order");
   const size_t problems = place.problems.size();
   std::vector<std::string> names;
   append(place, read_order(order_place, *overrides), read_repeat(place), names);

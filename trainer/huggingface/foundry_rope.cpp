@@ -10,7 +10,7 @@ using MptKey = HfKey<MptConfig>;
 
 /// Reads rope_impl. dail rotates d_model / n_heads numbers of a head and leaves the rest; Tycho and Hugging
 /// Face's rotate all.
-void read_rope_impl(const JsonPlace& place, MptConfig& model) {
+void read_rope_impl(const JsonPath& place, MptConfig& model) {
   const bool dail = read_name(place, {"dail", "hf"}) == 0;
   if (dail && model.positions == PositionKind::kRope && model.heads * model.head_dim() != model.width)
     place.problems.push_back({place.path, fmt::format("is dail, which rotates {} of the {} elements of a "
@@ -22,7 +22,7 @@ void read_rope_impl(const JsonPlace& place, MptConfig& model) {
 /// flash-attn, and only dail has xPos.
 std::optional<Json> rope_impl(const MptConfig& model) { return model.xpos_scale_base ? "dail" : "hf"; }
 
-void read_rope_dail(const JsonPlace& place, MptConfig& model) {
+void read_rope_dail(const JsonPath& place, MptConfig& model) {
   if (place.json.is_null() || !check_object(place, "a table such as {\"type\": \"original\"}")) return;
   check_keys(place, {"type", "pos_idx_in_fp32", "xpos_scale_base"});
   const auto type = place.json.find("type"), base = place.json.find("xpos_scale_base");
@@ -39,7 +39,7 @@ std::optional<Json> rope_dail_json(const MptConfig& model) {
 
 HfTable<MptConfig> rope_hf_keys() {
   HfTable<MptConfig> table = rope_keys<MptConfig>();
-  const auto read = [](const JsonPlace& place, MptConfig& model) {
+  const auto read = [](const JsonPath& place, MptConfig& model) {
     const int index = read_name(place, {"no_scaling", "linear", "dynamic", "llama3"});
     if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
   };

@@ -76,7 +76,7 @@ Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   if (init == json.end()) return json;
   std::vector<ConfigProblem> problems;
   MptConfig model;
-  read_table(JsonPlace{Json{{"init_config", *init}}, "", problems}, mpt_init_hf_table(), model);
+  read_table(JsonPath{Json{{"init_config", *init}}, "", problems}, mpt_init_hf_table(), model);
   ModelConfig whole;
   whole.value = model;
   if (problems.empty()) {
@@ -139,7 +139,7 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
       if (start == HfStart::kItsWeights) document = without_unread_init(document, config.notes);
     }
     Family model = family.defaults;
-    read_table(JsonPlace{document, "", problems}, whole_table(family.table), model);
+    read_table(JsonPath{document, "", problems}, whole_table(family.table), model);
     if (problems.empty()) leave_out_defaults(model);
     config.model.value = std::move(model);
   });
@@ -237,7 +237,7 @@ const std::vector<std::string>& universal_hf_keys() {
   return keys;
 }
 
-void read_hf_activation(const JsonPlace& place, Activation& activation) {
+void read_hf_activation(const JsonPath& place, Activation& activation) {
   static const std::vector<std::pair<std::string, Activation>> names = {
       {"gelu", Activation::kGelu},
       {"gelu_new", Activation::kGeluTanh},

@@ -38,7 +38,7 @@ std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
 const std::vector<std::string>& universal_hf_keys();
 
 /// Read and write activations by their names in transformers.
-void read_hf_activation(const JsonPlace& place, Activation& activation);
+void read_hf_activation(const JsonPath& place, Activation& activation);
 std::string hf_activation_name(Activation activation);
 
 /// Returns the fields of a scaling that is not none, with its type under `type_key`.
@@ -47,13 +47,13 @@ Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope);
 /// Returns the keys of rope_scaling and of transformers 5's rope_parameters.
 template <class Family>
 HfTable<Family> rope_keys() {
-  const auto read_type = [](const JsonPlace& place, Family& model) {
+  const auto read_type = [](const JsonPath& place, Family& model) {
     static const std::vector<std::string> names = {"default", "linear", "dynamic", "llama3"};
     const int index = read_name(place, names);
     if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
   };
   const auto part = [](const char* name, auto member) -> HfKey<Family> {
-    const auto read = [=](const JsonPlace& place, Family& model) {
+    const auto read = [=](const JsonPath& place, Family& model) {
       read_value(place, positive, model.rope_scaling.*member);
     };
     return {name, read, {}};

@@ -19,7 +19,7 @@ HfTable<Gpt2Config> make_gpt2_table() {
       mapped("tie_word_embeddings", &Gpt2Config::tied),
       mapped("initializer_range", &Gpt2Config::init_std),
       {"activation_function",
-       [](const JsonPlace& place, Gpt2Config& model) { read_hf_activation(place, model.activation); },
+       [](const JsonPath& place, Gpt2Config& model) { read_hf_activation(place, model.activation); },
        [](const Gpt2Config& model) -> std::optional<Json> { return hf_activation_name(model.activation); }},
       only<Gpt2Config>("scale_attn_weights", {true},
                        "scores are always divided by the root of the head's width"),

@@ -22,7 +22,7 @@ template <class Family>
 struct HfKey {
   std::string name;
   /// Reads the value; adds a problem for what Tycho does not compute.
-  std::function<void(const JsonPlace&, Family&)> read;
+  std::function<void(const JsonPath&, Family&)> read;
   /// Returns the value; nullopt to leave the key out.
   std::function<std::optional<Json>(const Family&)> write;
 };
@@ -34,7 +34,7 @@ using HfTable = std::vector<HfKey<Family>>;
 /// A key that is a field of Tycho's config, with a rule.
 template <class Family, class T>
 HfKey<Family> mapped(const char* name, T Family::*member, const Rule& rule = {}) {
-  return {name, [=](const JsonPlace& place, Family& model) { read_value(place, rule, model.*member); },
+  return {name, [=](const JsonPath& place, Family& model) { read_value(place, rule, model.*member); },
           [=](const Family& model) -> std::optional<Json> { return to_json(model.*member); }};
 }
 
@@ -47,7 +47,7 @@ HfKey<Family> also_read(const char* name, T Family::*member, const Rule& rule = 
 /// A key with one value that Tycho computes, the first of `allowed`, and others that mean the same.
 template <class Family>
 HfKey<Family> only(const char* name, std::vector<Json> allowed, const char* what_to_do) {
-  const auto read = [=](const JsonPlace& place, Family&) {
+  const auto read = [=](const JsonPath& place, Family&) {
     for (const Json& value : allowed)
       if (place.json == value) return;
     place.problems.push_back({place.path, fmt::format("is {}, but Tycho computes {}; {}", place.json.dump(),
@@ -69,7 +69,7 @@ void add_irrelevant(HfTable<Family>& table, const std::vector<std::string>& name
 }
 
 template <class Family>
-void read_table(const JsonPlace& place, const HfTable<Family>& table, Family& model) {
+void read_table(const JsonPath& place, const HfTable<Family>& table, Family& model) {
   std::vector<std::string> known;
   for (const HfKey<Family>& key : table) {
     known.push_back(key.name);
@@ -101,7 +101,7 @@ Json write_table(const HfTable<Family>& table, const Family& model) {
 /// A key whose value is an object with a table of its own.
 template <class Family>
 HfKey<Family> group(const char* name, HfTable<Family> table) {
-  const auto read = [=](const JsonPlace& place, Family& model) {
+  const auto read = [=](const JsonPath& place, Family& model) {
     if (place.json.is_null()) return;
     if (check_object(place, "a table of keys")) read_table(place, table, model);
   };

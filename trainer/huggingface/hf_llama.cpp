@@ -15,7 +15,7 @@ std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
 /// Maps max_position_embeddings, from which transformers counts a dynamic scaling whatever else is written.
 LlamaKey max_positions() {
   LlamaKey key = mapped("max_position_embeddings", &LlamaConfig::max_seq_len, positive);
-  key.read = [](const JsonPlace& place, LlamaConfig& model) {
+  key.read = [](const JsonPath& place, LlamaConfig& model) {
     read_value(place, positive, model.max_seq_len);
     model.rope_scaling.original_max_seq_len = model.max_seq_len.value_or(2048);
   };

@@ -18,7 +18,7 @@ Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<
 
 /// Maps a flag of the kind of positions: the last true one decides, like in LLM Foundry.
 MptKey positions(const char* name, PositionKind kind) {
-  const auto read = [=](const JsonPlace& place, MptConfig& model) {
+  const auto read = [=](const JsonPath& place, MptConfig& model) {
     bool chosen = false;
     read_value(place, {}, chosen);
     if (chosen) model.positions = kind;
@@ -26,7 +26,7 @@ MptKey positions(const char* name, PositionKind kind) {
   return {name, read, [=](const MptConfig& model) -> std::optional<Json> { return model.positions == kind; }};
 }
 
-void read_attention_type(const JsonPlace& place, MptConfig& model) {
+void read_attention_type(const JsonPath& place, MptConfig& model) {
   const int index =
       read_name(place, {"multihead_attention", "multiquery_attention", "grouped_query_attention"});
   if (index == 1) model.kv_heads = 1;
@@ -90,7 +90,7 @@ MptTable mpt_attention_table() {
       must_be<MptConfig>("reuse_kv_layer_idx", {nullptr}, "LLM Foundry has it in block_overrides only"),
       must_be<MptConfig>("reuse_kv_x_layer_idx", {nullptr}, "LLM Foundry has it in block_overrides only"),
       {"attn_temperature_tuning",
-       [](const JsonPlace& place, MptConfig& model) {
+       [](const JsonPath& place, MptConfig& model) {
          read_temperature_tuning(place, model.temperature_tuning);
        },
        temperature_tuning_json}};
@@ -102,7 +102,7 @@ MptTable mpt_attention_table() {
   return table;
 }
 
-void read_ffn_activation(const JsonPlace& place, MptConfig& model) {
+void read_ffn_activation(const JsonPath& place, MptConfig& model) {
   if (place.json.is_null()) return;
   if (!check_object(place, "a table such as {\"name\": \"gelu\"}")) return;
   const Json none = "none", gelu = "gelu";
@@ -143,7 +143,7 @@ MptTable ffn_table() {
 template <class T>
 MptKey init_key(const char* name, T MptInitConfig::*member, const Rule& rule,
                 std::function<bool(const MptInitConfig&)> used = {}) {
-  const auto read = [=](const JsonPlace& place, MptConfig& model) {
+  const auto read = [=](const JsonPath& place, MptConfig& model) {
     if (!used || used(model.init)) read_value(place, rule, model.init.*member);
   };
   return {name, read,
@@ -151,7 +151,7 @@ MptKey init_key(const char* name, T MptInitConfig::*member, const Rule& rule,
 }
 
 /// Reads a number, or the two ends of a range.
-void read_uniform_limit(const JsonPlace& place, MptConfig& model) {
+void read_uniform_limit(const JsonPath& place, MptConfig& model) {
   if (model.init.emb_init_std || model.init.name == InitScheme::kDefault) return;
   if (place.json.is_array())
     read_value(place, {}, model.init.emb_init_uniform_range);
@@ -165,7 +165,7 @@ std::optional<Json> uniform_limit(const MptConfig& model) {
 }
 
 /// Reads true, false, or the divisor.
-void read_residual_divisor(const JsonPlace& place, MptConfig& model) {
+void read_residual_divisor(const JsonPath& place, MptConfig& model) {
   if (model.init.name == InitScheme::kDefault || model.init.name == InitScheme::kNeox) return;
   if (place.json.is_number())
     read_value(place, positive, model.init.residual_divisor);
@@ -186,7 +186,7 @@ MptTable init_table() {
     return init.name == InitScheme::kXavierNormal || init.name == InitScheme::kXavierUniform;
   };
   MptKey gain = init_key("init_gain", &MptInitConfig::init_gain, positive);
-  gain.read = [=](const JsonPlace& place, MptConfig& model) {
+  gain.read = [=](const JsonPath& place, MptConfig& model) {
     const bool slope = is_kaiming(model.init) && model.init.init_nonlinearity == GainOf::kLeakyRelu;
     if (is_xavier(model.init) || (slope && place.json != 0))
       read_value(place, positive, model.init.init_gain);
@@ -208,7 +208,7 @@ MptTable init_table() {
   return table;
 }
 
-void read_logit_scale(const JsonPlace& place, MptConfig& model) {
+void read_logit_scale(const JsonPath& place, MptConfig& model) {
   if (place.json == "inv_sqrt_d_model")
     model.logit_scale = 1.0 / std::sqrt(static_cast<double>(model.width));
   else
@@ -217,7 +217,7 @@ void read_logit_scale(const JsonPlace& place, MptConfig& model) {
 
 MptKey learned_positions() {
   MptKey key = positions("learned_pos_emb", PositionKind::kLearned);
-  key.read = [](const JsonPlace& place, MptConfig& model) {
+  key.read = [](const JsonPath& place, MptConfig& model) {
     bool learned = true;
     read_value(place, {}, learned);
     model.positions = learned ? PositionKind::kLearned : PositionKind::kNone;
@@ -229,8 +229,8 @@ MptKey init_group() { return group("init_config", init_table()); }
 
 MptKey attention_group() {
   MptKey key = group("attn_config", mpt_attention_table());
-  key.read = [read = key.read](const JsonPlace& place, MptConfig& model) {
-    read(JsonPlace{with_chosen_rope(place.json), place.path, place.problems}, model);
+  key.read = [read = key.read](const JsonPath& place, MptConfig& model) {
+    read(JsonPath{with_chosen_rope(place.json), place.path, place.problems}, model);
   };
   return key;
 }
@@ -268,7 +268,7 @@ MptTable make_mpt_table() {
       mapped("norm_eps", &MptConfig::norm_eps, positive),
       mapped("tie_word_embeddings", &MptConfig::tied),
       {"block_overrides",
-       [](const JsonPlace& place, MptConfig& model) {
+       [](const JsonPath& place, MptConfig& model) {
          read_block_overrides(place, model.layers, model.temperature_tuning, model.blocks);
        },
        block_overrides_json},

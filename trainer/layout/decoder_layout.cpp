@@ -238,7 +238,7 @@ std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
   int64_t columns = 0, rows = 0, rank = 0;
   for (int64_t i = 0; s.lora.is_used() && i < s.layers; ++i) {
     const BlockUnit block = BlockBuilder(s, i).build();
-    for (const AdapterPlace& place : block.at.adapters) {
+    for (const AdapterViews& place : block.at.adapters) {
       rank = s.lora.rank;
       if (s.lora.dropout > 0) columns = std::max(columns, place.columns);
       if (static_cast<size_t>(place.weight) >= block.unit.params.size()) rows = std::max(rows, place.rows);

@@ -13,7 +13,7 @@
 namespace tycho {
 
 /// The adapter of a linear layer, y += scale B A x, in views that follow those of the block's unit.
-struct AdapterPlace {
+struct AdapterViews {
   int weight = -1;              // view of the block that has the layer's matrix, perhaps stacked with others
   int a = -1, b = -1;           // A is [rank, columns], B is [rows, rank]
   int64_t first = 0, rows = 0;  // outputs of that view that belong to the layer
@@ -28,7 +28,7 @@ struct BlockParams {
   int qkv_weight = -1, qkv_bias = -1, kv_weight = -1, kv_bias = -1, out_weight = -1, out_bias = -1;
   int q_norm_weight = -1, q_norm_bias = -1, k_norm_weight = -1, k_norm_bias = -1;
   int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
-  std::vector<AdapterPlace> adapters;
+  std::vector<AdapterViews> adapters;
   double adapter_scale = 0;
 };
 BlockParams block_params(const DecoderSpec& spec, int64_t block);

@@ -59,7 +59,7 @@ std::optional<int64_t> step_of(std::string_view row) {
 
 class CsvWriter final : public RecordWriter {
  public:
-  CsvWriter(const CsvSinkConfig& config, const SinkPlace& place) : given_(config.file), place_(place) {}
+  CsvWriter(const CsvSinkConfig& config, const SinkTarget& place) : given_(config.file), place_(place) {}
 
   void start(const RunInfo& run) override {
     path_ = given_.empty() ? place_.run_dir + "/metrics.csv" : with_run_name(given_, run.run_name);
@@ -139,7 +139,7 @@ class CsvWriter final : public RecordWriter {
   }
 
   const std::string given_;
-  const SinkPlace place_;
+  const SinkTarget place_;
   std::string path_;
   std::vector<std::string> columns_;  // columns after step and time
   std::unique_ptr<OutputFile> file_;
@@ -147,7 +147,7 @@ class CsvWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkTarget& place) {
   return make_background_sink("t.log.csv", config.names, std::make_unique<CsvWriter>(config, place));
 }
 

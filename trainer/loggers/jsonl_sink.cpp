@@ -10,7 +10,7 @@ namespace {
 
 class JsonlSink final : public MetricSink {
  public:
-  explicit JsonlSink(const SinkPlace& place)
+  explicit JsonlSink(const SinkTarget& place)
       : attempt_(place.attempt), file_(place.files, place.run_dir + "/metrics.jsonl") {}
 
   void step(const StepMetrics& metrics) override {
@@ -44,7 +44,7 @@ class JsonlSink final : public MetricSink {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig&, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig&, const SinkTarget& place) {
   return std::make_unique<JsonlSink>(place);
 }
 

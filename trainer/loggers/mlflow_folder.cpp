@@ -13,7 +13,7 @@
 #include "trainer/base/json.h"
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/loggers/mlflow_store.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {

@@ -20,7 +20,7 @@
 #include "trainer/data/storage/s3_request.h"
 #include "trainer/http/http_exchange.h"
 #include "trainer/loggers/mlflow_store.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {

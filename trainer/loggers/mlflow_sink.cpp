@@ -46,7 +46,7 @@ MlflowStatus status_of(const std::string& reason) {
                                                                      : MlflowStatus::kFinished;
 }
 
-std::unique_ptr<MlflowStore> open_store(const std::string& given, const SinkPlace& place) {
+std::unique_ptr<MlflowStore> open_store(const std::string& given, const SinkTarget& place) {
   std::string uri = given.empty() ? environment_variable("MLFLOW_TRACKING_URI") : given;
   if (uri.empty()) uri = place.run_dir + "/mlruns";
   if (const std::string problem = tracking_uri_problem(uri); !problem.empty())
@@ -58,7 +58,7 @@ std::unique_ptr<MlflowStore> open_store(const std::string& given, const SinkPlac
 
 class MlflowWriter final : public RecordWriter {
  public:
-  MlflowWriter(const MlflowSinkConfig& config, const SinkPlace& place) : config_(config), place_(place) {}
+  MlflowWriter(const MlflowSinkConfig& config, const SinkTarget& place) : config_(config), place_(place) {}
 
   void start(const RunInfo& info) override {
     info_ = info;
@@ -143,7 +143,7 @@ class MlflowWriter final : public RecordWriter {
   }
 
   const MlflowSinkConfig config_;
-  const SinkPlace place_;
+  const SinkTarget place_;
   RunInfo info_;
   std::unique_ptr<MlflowStore> store_;
   std::string id_;
@@ -152,7 +152,7 @@ class MlflowWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkTarget& place) {
   return make_background_sink("t.log.mlflow", config.names, std::make_unique<MlflowWriter>(config, place));
 }
 

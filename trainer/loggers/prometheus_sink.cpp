@@ -70,7 +70,7 @@ std::string family_help(const std::string& family) {
 
 class PrometheusWriter final : public RecordWriter {
  public:
-  PrometheusWriter(const PrometheusSinkConfig& config, const SinkPlace& place)
+  PrometheusWriter(const PrometheusSinkConfig& config, const SinkTarget& place)
       : config_(config), place_(place) {}
 
   void start(const RunInfo& run) override {
@@ -120,7 +120,7 @@ class PrometheusWriter final : public RecordWriter {
   }
 
   const PrometheusSinkConfig config_;
-  const SinkPlace place_;
+  const SinkTarget place_;
   std::string path_, run_label_;
   std::map<std::string, std::map<std::string, double>> families_;  // family -> labels -> newest value
   std::unique_ptr<MetricsEndpoint> endpoint_;                      // null without a port
@@ -128,7 +128,7 @@ class PrometheusWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkTarget& place) {
   return make_background_sink("t.log.prometheus", MetricNames::kTycho,
                               std::make_unique<PrometheusWriter>(config, place));
 }

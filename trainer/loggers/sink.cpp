@@ -108,7 +108,7 @@ class SinkReporter final : public Reporter {
 
 std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<SinkConfig>& sinks,
                                                            const std::string& run_dir, FileOps& files) {
-  const SinkPlace place = {run_dir, next_attempt(run_dir), files};
+  const SinkTarget place = {run_dir, next_attempt(run_dir), files};
   std::vector<std::unique_ptr<Reporter>> reporters;
   for (const SinkConfig& sink : sinks)
     reporters.push_back(std::make_unique<SinkReporter>(

@@ -39,19 +39,19 @@ class MetricSink {
 };
 
 /// The run that a sink belongs to.
-struct SinkPlace {
+struct SinkTarget {
   std::string run_dir;  // exists
   int64_t attempt = 1;  // number of this process among those of the folder
   FileOps& files;       // must outlive the sink; callable from any thread
 };
 
 /// Makes the sink of a kind; each is defined in a source of its own. Throws Error when it cannot work at all.
-std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkPlace& place);
-std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkPlace& place);
+std::unique_ptr<MetricSink> make_sink(const JsonlSinkConfig& config, const SinkTarget& place);
+std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkTarget& place);
+std::unique_ptr<MetricSink> make_sink(const CsvSinkConfig& config, const SinkTarget& place);
+std::unique_ptr<MetricSink> make_sink(const PrometheusSinkConfig& config, const SinkTarget& place);
+std::unique_ptr<MetricSink> make_sink(const MlflowSinkConfig& config, const SinkTarget& place);
+std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkTarget& place);
 
 /// Makes a reporter for each sink, so that a failing one does not withhold numbers from the others. Throws
 /// Error (kStorage) when a file cannot be opened.

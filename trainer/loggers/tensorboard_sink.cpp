@@ -74,7 +74,7 @@ std::string grouped_tag(const std::string& name) {
 
 class TensorboardWriter final : public RecordWriter {
  public:
-  TensorboardWriter(const TensorboardSinkConfig& config, const SinkPlace& place)
+  TensorboardWriter(const TensorboardSinkConfig& config, const SinkTarget& place)
       : dir_(config.dir), groups_tags_(config.names == MetricNames::kTycho), place_(place) {}
 
   void start(const RunInfo& run) override {
@@ -124,13 +124,13 @@ class TensorboardWriter final : public RecordWriter {
 
   const std::string dir_;
   bool groups_tags_;
-  const SinkPlace place_;
+  const SinkTarget place_;
   std::unique_ptr<OutputFile> file_;
 };
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const TensorboardSinkConfig& config, const SinkTarget& place) {
   return make_background_sink("t.log.tensorboard", config.names,
                               std::make_unique<TensorboardWriter>(config, place));
 }

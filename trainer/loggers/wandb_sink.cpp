@@ -44,7 +44,7 @@ int64_t last_step_of(const std::string& dir, const std::string& id) {
 
 class WandbWriter final : public RecordWriter {
  public:
-  WandbWriter(const WandbSinkConfig& config, const SinkPlace& place) : config_(config), place_(place) {}
+  WandbWriter(const WandbSinkConfig& config, const SinkTarget& place) : config_(config), place_(place) {}
 
   void start(const RunInfo& info) override {
     const std::string dir = (config_.dir.empty() ? place_.run_dir : config_.dir) + "/wandb";
@@ -159,7 +159,7 @@ class WandbWriter final : public RecordWriter {
   }
 
   const WandbSinkConfig config_;
-  const SinkPlace place_;
+  const SinkTarget place_;
   WandbRun run_;
   WandbBlocks blocks_;
   std::unique_ptr<OutputFile> file_;
@@ -171,7 +171,7 @@ class WandbWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkPlace& place) {
+std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkTarget& place) {
   return make_background_sink("t.log.wandb", config.names, std::make_unique<WandbWriter>(config, place));
 }
 

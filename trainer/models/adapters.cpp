@@ -47,7 +47,7 @@ void drop_columns(DropoutMask mask, int64_t first, const Tensor& x_NK, const Ten
 
 /// Applies dropout (kernels/dropout.h) to the inputs of an adapter, or to their gradient: each element is
 /// dropped as it would be on one rank.
-void drop(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK,
+void drop(const LayerAdapters& adapters, const AdapterViews& place, const Tensor& x_NK,
           const Tensor& residual_NK, Tensor& y_NK) {
   const auto words = philox(adapters.key, kFirstSite + static_cast<uint64_t>(place.a));
   const ContextRegion& context = adapters.context;
@@ -66,7 +66,7 @@ const Tensor& param(const LayerAdapters& adapters, int view) {
 }
 
 /// Returns the tensor that an adapter multiplies.
-Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& x_NK) {
+Tensor input_of(const LayerAdapters& adapters, const AdapterViews& place, const Tensor& x_NK) {
   if (adapters.dropout == 0) return x_NK;
   Tensor kept_NK = room(adapters, block_scratch::kAdapterInput, x_NK, place.columns);
   drop(adapters, place, x_NK, Tensor(), kept_NK);
@@ -74,7 +74,7 @@ Tensor input_of(const LayerAdapters& adapters, const AdapterPlace& place, const 
 }
 
 /// Returns scale A x.
-Tensor low_of(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& kept_NK) {
+Tensor low_of(const LayerAdapters& adapters, const AdapterViews& place, const Tensor& kept_NK) {
   const Tensor& a_RK = param(adapters, place.a);
   Tensor low_NR = room(adapters, block_scratch::kLow, kept_NK, a_RK.size(0));
   matmul_nt(kept_NK, a_RK, low_NR);
@@ -82,14 +82,14 @@ Tensor low_of(const LayerAdapters& adapters, const AdapterPlace& place, const Te
 }
 
 /// Returns the layer's columns of dy, contiguous, as matrix products need them.
-Tensor own_columns(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& dy_NM) {
+Tensor own_columns(const LayerAdapters& adapters, const AdapterViews& place, const Tensor& dy_NM) {
   if (place.rows == dy_NM.size(1)) return dy_NM;
   Tensor own = room(adapters, block_scratch::kAdapterOutput, dy_NM, place.rows);
   return own.copy_(dy_NM.narrow(1, place.first, place.rows));
 }
 
 /// Returns the gradient of A x.
-Tensor low_gradient(const LayerAdapters& adapters, const AdapterPlace& place, const Tensor& own_dy) {
+Tensor low_gradient(const LayerAdapters& adapters, const AdapterViews& place, const Tensor& own_dy) {
   const Tensor& b = param(adapters, place.b);
   Tensor d_low_NR = room(adapters, block_scratch::kDLow, own_dy, b.size(1));
   matmul_nn(own_dy, b, d_low_NR);
@@ -99,7 +99,7 @@ Tensor low_gradient(const LayerAdapters& adapters, const AdapterPlace& place, co
 template <class Body>
 void for_places(const LayerAdapters& adapters, const Body& body) {
   if (!adapters.any()) return;
-  for (const AdapterPlace& place : adapters.at->adapters)
+  for (const AdapterViews& place : adapters.at->adapters)
     if (place.weight == adapters.weight) body(place);
 }
 
@@ -115,7 +115,7 @@ LayerAdapters layer_adapters(const BlockParams& at, int weight, const ContextReg
 }
 
 void add_adapters(const LayerAdapters& adapters, const Tensor& x_NK, Tensor& y_NM) {
-  for_places(adapters, [&](const AdapterPlace& place) {
+  for_places(adapters, [&](const AdapterViews& place) {
     const Tensor& b = param(adapters, place.b);
     const Tensor low_NR = low_of(adapters, place, input_of(adapters, place, x_NK));
     if (place.rows == y_NM.size(1)) return matmul_nt_add(low_NR, b, y_NM, y_NM);
@@ -126,7 +126,7 @@ void add_adapters(const LayerAdapters& adapters, const Tensor& x_NK, Tensor& y_N
 }
 
 void add_adapters_input_gradient(const LayerAdapters& adapters, const Tensor& dy_NM, Tensor& dx_NK) {
-  for_places(adapters, [&](const AdapterPlace& place) {
+  for_places(adapters, [&](const AdapterViews& place) {
     const Tensor& a_RK = param(adapters, place.a);
     const Tensor d_low_NR = low_gradient(adapters, place, own_columns(adapters, place, dy_NM));
     if (adapters.dropout == 0) return matmul_nn(d_low_NR, a_RK, dx_NK, /*accumulate=*/true);
@@ -138,7 +138,7 @@ void add_adapters_input_gradient(const LayerAdapters& adapters, const Tensor& dy
 
 void adapters_weight_gradient(const LayerAdapters& adapters, const Tensor& x_NK, const Tensor& dy_NM,
                               Views& grads, bool add) {
-  for_places(adapters, [&](const AdapterPlace& place) {
+  for_places(adapters, [&](const AdapterViews& place) {
     Tensor &da_RK = grads[static_cast<size_t>(place.a)], &db = grads[static_cast<size_t>(place.b)];
     if (!da_RK.defined() && !db.defined()) return;
     const Tensor kept_NK = input_of(adapters, place, x_NK), own_dy = own_columns(adapters, place, dy_NM);

@@ -127,12 +127,12 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
   return backward(micro, weight_1, {});
 }
 
-void Model::forward(const MicroBatch& micro, const PassPlace& place) {
+void Model::forward(const MicroBatch& micro, const ActivationSlot& place) {
   passing(place) = {documents_of(micro.documents_N), micro.dropout_key, /*dropping=*/true};
   run_chunk(context().own(micro.tokens_N), place);
 }
 
-Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const PassPlace& place) {
+Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const ActivationSlot& place) {
   const bool add = !micro.first;
   const StagePart::Chunk& chunk = part_.chunks[place.chunk];
   Tensor loss;
@@ -167,7 +167,7 @@ PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
   return documents;
 }
 
-TokenLosses Model::token_losses(const Tensor& targets_N, const PassPlace& place) {
+TokenLosses Model::token_losses(const Tensor& targets_N, const ActivationSlot& place) {
   const PackedDocuments& documents = passing(place).documents;
   return {.losses_N = activations_.model(model_slot::kLosses),
           .targets_N = targets_N,
@@ -181,7 +181,7 @@ const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, con
   Tensor& losses_N = activations_.model(model_slot::kLosses);
   if (!part_.is_last()) losses_N.zero_();
   for (size_t c = 0; c < part_.chunks.size(); ++c) {
-    const PassPlace place = {.chunk = c};
+    const ActivationSlot place = {.chunk = c};
     passing(place) = {documents_of(documents_N)};
     Tensor input_SD = input(place);
     stage_.receive_input(c, input_SD);
@@ -203,12 +203,12 @@ Tensor Model::stream(int64_t i) {
   return stream_at({.chunk = c, .set = newest_sets_[c]}, i);
 }
 
-Tensor Model::row(const PassPlace& place, int64_t i) {
+Tensor Model::row(const ActivationSlot& place, int64_t i) {
   const int64_t of_set = place.set * (part_.chunks[place.chunk].size() + 1);
   return activations_.model(model_slot::kStream).select(0, part_.first_row(place.chunk) + of_set + i);
 }
 
-BlockActivations Model::block_activations(int64_t i, const PassPlace& place) {
+BlockActivations Model::block_activations(int64_t i, const ActivationSlot& place) {
   const Passing& pass = passing(place);
   const DropoutSource dropout = {.p = pass.dropping ? spec_.resid_dropout : 0.0,
                                  .attn_p = pass.dropping ? spec_.attn_dropout : 0.0,
@@ -218,14 +218,14 @@ BlockActivations Model::block_activations(int64_t i, const PassPlace& place) {
   return activations_.block(i, place.set, block, stream_at(place, block.x_block), dropout, pass.documents);
 }
 
-void Model::run_chunk(const Tensor& tokens_N, const PassPlace& place) {
+void Model::run_chunk(const Tensor& tokens_N, const ActivationSlot& place) {
   const StagePart::Chunk& chunk = part_.chunks[place.chunk];
   newest_sets_[place.chunk] = place.set;
   if (part_.has_embedding(place.chunk)) embed(tokens_N, place);
   for (int64_t i = chunk.begin; i < chunk.end; ++i) run_forward(i, place);
 }
 
-void Model::embed(const Tensor& tokens_N, const PassPlace& place) {
+void Model::embed(const Tensor& tokens_N, const ActivationSlot& place) {
   const Range range("embedding forward");
   Tensor x_SD = input(place);
   const Views& unit = units_.acquire(0, Pass::kForward);
@@ -242,7 +242,7 @@ void Model::embed(const Tensor& tokens_N, const PassPlace& place) {
   units_.release(0, Pass::kForward);
 }
 
-void Model::run_forward(int64_t i, const PassPlace& place) {
+void Model::run_forward(int64_t i, const ActivationSlot& place) {
   const Range range("block ", i, " forward");
   const Views& params = block_units_.acquire(i, Pass::kForward);
   Tensor y_ND = stream_at(place, i + 1);
@@ -250,7 +250,7 @@ void Model::run_forward(int64_t i, const PassPlace& place) {
   block_units_.release(i, Pass::kForward);
 }
 
-void Model::run_backward(int64_t i, bool add, const PassPlace& place) {
+void Model::run_backward(int64_t i, bool add, const ActivationSlot& place) {
   const Views& params = block_units_.acquire(i, Pass::kBackward);
   const Tensor x_SD = stream_at(place, i);
   if (recompute_.of(i) != Recompute::kNone) {
@@ -262,7 +262,8 @@ void Model::run_backward(int64_t i, bool add, const PassPlace& place) {
   block_units_.release(i, Pass::kBackward);
 }
 
-Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const PassPlace& place) {
+Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add,
+                        const ActivationSlot& place) {
   const Range range("head forward and backward");
   const AcquiredHead head(units_, spec_, Pass::kBackward);
   // The copy of a tied table is in a unit with positions, whose gradient is computed on the stage with the
@@ -275,7 +276,7 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
   return sum_of(activations_.model(model_slot::kLosses));
 }
 
-void Model::embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place) {
+void Model::embed_backward(const Tensor& tokens_N, bool add, const ActivationSlot& place) {
   const Range range("embedding backward");
   Tensor& d_SD = gradient(place);
   if (spec_.embedding_dropout > 0)

@@ -46,7 +46,7 @@ struct MicroBatch {
 };
 
 /// Memory of a micro-batch's activations on a stage, from its forward to its backward.
-struct PassPlace {
+struct ActivationSlot {
   size_t chunk = 0;
   int64_t set = 0;       // index in the chunk's sets
   int64_t gradient = 0;  // index in the stage's gradients of the stream
@@ -76,12 +76,12 @@ class Model {
   /// Compute one chunk of a stage: from its input to its output, and from the gradient of its output to that
   /// of its input. The first chunk of the model begins with the tokens, and the last one ends with the loss,
   /// which backward returns; others return an undefined tensor.
-  void forward(const MicroBatch& micro, const PassPlace& place);
-  Tensor backward(const MicroBatch& micro, const Tensor& weight_1, const PassPlace& place);
+  void forward(const MicroBatch& micro, const ActivationSlot& place);
+  Tensor backward(const MicroBatch& micro, const Tensor& weight_1, const ActivationSlot& place);
   /// Tensors that are passed from stage to stage, [S, D].
-  Tensor input(const PassPlace& place) { return row(place, 0); }
-  Tensor output(const PassPlace& place) { return row(place, part_.chunks[place.chunk].size()); }
-  Tensor& gradient(const PassPlace& place) { return d_streams_[static_cast<size_t>(place.gradient)]; }
+  Tensor input(const ActivationSlot& place) { return row(place, 0); }
+  Tensor output(const ActivationSlot& place) { return row(place, part_.chunks[place.chunk].size()); }
+  Tensor& gradient(const ActivationSlot& place) { return d_streams_[static_cast<size_t>(place.gradient)]; }
   /// True if something before this chunk is trained, so that the gradient of its input is needed;
   /// trains_until includes the chunk's own blocks.
   bool trains_before(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].begin) - 1); }
@@ -118,27 +118,29 @@ class Model {
     uint64_t dropout_key = 0;
     bool dropping = false;
   };
-  Passing& passing(const PassPlace& place) { return passing_[place.chunk][static_cast<size_t>(place.set)]; }
+  Passing& passing(const ActivationSlot& place) {
+    return passing_[place.chunk][static_cast<size_t>(place.set)];
+  }
   /// Returns row i of the stream of a chunk: before its i-th block.
-  Tensor row(const PassPlace& place, int64_t i);
-  Tensor stream_at(const PassPlace& place, int64_t block) {
+  Tensor row(const ActivationSlot& place, int64_t i);
+  Tensor stream_at(const ActivationSlot& place, int64_t block) {
     return row(place, block - part_.chunks[place.chunk].begin);
   }
   /// Returns the documents of documents_BT, which are whole sequences, with the positions of this rank's
   /// tokens.
   PackedDocuments documents_of(const Tensor& documents_BT) const;
-  TokenLosses token_losses(const Tensor& targets_N, const PassPlace& place);
-  BlockActivations block_activations(int64_t i, const PassPlace& place);
-  void run_chunk(const Tensor& tokens_N, const PassPlace& place);
-  void embed(const Tensor& tokens_N, const PassPlace& place);
-  DropoutSource embedding_dropout(const PassPlace& place) {
+  TokenLosses token_losses(const Tensor& targets_N, const ActivationSlot& place);
+  BlockActivations block_activations(int64_t i, const ActivationSlot& place);
+  void run_chunk(const Tensor& tokens_N, const ActivationSlot& place);
+  void embed(const Tensor& tokens_N, const ActivationSlot& place);
+  DropoutSource embedding_dropout(const ActivationSlot& place) {
     return {.p = spec_.embedding_dropout, .key = passing(place).dropout_key};
   }
-  void run_forward(int64_t i, const PassPlace& place);
-  void run_backward(int64_t i, bool add, const PassPlace& place);
-  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const PassPlace& place);
+  void run_forward(int64_t i, const ActivationSlot& place);
+  void run_backward(int64_t i, bool add, const ActivationSlot& place);
+  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const ActivationSlot& place);
   void reduce(int unit, bool last);
-  void embed_backward(const Tensor& tokens_N, bool add, const PassPlace& place);
+  void embed_backward(const Tensor& tokens_N, bool add, const ActivationSlot& place);
 
   ModelConfig config_;
   DecoderSpec spec_;  // spec of this rank

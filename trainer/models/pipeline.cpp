@@ -54,13 +54,13 @@ Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& m
   return losses_M;
 }
 
-PassPlace Pipeline::place_of(size_t i) const {
+ActivationSlot Pipeline::place_of(size_t i) const {
   return {static_cast<size_t>(program_[i].chunk), slots_.of_ops[i].set, slots_.of_ops[i].gradient};
 }
 
 /// Runs op i, a pass. Returns the result of Model::backward; an undefined tensor for a forward pass.
 Tensor Pipeline::run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1) {
-  const PassPlace place = place_of(i);
+  const ActivationSlot place = place_of(i);
   if (program_[i].kind == PipelineOp::Kind::kBackward) {
     settle(gradient(place));
     return model.backward(micro, weight_1, place);
@@ -73,7 +73,7 @@ Tensor Pipeline::run(size_t i, Model& model, const MicroBatch& micro, const Tens
 // Both sides of a message reach the same decision, because they know the lowest unit that is trained.
 std::optional<Pipeline::Message> Pipeline::message_of(size_t i, Model& model) {
   const PipelineOp& op = program_[i];
-  const PassPlace place = place_of(i);
+  const ActivationSlot place = place_of(i);
   switch (op.kind) {
     case PipelineOp::Kind::kReceiveActivation:
       return Message{input(place), GroupedCall::recv(model.input(place), op.peer)};

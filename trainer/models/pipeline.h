@@ -42,9 +42,9 @@ class Pipeline {
     int64_t number;
     auto operator<=>(const Buffer&) const = default;
   };
-  static Buffer input(const PassPlace& place) { return {Memory::kInput, place.chunk, place.set}; }
-  static Buffer output(const PassPlace& place) { return {Memory::kOutput, place.chunk, place.set}; }
-  static Buffer gradient(const PassPlace& place) { return {Memory::kGradient, 0, place.gradient}; }
+  static Buffer input(const ActivationSlot& place) { return {Memory::kInput, place.chunk, place.set}; }
+  static Buffer output(const ActivationSlot& place) { return {Memory::kOutput, place.chunk, place.set}; }
+  static Buffer gradient(const ActivationSlot& place) { return {Memory::kGradient, 0, place.gradient}; }
 
   struct Message {
     Buffer buffer;
@@ -52,7 +52,7 @@ class Pipeline {
   };
 
   Tensor run(size_t i, Model& model, const MicroBatch& micro, const Tensor& weight_1);
-  PassPlace place_of(size_t i) const;
+  ActivationSlot place_of(size_t i) const;
   /// Returns the message of op i; nothing for a pass, or when the gradient is not needed.
   std::optional<Message> message_of(size_t i, Model& model);
   /// Starts the message of op i, and that of the next op where both start together. Returns the number of

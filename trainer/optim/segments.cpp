@@ -62,16 +62,16 @@ Tensor state_view(const std::vector<StateBuffer>& state, const std::string& name
 }
 
 // The noise of rounding is that of the elements of the whole parameter.
-WholePlace whole_place(const ParamSpec& param, int64_t first) {
-  WholePlace place{.first = first};
+ParamRuns whole_place(const ParamSpec& param, int64_t first) {
+  ParamRuns place{.first = first};
   if (!param.part) return place;
   const auto dim = static_cast<size_t>(param.part->dim);
   int64_t step = 1;  // elements of an index along the dim
   for (size_t d = dim + 1; d < param.shape.size(); ++d) step *= param.shape[d];
   place.row = param.shape[dim] * step, place.whole_row = param.part->whole[dim] * step;
   const std::vector<ParamPart::Run>& runs = param.part->runs;
-  TYCHO_CHECK(runs.size() <= WholePlace::kMostRuns, "[optim] {} has {} parts on a rank, expected at most {}",
-              param.name, runs.size(), WholePlace::kMostRuns);
+  TYCHO_CHECK(runs.size() <= ParamRuns::kMostRuns, "[optim] {} has {} parts on a rank, expected at most {}",
+              param.name, runs.size(), ParamRuns::kMostRuns);
   for (size_t k = 0; k < runs.size(); ++k)
     place.here[k] = runs[k].here * step, place.there[k] = runs[k].there * step;
   return place;

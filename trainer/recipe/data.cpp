@@ -8,7 +8,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/base/field_types.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {

@@ -170,9 +170,9 @@ Endpoint remote_end(int fd) {
   return endpoint;
 }
 
-bool on_one_machine(const RankPlace& place) { return place.num_local_ranks == place.num_ranks; }
+bool on_one_machine(const RankInfo& place) { return place.num_local_ranks == place.num_ranks; }
 
-Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable) {
+Endpoint rendezvous_endpoint(const RankInfo& place, const Environment& variable) {
   if (on_one_machine(place)) return ipv4(INADDR_LOOPBACK, place.port);
   if (const auto chosen = chosen_interface(variable, place.port)) return *chosen;
   std::string why = "it is not an address of this machine";
@@ -193,7 +193,7 @@ Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable
        place.address, place.source, why);
 }
 
-Endpoint own_endpoint(const RankPlace& place, const Endpoint& toward_rank_0, const Environment& variable) {
+Endpoint own_endpoint(const RankInfo& place, const Endpoint& toward_rank_0, const Environment& variable) {
   if (!on_one_machine(place))
     if (const auto chosen = chosen_interface(variable, 0)) return *chosen;
   Endpoint endpoint = toward_rank_0;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {
@@ -36,12 +36,12 @@ Endpoint remote_end(int fd);
 /// Returns the address on which rank 0 listens: loopback when all ranks are on this machine; else the address
 /// of the interface that TYCHO_INTERFACE names ("any" for all of them), or this machine's address for
 /// place.address. Throws Error (kTopology) when this machine has none.
-Endpoint rendezvous_endpoint(const RankPlace& place, const Environment& variable);
+Endpoint rendezvous_endpoint(const RankInfo& place, const Environment& variable);
 /// Returns the address on which another rank listens, at a port that the system chooses. `toward_rank_0`:
 /// this rank's end of its connection to rank 0.
-Endpoint own_endpoint(const RankPlace& place, const Endpoint& toward_rank_0, const Environment& variable);
+Endpoint own_endpoint(const RankInfo& place, const Endpoint& toward_rank_0, const Environment& variable);
 /// True if all ranks of the run are on this machine.
-bool on_one_machine(const RankPlace& place);
+bool on_one_machine(const RankInfo& place);
 
 /// Opens a non-blocking listener. Throws Error (kTopology) when the address is taken or belongs to another
 /// machine.

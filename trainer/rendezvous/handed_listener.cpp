@@ -14,7 +14,7 @@ int hand_over(Socket listener) {
   return listener.release();
 }
 
-Socket take_listener(const RankPlace& place) {
+Socket take_listener(const RankInfo& place) {
   const int fd = place.listener;
   const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFD);
   if (flags < 0 || (flags & FD_CLOEXEC) != 0) return {};

@@ -56,7 +56,7 @@ void write_whole(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-std::string token_path(const RankPlace& place, const std::string& shared_dir) {
+std::string token_path(const RankInfo& place, const std::string& shared_dir) {
   const std::string name =
       hash_hex(fmt::format("{} {} {}", place.source, place.address, place.port)).substr(0, 16);
   if (on_one_machine(place)) return fmt::format("{}/join-{}", private_folder(), name);

@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
 /// Returns the path of the token's file: in a private folder of this user when all ranks are on this machine,
 /// else in `shared_dir`, which all ranks see. Throws Error (kTopology) when there is no such folder, and says
 /// what to do.
-std::string token_path(const RankPlace& place, const std::string& shared_dir);
+std::string token_path(const RankInfo& place, const std::string& shared_dir);
 
 /// A new token in a file, which the destructor removes.
 class JobTokenFile {

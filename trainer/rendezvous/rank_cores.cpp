@@ -23,7 +23,7 @@ int allocated_cpus(const Environment& variable) {
 
 /// Returns the number of cores that the kernel lets this rank use, divided among the ranks of the machine
 /// where they share them.
-int bound_cores(const RankPlace& place) {
+int bound_cores(const RankInfo& place) {
   const int usable = usable_cores();
   if (place.num_local_ranks == 1) return usable;
   // Ranks that Tycho started share its cores. A scheduler may have bound each to a part of the machine.
@@ -39,12 +39,12 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-int cores_of_rank(const RankPlace& place, const Environment& variable) {
+int cores_of_rank(const RankInfo& place, const Environment& variable) {
   const int allocated = std::max(1, allocated_cpus(variable) / place.num_local_ranks);
   return std::min(bound_cores(place), allocated);
 }
 
-int threads_of_rank(int64_t wanted, const RankPlace& place) {
+int threads_of_rank(int64_t wanted, const RankInfo& place) {
   return wanted > 0 ? static_cast<int>(wanted) : cores_of_rank(place);
 }
 

@@ -10,7 +10,7 @@
 #include "trainer/metrics/reporter.h"
 #include "trainer/recipe/icl.h"
 #include "trainer/rendezvous/rank_group.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/session/build_id.h"
 #include "trainer/session/eval_result.h"
 #include "trainer/session/run_request.h"
@@ -126,11 +126,11 @@ struct EngineApi {
   /// Meets the other ranks of `place`: collective, before and independent of any run of theirs. See
   /// open_group for `patience_s`. Throws Error (kTopology) that names the ranks that did not come, and 128 +
   /// signal for a `stop`.
-  std::unique_ptr<RankGroup> (*meet)(const RankPlace& place, double patience_s,
+  std::unique_ptr<RankGroup> (*meet)(const RankInfo& place, double patience_s,
                                      const StopFlag& stop) = nullptr;
   /// Meets the other ranks of `place` and measures their collectives; rank 0 calls `show`. Collective.
   /// Returns the signal that ended it, 0 for none.
-  int (*bench_comm)(const CommBenchRequest& request, const RankPlace& place, const StopFlag& stop,
+  int (*bench_comm)(const CommBenchRequest& request, const RankInfo& place, const StopFlag& stop,
                     const ShowCommTiming& show) = nullptr;
   /// Returns versions of LibTorch, BLAS, CPU capability and CUDA plug-in, as JSON.
   std::string (*versions)() = nullptr;

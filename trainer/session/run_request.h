@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/recipe/train_config.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 
@@ -21,7 +21,7 @@ struct RunRequest {
   std::vector<std::string> argv;
   std::vector<std::string> pins;
   CallbackSource* callbacks = nullptr;  // must outlive the run; null: the recipe's callbacks do not run
-  RankPlace place;                      // rank of this process
+  RankInfo place;                       // rank of this process
   std::string until;   // duration after which this process ends and the run can be resumed; "" for its end
   bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
   bool* before_first_step = nullptr;  // the caller's; false once this start has done an optimizer step

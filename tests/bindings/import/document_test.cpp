@@ -36,7 +36,7 @@ TEST(Yaml, HasKeysInOrderWithTheirLines) {
 
 TEST(Yaml, KnowsWhereKeysAndValuesStand) {
   const DocNode root = yaml("a: &x  12\nb: {c: 'd', e: *x}\nf:\n  - \"g\"\n");
-  const auto shown = [](const SourcePlace& place) {
+  const auto shown = [](const SourceLocation& place) {
     return fmt::format("{}:{}+{}", place.line, place.col, place.len);
   };
   EXPECT_EQ(shown(root.at("a")->key), "1:1+1");
@@ -81,7 +81,7 @@ TEST(Yaml, RefusesWhatIsNotYaml) {
 }
 
 TEST(Toml, HasKeysInOrderWithTheirLines) {
-  const SourcePlace place = read_toml("[b]\nx = \"1\"\n", "x.toml").at("b.x")->place();
+  const SourceLocation place = read_toml("[b]\nx = \"1\"\n", "x.toml").at("b.x")->place();
   EXPECT_EQ(place.line, 2);
   EXPECT_EQ(place.col, 5);
   EXPECT_EQ(place.len, 3);

@@ -61,7 +61,7 @@ TEST(Import, KnowsWhatEachLineOfTheRecipeWasMadeOf) {
     if (at == std::string::npos) return "no line " + line + " in\n" + made.lua;
     const auto number = static_cast<size_t>(
         std::count(made.lua.begin(), made.lua.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-    const SourcePlace& found = made.places.at(number);
+    const SourceLocation& found = made.places.at(number);
     if (found.argument > 0) return fmt::format("argument {}", found.argument);
     return fmt::format("{}:{}+{}", found.line, found.col, found.len);
   };

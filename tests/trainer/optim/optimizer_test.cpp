@@ -46,7 +46,7 @@ std::vector<UnitSpec> model() {
 OptimizerConfig read_optimizer(const Json& json) {
   OptimizerConfig config;
   std::vector<ConfigProblem> problems;
-  read_value(JsonPlace{json, "optimizer", problems}, Rule{}, config);
+  read_value(JsonPath{json, "optimizer", problems}, Rule{}, config);
   EXPECT_TRUE(problems.empty()) << problems.front().path << ": " << problems.front().message;
   return config;
 }

@@ -163,7 +163,7 @@ class ShardedPlanMemory : public ShardedRun {
     int64_t arenas = 0;
     std::barrier all(num_ranks);
     const int64_t before = arena_bytes();
-    expect_all_well(at_places(static_cast<int>(num_ranks), [&](const RankPlace& place) {
+    expect_all_well(at_places(static_cast<int>(num_ranks), [&](const RankInfo& place) {
       const auto peak = std::make_shared<PeakBytes>(/*with_arenas=*/false);
       const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, peak);
       RunRequest one = request();

@@ -42,7 +42,7 @@ TEST(ScheduleTest, EqualsComposerTorchTitanAndNanotron) {
     config.global_batch = Duration::parse(golden["run"]["global_batch"].get<std::string>());
     config.max_duration = Duration::parse(one["run"]["max_duration"].get<std::string>());
     std::vector<ConfigProblem> problems;
-    read_value(JsonPlace{one["scheduler"], "scheduler", problems}, Rule{}, config.scheduler);
+    read_value(JsonPath{one["scheduler"], "scheduler", problems}, Rule{}, config.scheduler);
     ASSERT_TRUE(problems.empty()) << one["name"] << ": " << problems.front().message;
     const int64_t num_samples = golden["run"]["num_samples"];
     const int64_t total = total_steps(config, num_samples);

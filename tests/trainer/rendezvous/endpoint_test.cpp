@@ -19,7 +19,7 @@ Environment variables(const std::map<std::string, std::string>& set) {
   };
 }
 
-RankPlace far_apart(const std::string& address) {
+RankInfo far_apart(const std::string& address) {
   return {.num_ranks = 4, .num_local_ranks = 2, .address = address, .port = 20001, .source = "Slurm"};
 }
 
@@ -34,7 +34,7 @@ TEST(Endpoint, TextsComeBack) {
 }
 
 TEST(Endpoint, RanksOfOneMachineListenOnLoopbackWhateverVariablesSay) {
-  RankPlace place = far_apart("node1");
+  RankInfo place = far_apart("node1");
   place.num_local_ranks = place.num_ranks;
   const Environment any = variables({{"TYCHO_INTERFACE", "any"}, {"GLOO_SOCKET_IFNAME", "eth0"}});
   EXPECT_EQ(rendezvous_endpoint(place, any).text(), "127.0.0.1:20001");
@@ -61,7 +61,7 @@ TEST(Endpoint, TheOthersListenWhereTheyReachedRankZero) {
 
 TEST(Endpoint, AnInterfaceMayBeChosen) {
   const Endpoint line = numeric_endpoint("10.1.2.3", 50000);
-  const RankPlace place = far_apart("192.0.2.77");
+  const RankInfo place = far_apart("192.0.2.77");
   for (const char* name : {"TYCHO_INTERFACE", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}) {
     EXPECT_EQ(rendezvous_endpoint(place, variables({{name, "lo"}})).text(), "127.0.0.1:20001") << name;
     EXPECT_EQ(own_endpoint(place, line, variables({{name, "lo"}})).text(), "127.0.0.1:0") << name;

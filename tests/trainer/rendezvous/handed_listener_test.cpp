@@ -13,14 +13,14 @@ namespace {
 
 Socket listening() { return listen_at(numeric_endpoint("127.0.0.1", 0)); }
 
-RankPlace place_with(int fd, int port) {
+RankInfo place_with(int fd, int port) {
   return {.num_ranks = 2, .num_local_ranks = 2, .port = port, .listener = fd};
 }
 
 TEST(HandedListener, IsTakenOnce) {
   Socket listener = listening();
   const int port = local_end(listener.fd()).port();
-  const RankPlace place = place_with(hand_over(std::move(listener)), port);
+  const RankInfo place = place_with(hand_over(std::move(listener)), port);
   const Socket taken = take_listener(place);
   ASSERT_EQ(taken.fd(), place.listener);
   EXPECT_EQ(fcntl(taken.fd(), F_GETFD), FD_CLOEXEC);

@@ -95,13 +95,13 @@ TEST(JobTokenFile, AnyOtherContentIsNoToken) {
 }
 
 TEST(JobTokenFile, RanksOnSeveralMachinesNeedASharedFolder) {
-  RankPlace place{
+  RankInfo place{
       .rank = 1, .num_ranks = 4, .num_local_ranks = 2, .address = "node1", .port = 20001, .source = "Slurm"};
   EXPECT_CONTAINS(refusal_of([&] { token_path(place, ""); }),
                   "Set TYCHO_TOKEN in the environment of all ranks");
   const std::string path = token_path(place, "/shared/runs");
   EXPECT_EQ(path.rfind("/shared/runs/.tycho-join-", 0), 0U) << path;
-  RankPlace other = place;
+  RankInfo other = place;
   other.rank = 3;
   EXPECT_EQ(token_path(other, "/shared/runs"), path);
   other.port = 20002;
@@ -109,7 +109,7 @@ TEST(JobTokenFile, RanksOnSeveralMachinesNeedASharedFolder) {
 }
 
 TEST(JobTokenFile, RanksOfOneMachineUseAFolderOfThisUserAlone) {
-  const RankPlace place{.rank = 1, .num_ranks = 2, .num_local_ranks = 2, .source = "Slurm"};
+  const RankInfo place{.rank = 1, .num_ranks = 2, .num_local_ranks = 2, .source = "Slurm"};
   const std::string folder = std::filesystem::path(token_path(place, "")).parent_path();
   struct stat facts = {};
   ASSERT_EQ(lstat(folder.c_str(), &facts), 0);

@@ -10,12 +10,12 @@
 namespace tycho {
 namespace {
 
-RankPlace one_of(int num_local_ranks, const std::string& source) {
+RankInfo one_of(int num_local_ranks, const std::string& source) {
   return {.num_ranks = num_local_ranks, .num_local_ranks = num_local_ranks, .source = source};
 }
 
 /// What `place` gets in a thread that is bound to one core, as a scheduler binds.
-int cores_when_bound(const RankPlace& place) {
+int cores_when_bound(const RankInfo& place) {
   int cores = 0;
   std::thread([&] {
     cpu_set_t all, one;
@@ -46,7 +46,7 @@ TEST(RankCores, WhatASchedulerBoundIsARanksOwn) {
 }
 
 /// The cores of `place` where Slurm says that the step has `cpus` on this node.
-int cores_with_slurm(const RankPlace& place, const std::string& cpus) {
+int cores_with_slurm(const RankInfo& place, const std::string& cpus) {
   return cores_of_rank(place, [&](const std::string& name) -> std::optional<std::string> {
     if (name == "SLURM_CPUS_ON_NODE") return cpus;
     return std::nullopt;

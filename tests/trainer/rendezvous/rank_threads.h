@@ -18,7 +18,7 @@ namespace tycho {
 
 inline constexpr const char* kTestToken = "0123456789abcdef0123456789abcdef";
 
-inline RankPlace test_place(int rank, int num_ranks, int port) {
+inline RankInfo test_place(int rank, int num_ranks, int port) {
   return {.rank = rank,
           .num_ranks = num_ranks,
           .local_rank = rank,
@@ -35,7 +35,7 @@ struct Ended {
 };
 
 /// Runs `body` at the place of every rank at once.
-inline std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankPlace&)>& body) {
+inline std::vector<Ended> at_places(int num_ranks, const std::function<void(const RankInfo&)>& body) {
   const ReservedPort port;
   std::vector<Ended> ended(static_cast<size_t>(num_ranks));
   std::vector<std::thread> threads;
@@ -57,7 +57,7 @@ inline std::vector<Ended> with_shared_peers(int num_ranks,
                                             const std::function<void(std::shared_ptr<Peers>)>& body,
                                             const MeetOptions& options = {}) {
   std::barrier all_have_met(num_ranks);
-  return at_places(num_ranks, [&](const RankPlace& place) {
+  return at_places(num_ranks, [&](const RankInfo& place) {
     std::shared_ptr<Peers> peers;
     try {
       peers = meet_peers(place, options);

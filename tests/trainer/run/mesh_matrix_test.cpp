@@ -304,7 +304,7 @@ class MeshMatrix : public ShardedRun, public testing::WithParamInterface<std::st
     TestMesh mesh;
     for (const std::string& word : words) set(word, mesh);
     schedules_.assign(static_cast<size_t>(mesh.num_ranks()), {});
-    make_world_ = [&](const RankPlace& place, const MeetOptions& options, SumOrder order) {
+    make_world_ = [&](const RankInfo& place, const MeetOptions& options, SumOrder order) {
       return std::make_unique<RecordingCommunicator>(open_world(place, options, order),
                                                      schedules_[static_cast<size_t>(place.rank)]);
     };

@@ -51,7 +51,7 @@ class ShardedRun : public RunTest {
   std::vector<Ended> on_mesh(const TestMesh& mesh, const std::function<void(TrainingSession&)>& body,
                              const std::string& until = "") {
     mesh.set(config_.parallel);
-    return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
+    return at_places(mesh.num_ranks(), [&](const RankInfo& place) {
       RunRequest one = request(until);
       one.place = place;
       const auto session = open_session(one, nullptr, stop_, make_world_);

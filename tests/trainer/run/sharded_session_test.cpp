@@ -54,7 +54,7 @@ class ShardedSession : public ShardedRun {
     mesh.set(config_.parallel);
     config_.run_dir = dir_ / "look";
     std::filesystem::remove_all(run_dir());
-    return at_places(mesh.num_ranks(), [&](const RankPlace& place) {
+    return at_places(mesh.num_ranks(), [&](const RankInfo& place) {
       Looking source(kind, {Event::kAfterForward, Event::kGradsReady, Event::kBatchEnd}, what);
       RunRequest one = request();
       one.place = place, one.callbacks = &source;
@@ -262,7 +262,7 @@ TEST_F(ShardedSession, ParanoidRunsCompareCopiesPartByPart) {
   for (const TestMesh& mesh : {kTwoByTwo, TestMesh{2, 1, 2}}) {
     mesh.set(config_.parallel);
     config_.run_dir = dir_ / mesh.name();
-    expect_all_well(at_places(4, [&](const RankPlace& place) {
+    expect_all_well(at_places(4, [&](const RankInfo& place) {
       RunRequest one = request();
       one.place = place, one.paranoid = true;
       EXPECT_EQ(open_session(one, nullptr, stop_)->fit(), 0);

@@ -13,7 +13,7 @@
 #include "trainer/data/mds/data_set_records.h"
 #include "trainer/data/tokenizer/chunk_tokenizer.h"
 #include "trainer/data/tokenizer/special_tokens.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {
@@ -57,9 +57,9 @@ std::string key_of(const TextConfig& config, const RowShape& shape) {
 std::vector<std::string> fetch_texts(const TextConfig& config) {
   if (config.remote.empty()) return {config.path};
   if (config.remote_files.empty()) {
-    const RemotePlace place = parse_remote(config.remote);
+    const RemoteUri place = parse_remote(config.remote);
     std::error_code error;
-    if (place.kind == RemotePlace::Kind::kFolder && std::filesystem::is_directory(place.folder, error))
+    if (place.kind == RemoteUri::Kind::kFolder && std::filesystem::is_directory(place.folder, error))
       fail(ExitCode::kUnusable,
            "[data] remote {} is a folder: name the files to fetch in remote_files, or, without remote, the "
            "folder itself in path",

@@ -14,7 +14,7 @@
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/storage/download.h"
 #include "trainer/data/storage/part_file.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {
@@ -68,7 +68,7 @@ void fetch_file(const std::string& remote, const std::string& path, const FileCh
   if (!folder.empty()) make_dirs(real_files(), folder.string());
   const size_t slash = remote.rfind('/');
   const std::string name = remote.substr(slash + 1);  // the whole text if there is no slash
-  const RemotePlace place = parse_remote(slash == std::string::npos ? "." : remote.substr(0, slash));
+  const RemoteUri place = parse_remote(slash == std::string::npos ? "." : remote.substr(0, slash));
   const std::unique_ptr<RemoteFiles> files = open_remote_files(place, /*sas_env=*/"");
   const std::string bad_path = path + ".bad";
   std::string problem;

@@ -69,10 +69,10 @@ void compare_or_write(const RemoteFiles& files, const std::string& name, const s
 
 /// Throws Error if the cache is the remote's own folder, whose files eviction would delete.
 void check_not_itself(const CacheSpec& spec) {
-  const RemotePlace place = parse_remote(spec.remote);
+  const RemoteUri place = parse_remote(spec.remote);
   struct stat remote {
   }, cache{};
-  if (place.kind == RemotePlace::Kind::kFolder && ::stat(place.folder.c_str(), &remote) == 0 &&
+  if (place.kind == RemoteUri::Kind::kFolder && ::stat(place.folder.c_str(), &remote) == 0 &&
       ::stat(spec.dir.c_str(), &cache) == 0 && remote.st_ino == cache.st_ino && remote.st_dev == cache.st_dev)
     fail(ExitCode::kUnusable, "[data] remote and local_dir are the same folder, {}: leave remote out",
          spec.dir);

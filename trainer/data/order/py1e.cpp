@@ -178,7 +178,7 @@ class SpreadStream final : public ChunkedStream {
     placed_ += size;
   }
 
-  ExactPlace exact_place_of(uint32_t id) const {
+  SortKey exact_place_of(uint32_t id) const {
     const auto open = std::find_if(open_.begin(), open_.end(), [id](const OpenSpan& one) {
       return one.ids.begin <= id && id < one.ids.end;
     });

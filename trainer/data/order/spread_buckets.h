@@ -13,10 +13,10 @@
 namespace tycho {
 
 /// Exact position of a sample, and its rank in the order in which samples were put.
-struct ExactPlace {
+struct SortKey {
   double position;
   int64_t place;
-  auto operator<=>(const ExactPlace&) const = default;
+  auto operator<=>(const SortKey&) const = default;
 };
 
 /// Buckets 0, 1, … of kWidth positions. Open buckets form a ring: the first one is taken, and another opens
@@ -26,7 +26,7 @@ class SpreadBuckets {
  public:
   static constexpr int kBits = 12;
   static constexpr int64_t kWidth = int64_t{1} << kBits;
-  using ExactPlaceOf = std::function<ExactPlace(uint32_t id)>;
+  using ExactPlaceOf = std::function<SortKey(uint32_t id)>;
 
   /// `num_open` buckets at a time, the first `num_buckets` of all: positions beyond belong to the last one.
   SpreadBuckets(int64_t num_open, int64_t num_buckets, ExactPlaceOf exact_place_of);

@@ -17,7 +17,7 @@
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {

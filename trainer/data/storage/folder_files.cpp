@@ -84,7 +84,7 @@ std::unique_ptr<RemoteFiles> make_folder_files(const std::string& folder) {
   return std::make_unique<FolderFiles>(folder);
 }
 
-std::string downloaded_hub_folder(const RemotePlace& place) {
+std::string downloaded_hub_folder(const RemoteUri& place) {
   // "datasets/owner/name" is in the folder "datasets--owner--name".
   std::string name;
   for (const char c : place.bucket) name += c == '/' ? "--" : std::string(1, c);

@@ -27,7 +27,7 @@ class WebFiles final : public RemoteFiles {
   HttpClient client_;
 };
 
-std::string sas_of(const RemotePlace& place, const std::string& given) {
+std::string sas_of(const RemoteUri& place, const std::string& given) {
   const size_t begin = place.text.find("://") + 3;
   const std::string host = place.text.substr(begin, place.text.find('/', begin) - begin);
   const bool is_azure = place.text.starts_with("https:") && host.ends_with(".blob.core.windows.net");
@@ -52,7 +52,7 @@ std::string sas_of(const RemotePlace& place, const std::string& given) {
 
 }  // namespace
 
-std::unique_ptr<RemoteFiles> make_web_files(const RemotePlace& place, const std::string& sas_env) {
+std::unique_ptr<RemoteFiles> make_web_files(const RemoteUri& place, const std::string& sas_env) {
   return std::make_unique<WebFiles>(place.text, sas_of(place, sas_env));
 }
 

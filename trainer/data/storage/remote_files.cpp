@@ -7,12 +7,12 @@
 
 namespace tycho {
 
-std::unique_ptr<RemoteFiles> open_remote_files(const RemotePlace& place, const std::string& sas_env) {
+std::unique_ptr<RemoteFiles> open_remote_files(const RemoteUri& place, const std::string& sas_env) {
   switch (place.kind) {
-    case RemotePlace::Kind::kFolder: return make_folder_files(place.folder);
-    case RemotePlace::Kind::kHub: return make_folder_files(downloaded_hub_folder(place));
-    case RemotePlace::Kind::kS3: return make_s3_files(place);
-    case RemotePlace::Kind::kHttp: break;
+    case RemoteUri::Kind::kFolder: return make_folder_files(place.folder);
+    case RemoteUri::Kind::kHub: return make_folder_files(downloaded_hub_folder(place));
+    case RemoteUri::Kind::kS3: return make_s3_files(place);
+    case RemoteUri::Kind::kHttp: break;
   }
   return make_web_files(place, sas_env);
 }

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <string>
 
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
@@ -54,6 +54,6 @@ class RemoteFiles {
 
 /// Opens the files of a remote. `sas_env` names the variable that holds the query of every URL; "" for the
 /// usual one. Throws Error (kUnusable) when this machine lacks something that the remote needs.
-std::unique_ptr<RemoteFiles> open_remote_files(const RemotePlace& place, const std::string& sas_env);
+std::unique_ptr<RemoteFiles> open_remote_files(const RemoteUri& place, const std::string& sas_env);
 
 }  // namespace tycho

@@ -12,8 +12,7 @@ namespace {
 
 class S3Files final : public RemoteFiles {
  public:
-  S3Files(RemotePlace place, AwsSettings settings)
-      : place_(std::move(place)), settings_(std::move(settings)) {}
+  S3Files(RemoteUri place, AwsSettings settings) : place_(std::move(place)), settings_(std::move(settings)) {}
 
   std::string place_of(const std::string& name) const override { return place_.text + "/" + name; }
 
@@ -30,14 +29,14 @@ class S3Files final : public RemoteFiles {
   }
 
  private:
-  RemotePlace place_;
+  RemoteUri place_;
   AwsSettings settings_;
   HttpClient client_;
 };
 
 }  // namespace
 
-std::unique_ptr<RemoteFiles> make_s3_files(const RemotePlace& place) {
+std::unique_ptr<RemoteFiles> make_s3_files(const RemoteUri& place) {
   return std::make_unique<S3Files>(place, find_aws_settings());
 }
 

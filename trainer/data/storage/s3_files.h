@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "trainer/data/storage/remote_files.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
 /// Opens objects of a bucket. Requests are signed with the credentials of find_aws_settings(); without
 /// credentials, as for public buckets, they are not signed.
-std::unique_ptr<RemoteFiles> make_s3_files(const RemotePlace& place);
+std::unique_ptr<RemoteFiles> make_s3_files(const RemoteUri& place);
 
 }  // namespace tycho

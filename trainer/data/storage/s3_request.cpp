@@ -20,7 +20,7 @@ std::string utc_now() {
 
 }  // namespace
 
-S3Request s3_request(const AwsSettings& settings, const RemotePlace& place, const std::string& name,
+S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const std::string& name,
                      const std::string& method, const std::string& body) {
   const bool by_path = !settings.endpoint.empty() || place.bucket.find('.') != std::string::npos;
   std::string base = settings.endpoint, path;

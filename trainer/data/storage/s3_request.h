@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trainer/data/storage/aws_settings.h"
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
@@ -14,7 +14,7 @@ struct S3Request {
 };
 
 /// Makes a request for `name` below the place, signed with the current time. `body` belongs to a PUT.
-S3Request s3_request(const AwsSettings& settings, const RemotePlace& place, const std::string& name,
+S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const std::string& name,
                      const std::string& method = "GET", const std::string& body = "");
 
 }  // namespace tycho

@@ -13,7 +13,7 @@ struct WeightTensors {
   Tensor params, master;
   bool stochastic = false;
   uint64_t key = 0, step = 0;
-  WholePlace place = {};
+  ParamRuns place = {};
 };
 
 /// Returns the raw form. Throws Error that names the op when a tensor has the wrong dtype, shape or layout,

@@ -121,7 +121,7 @@ struct ScoreRules {
 /// consecutive elements from `first` on. Else the part has rows of `row` elements, of which the buffer begins
 /// at element `first`; in the parameter rows are `whole_row` apart, and a row is up to kMostRuns runs of
 /// consecutive elements, which begin at here[k] in the part's row and at there[k] in the parameter's.
-struct WholePlace {
+struct ParamRuns {
   static constexpr int kMostRuns = 4;
   int64_t first = 0;
   int64_t row = 0, whole_row = 0;
@@ -138,7 +138,7 @@ struct OptimizedWeights {
   float* master = nullptr;
   bool stochastic = false;
   uint64_t key = 0, step = 0;
-  WholePlace place = {};
+  ParamRuns place = {};
 };
 
 /// result [rows, columns] = left [rows, depth] · right [columns, depth]ᵀ.

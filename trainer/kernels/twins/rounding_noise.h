@@ -22,12 +22,12 @@ TYCHO_ANYWHERE static inline uint32_t noise_of(const uint32_t words[4], int64_t 
 }
 
 /// Returns the element of the parameter that is element i of the buffer.
-TYCHO_ANYWHERE static inline int64_t whole_element(const WholePlace& place, int64_t i) {
+TYCHO_ANYWHERE static inline int64_t whole_element(const ParamRuns& place, int64_t i) {
   const int64_t at = place.first + i;
   if (place.row == 0) return at;
   const int64_t inside = at % place.row;
   int run = 0;
-  while (run + 1 < WholePlace::kMostRuns && place.here[run + 1] <= inside) ++run;
+  while (run + 1 < ParamRuns::kMostRuns && place.here[run + 1] <= inside) ++run;
   return at / place.row * place.whole_row + place.there[run] + inside - place.here[run];
 }
 

@@ -8,7 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/rendezvous/progress.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
 

@@ -56,18 +56,18 @@ std::string names(const std::vector<int>& ranks) {
 
 /// Returns the seconds to wait for all ranks: a scheduler may start ranks minutes apart, a launcher of one
 /// machine starts them all at once.
-double start_limit_s(const RankPlace& place, const MeetOptions& options) {
+double start_limit_s(const RankInfo& place, const MeetOptions& options) {
   const bool is_launched = on_one_machine(place) && options.variable(kReportVariable).has_value();
   return options.join_s.value_or(is_launched ? kStartOfLaunch_s : kStart_s);
 }
 
-std::string world_name(const RankPlace& place, const std::string& world) {
+std::string world_name(const RankInfo& place, const std::string& world) {
   return hash_hex(place.job + "/" + world);
 }
 
 class MetPeers final : public Peers {
  public:
-  MetPeers(const RankPlace& place, const MeetOptions& options)
+  MetPeers(const RankInfo& place, const MeetOptions& options)
       : place_(place),
         options_(writing_collectives(options)),
         join_s_(start_limit_s(place, options)),
@@ -122,7 +122,7 @@ class MetPeers final : public Peers {
     std::fprintf(stderr, "%s\n", line.c_str());
   }
 
-  const RankPlace place_;
+  const RankInfo place_;
   const MeetOptions options_;
   const double join_s_;
   std::string token_;
@@ -393,7 +393,7 @@ Socket MetPeers::await(int rank, const std::string& purpose, Clock::time_point d
 
 }  // namespace
 
-std::unique_ptr<Peers> meet_peers(const RankPlace& place, const MeetOptions& options) {
+std::unique_ptr<Peers> meet_peers(const RankInfo& place, const MeetOptions& options) {
   return std::make_unique<MetPeers>(place, options);
 }
 

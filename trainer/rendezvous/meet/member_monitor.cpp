@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-MemberMonitor::MemberMonitor(const RankPlace& place, MeetOptions options, Member self, Socket to_rank_0)
+MemberMonitor::MemberMonitor(const RankInfo& place, MeetOptions options, Member self, Socket to_rank_0)
     : Monitor(place, std::move(options), std::move(self)), line_(std::move(to_rank_0)) {
   line_.say(Says::kIntroduction, bytes_of(self_));
   begin();

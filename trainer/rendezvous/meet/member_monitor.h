@@ -4,7 +4,7 @@
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/meet/meet_options.h"
 #include "trainer/rendezvous/meet/monitor.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {
@@ -12,7 +12,7 @@ namespace tycho {
 class MemberMonitor final : public Monitor {
  public:
   /// `to_rank_0`: connection on which both ends have proved themselves.
-  MemberMonitor(const RankPlace& place, MeetOptions options, Member self, Socket to_rank_0);
+  MemberMonitor(const RankInfo& place, MeetOptions options, Member self, Socket to_rank_0);
   ~MemberMonitor() override { end(); }
 
  private:

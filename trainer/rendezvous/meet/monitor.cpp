@@ -33,7 +33,7 @@ void write_line(const std::string& line) {
 
 }  // namespace
 
-Monitor::Monitor(const RankPlace& place, MeetOptions options, Member self)
+Monitor::Monitor(const RankInfo& place, MeetOptions options, Member self)
     : place_(place),
       options_(std::move(options)),
       self_(std::move(self)),

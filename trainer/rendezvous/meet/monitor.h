@@ -17,7 +17,7 @@
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/meet/meet_options.h"
 #include "trainer/rendezvous/progress.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {
@@ -55,7 +55,7 @@ class Monitor {
  protected:
   using Clock = std::chrono::steady_clock;
 
-  Monitor(const RankPlace& place, MeetOptions options, Member self);
+  Monitor(const RankInfo& place, MeetOptions options, Member self);
   /// Subclasses call begin() at the end of their constructor, and end() at the beginning of their destructor.
   void begin();
   void end();
@@ -89,7 +89,7 @@ class Monitor {
   /// Cause for ranks to which a connection broke, or who did not come.
   Cause unreachable(const std::vector<int>& ranks, const std::string& what) const;
 
-  const RankPlace place_;
+  const RankInfo place_;
   const MeetOptions options_;
   const Member self_;
 

@@ -19,7 +19,7 @@ constexpr size_t kWorldBytes = 16, kRequestBytes = 16;
 
 }  // namespace
 
-RootMonitor::RootMonitor(const RankPlace& place, MeetOptions options, Member self)
+RootMonitor::RootMonitor(const RankInfo& place, MeetOptions options, Member self)
     : Monitor(place, std::move(options), std::move(self)) {
   if (place.num_ranks == 1) complete();
   begin();

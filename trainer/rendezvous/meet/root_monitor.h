@@ -10,14 +10,14 @@
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/meet/meet_options.h"
 #include "trainer/rendezvous/meet/monitor.h"
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
 namespace tycho {
 
 class RootMonitor final : public Monitor {
  public:
-  RootMonitor(const RankPlace& place, MeetOptions options, Member self);
+  RootMonitor(const RankInfo& place, MeetOptions options, Member self);
   ~RootMonitor() override { end(); }
 
   /// Adds the line of a rank that has proved itself. From any thread.

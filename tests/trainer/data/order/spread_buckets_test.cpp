@@ -19,7 +19,7 @@ struct Sample {
 /// What buckets give out, all of them open at once. `asked`: how often they asked for an exact place.
 std::vector<uint32_t> taken(const std::vector<Sample>& samples, int64_t num_buckets,
                             int64_t* asked = nullptr) {
-  std::map<uint32_t, ExactPlace> places;
+  std::map<uint32_t, SortKey> places;
   std::vector<double> positions;
   std::vector<uint32_t> ids;
   for (const Sample& one : samples) {
@@ -90,7 +90,7 @@ TEST(SpreadBucketsTest, ExactPlacesAreSeldomAskedFor) {
 TEST(SpreadBucketsTest, PositionsUpToTheLargest) {
   constexpr double kEnd = 0x1p32;
   const int64_t last = (int64_t{1} << (32 - SpreadBuckets::kBits)) - 1;
-  SpreadBuckets buckets(2, last + 1, [](uint32_t id) { return ExactPlace{kEnd - 1 - id, id}; });
+  SpreadBuckets buckets(2, last + 1, [](uint32_t id) { return SortKey{kEnd - 1 - id, id}; });
   buckets.restart_at(last);
   const std::vector<double> positions = {std::nextafter(kEnd, 0), kEnd - 0.5, kEnd - 0.25, kEnd - 4095};
   EXPECT_EQ(buckets.put(positions, std::vector<uint32_t>{1, 2, 3, 4}), 0);
@@ -100,7 +100,7 @@ TEST(SpreadBucketsTest, PositionsUpToTheLargest) {
 }
 
 TEST(SpreadBucketsTest, BeginsAnewAtAnyBucket) {
-  SpreadBuckets buckets(3, 9, [](uint32_t id) { return ExactPlace{0, id}; });
+  SpreadBuckets buckets(3, 9, [](uint32_t id) { return SortKey{0, id}; });
   EXPECT_EQ(buckets.put(std::vector{1.0, 2.0}, std::vector<uint32_t>{1, 2}), 0);
   buckets.restart_at(5);
   const double begin = 5.0 * SpreadBuckets::kWidth;
@@ -112,7 +112,7 @@ TEST(SpreadBucketsTest, BeginsAnewAtAnyBucket) {
 }
 
 TEST(SpreadBucketsTest, SlotsComeRoundAgain) {
-  SpreadBuckets buckets(2, 50, [](uint32_t id) { return ExactPlace{0, id}; });
+  SpreadBuckets buckets(2, 50, [](uint32_t id) { return SortKey{0, id}; });
   IdChunk ids, expected;
   for (uint32_t bucket = 0; bucket < 50; ++bucket) {
     const double begin = bucket * static_cast<double>(SpreadBuckets::kWidth);

@@ -120,7 +120,7 @@ TEST_P(OptimizerStepsTest, StochasticRoundingOfAPartIsThatOfTheWhole) {
   if (dtype_ != Dtype::kBf16) GTEST_SKIP() << "about bf16";
   const int64_t rows = 37, row = 211;
   const Tensor params = normal({rows, row}), grads = normal_fp32({rows, row}), scale = half();
-  const auto step = [&](const Tensor& weights, const Tensor& with, const WholePlace& place) {
+  const auto step = [&](const Tensor& weights, const Tensor& with, const ParamRuns& place) {
     WeightTensors made{weights.contiguous(), {}, true, 42, 7};
     made.place = place;
     const Tensor own = with.contiguous();
@@ -143,7 +143,7 @@ TEST_P(OptimizerStepsTest, StochasticRoundingOfAPartIsThatOfTheWhole) {
     return flat(at::cat(std::vector<Tensor>{x.narrow(1, 5, 7), x.narrow(1, 20, 9), x.narrow(1, 100, 61)}, 1),
                 3, rows * 77 - 3);
   };
-  WholePlace columns{.first = 3, .row = 77, .whole_row = row};
+  ParamRuns columns{.first = 3, .row = 77, .whole_row = row};
   columns.here[1] = 7, columns.here[2] = 16;
   columns.there[0] = 5, columns.there[1] = 20, columns.there[2] = 100;
   EXPECT_TRUE(at::equal(step(part(params), part(grads), columns), part(whole)));

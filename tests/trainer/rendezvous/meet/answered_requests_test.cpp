@@ -65,7 +65,7 @@ class AnsweredRequestsTest : public testing::Test {
       look();
       may_end = true;
     });
-    expect_all_well(at_places(kRanks, [&](const RankPlace& place) {
+    expect_all_well(at_places(kRanks, [&](const RankInfo& place) {
       Progress progress;
       MeetOptions options{.hang_s = hang_s};
       options.progress = &progress;

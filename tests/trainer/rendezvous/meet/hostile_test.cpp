@@ -45,7 +45,7 @@ TEST(Hostile, TenThousandIntrudersNeitherJoinNorStallNorLeakAnything) {
   std::atomic<bool> attacked = false, broken = false;
   const auto give_up_at = Clock::now() + 60s;
   std::atomic<int64_t> rounds = 0, slowest_ms = 0, join_ms = 0;
-  expect_all_well(at_places(4, [&](const RankPlace& place) {
+  expect_all_well(at_places(4, [&](const RankInfo& place) {
     constexpr int kRanks = 3;
     if (place.rank == kRanks) {  // not one of them
       std::vector<std::thread> attackers;
@@ -60,7 +60,7 @@ TEST(Hostile, TenThousandIntrudersNeitherJoinNorStallNorLeakAnything) {
       attacked = true;
       return;
     }
-    RankPlace mine = place;
+    RankInfo mine = place;
     mine.num_ranks = mine.num_local_ranks = kRanks;
     if (place.rank == 2) std::this_thread::sleep_for(500ms);  // into the middle of it
     const auto start = Clock::now();

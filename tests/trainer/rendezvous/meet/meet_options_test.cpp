@@ -23,7 +23,7 @@ std::string first_line(const Environment& variable) {
     line = said;
     stop = SIGTERM;
   };
-  const std::vector<Ended> ended = at_places(2, [&](const RankPlace& place) {
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     if (place.rank == 0) meet_peers(place, options);
   });
   EXPECT_EQ(static_cast<int>(ended[0].code), 128 + SIGTERM);

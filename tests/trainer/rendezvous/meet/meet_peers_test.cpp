@@ -210,7 +210,7 @@ TEST(MeetPeers, ASuspectThatSaysNothingIsNamedWithWhatWasNoticed) {
 TEST(MeetPeers, RanksThatDoNotComeAreNamedToThoseWhoDid) {
   MeetOptions options;
   options.join_s = 2;
-  const std::vector<Ended> ended = at_places(4, [&](const RankPlace& place) {
+  const std::vector<Ended> ended = at_places(4, [&](const RankInfo& place) {
     if (place.rank == 0 || place.rank == 2) meet_peers(place, options);
   });
   EXPECT_EQ(ended[0].what, "[parallel] 2 of 4 ranks did not arrive within 2 s: 1, 3");
@@ -222,7 +222,7 @@ TEST(MeetPeers, RanksThatDoNotComeAreNamedToThoseWhoDid) {
 TEST(MeetPeers, ARankThatDoesNotFindRankZeroSaysWhere) {
   MeetOptions options;
   options.join_s = 0.3;
-  const std::vector<Ended> ended = at_places(2, [&](const RankPlace& place) {
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     if (place.rank == 1) meet_peers(place, options);
   });
   EXPECT_TRUE(says(ended[1], "[parallel] rank 1 did not find rank 0 at 127.0.0.1:")) << ended[1].what;
@@ -233,7 +233,7 @@ TEST(MeetPeers, ARankThatDoesNotFindRankZeroSaysWhere) {
 TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
   for (const int stopped : {0, 1}) {
     std::atomic<int> stop = 0;
-    const std::vector<Ended> ended = at_places(3, [&](const RankPlace& place) {
+    const std::vector<Ended> ended = at_places(3, [&](const RankInfo& place) {
       if (place.rank == 2) {
         std::this_thread::sleep_for(1500ms);  // the others have found each other
         stop = SIGUSR1;
@@ -255,7 +255,7 @@ TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
 
 TEST(MeetPeers, AStopEndsTheSearchForRankZero) {
   const std::atomic<int> stop = SIGTERM;
-  const std::vector<Ended> ended = at_places(2, [&](const RankPlace& place) {
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     MeetOptions options;
     options.stop = &stop;
     if (place.rank == 1) meet_peers(place, options);
@@ -274,8 +274,8 @@ struct CountDown {
 
 TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
   std::latch turned_away(1);
-  const std::vector<Ended> ended = at_places(4, [&](const RankPlace& place) {
-    RankPlace mine = place;
+  const std::vector<Ended> ended = at_places(4, [&](const RankInfo& place) {
+    RankInfo mine = place;
     mine.num_ranks = mine.num_local_ranks = 3;
     if (place.rank == 3) {
       mine.rank = mine.local_rank = 1;
@@ -294,8 +294,8 @@ TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
 }
 
 TEST(MeetPeers, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
-  const std::vector<Ended> ended = at_places(2, [&](const RankPlace& place) {
-    RankPlace mine = place;
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
+    RankInfo mine = place;
     if (place.rank == 0) mine.num_ranks = mine.num_local_ranks = 3;
     meet_peers(mine);
   });
@@ -307,8 +307,8 @@ TEST(MeetPeers, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
 
 TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
   std::latch turned_away(1);
-  const std::vector<Ended> ended = at_places(3, [&](const RankPlace& place) {
-    RankPlace mine = place;
+  const std::vector<Ended> ended = at_places(3, [&](const RankInfo& place) {
+    RankInfo mine = place;
     mine.num_ranks = mine.num_local_ranks = 2;
     mine.job = "slurm-7.0-1";
     if (place.rank == 2) {
@@ -329,8 +329,8 @@ TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
 }
 
 TEST(MeetPeers, AnotherTokenDoesNotJoin) {
-  const std::vector<Ended> ended = at_places(2, [&](const RankPlace& place) {
-    RankPlace mine = place;
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
+    RankInfo mine = place;
     MeetOptions options;
     options.join_s = place.rank == 0 ? 3 : 1;
     if (place.rank == 1) mine.token = "another token, as long as need be";
@@ -347,7 +347,7 @@ TEST(MeetPeers, SaysWhomItWaitsFor) {
   MeetOptions options;
   options.join_s = 5.5;
   options.say = [&](const std::string& line) { lines.push_back(line); };
-  at_places(3, [&](const RankPlace& place) {
+  at_places(3, [&](const RankInfo& place) {
     if (place.rank == 0) meet_peers(place, options);
   });
   ASSERT_EQ(lines.size(), 1U);
@@ -356,7 +356,7 @@ TEST(MeetPeers, SaysWhomItWaitsFor) {
 }
 
 TEST(MeetPeers, APortThatIsTakenIsNamed) {
-  const std::vector<Ended> ended = at_places(2, [](const RankPlace& place) {
+  const std::vector<Ended> ended = at_places(2, [](const RankInfo& place) {
     if (place.rank == 1) return;
     const Socket taken = listen_at(rendezvous_endpoint(place, process_environment()));
     meet_peers(place);
@@ -376,8 +376,8 @@ TEST(MeetPeers, AWorldOfOneNeedsNobody) {
 }
 
 TEST(MeetPeers, RanksOfOneMachineHandTheTokenOverInAPrivateFile) {
-  expect_all_well(at_places(3, [](const RankPlace& place) {
-    RankPlace mine = place;
+  expect_all_well(at_places(3, [](const RankInfo& place) {
+    RankInfo mine = place;
     mine.token = "";
     mine.job = "slurm-1.0-0";
     if (place.rank == 0) std::this_thread::sleep_for(200ms);

@@ -93,7 +93,7 @@ MeetOptions quick() {
 }
 
 /// A rank that trains: it waits until the world is broken, and ends with the reason.
-int train(const RankPlace& place, const MeetOptions& options) {
+int train(const RankInfo& place, const MeetOptions& options) {
   const auto peers = meet_peers(place, options);
   options.progress->set_step(12);
   const InPhase phase("evaluating");
@@ -107,7 +107,7 @@ int train(const RankPlace& place, const MeetOptions& options) {
 }
 
 struct World {
-  explicit World(int num_ranks, const std::function<int(const RankPlace&)>& body) {
+  explicit World(int num_ranks, const std::function<int(const RankInfo&)>& body) {
     for (int r = 0; r < num_ranks; ++r)
       ranks.push_back(
           std::make_unique<RankProcess>([&, r] { return body(test_place(r, num_ranks, port.number())); }));
@@ -144,7 +144,7 @@ TEST(Monitor, ARankThatIsKilledIsNamedByAllOthersWithWhatItDid) {
   MeetOptions options;
   options.beat_s = 0.1;
   for (const int victim : {0, 1}) {
-    World run(3, [&](const RankPlace& place) { return train(place, options); });
+    World run(3, [&](const RankInfo& place) { return train(place, options); });
     run.expect_met();
     std::this_thread::sleep_for(1100ms);  // some beats
     const auto killed = Clock::now();
@@ -163,7 +163,7 @@ TEST(Monitor, ARankThatIsKilledIsNamedByAllOthersWithWhatItDid) {
 }
 
 TEST(Monitor, RanksThatDieTogetherAreNamedTogether) {
-  World run(4, [](const RankPlace& place) { return train(place, {}); });
+  World run(4, [](const RankInfo& place) { return train(place, {}); });
   run.expect_met();
   run[1].send(SIGKILL);
   run[3].send(SIGKILL);
@@ -177,7 +177,7 @@ TEST(Monitor, RanksThatDieTogetherAreNamedTogether) {
 
 TEST(Monitor, ARankThatStopsAnsweringIsNamed) {
   for (const int victim : {0, 2}) {
-    World run(3, [](const RankPlace& place) { return train(place, quick()); });
+    World run(3, [](const RankInfo& place) { return train(place, quick()); });
     run.expect_met();
     run[victim].send(SIGSTOP);
     for (int r = 0; r < 3; ++r) {
@@ -193,7 +193,7 @@ TEST(Monitor, ARankThatStopsAnsweringIsNamed) {
 }
 
 TEST(Monitor, RanksThatWereAllStoppedAndContinuedGoOn) {
-  World run(3, [](const RankPlace& place) { return train(place, quick()); });
+  World run(3, [](const RankInfo& place) { return train(place, quick()); });
   run.expect_met();
   for (const auto& rank : run.ranks) rank->send(SIGSTOP);
   std::this_thread::sleep_for(3s);
@@ -231,7 +231,7 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
   MeetOptions options = quick();
   options.end_s = 0.5;
   const Gate others_have_met;
-  World run(3, [&](const RankPlace& place) {
+  World run(3, [&](const RankInfo& place) {
     const auto peers = meet_peers(place, options);
     std::fputs("met\n", stderr);
     if (place.rank == 1) {
@@ -265,7 +265,7 @@ struct EndedRank {
 /// What rank 0 of two says and ends with, when rank 1 has failed and rank 0 does `work` then.
 EndedRank after_a_failure(const MeetOptions& options, const std::function<void()>& work) {
   const Gate both_connected;
-  World run(2, [&](const RankPlace& place) -> int {
+  World run(2, [&](const RankInfo& place) -> int {
     const auto peers = meet_peers(place, options);
     peers->connect("both", {0, 1});
     std::fputs("met\n", stderr);
@@ -333,7 +333,7 @@ TEST(Monitor, AProcessWithAPromptIsNotEnded) {
   MeetOptions options = quick();
   options.end_s = 0.3;
   const Gate both_have_met;
-  World run(2, [&](const RankPlace& place) {
+  World run(2, [&](const RankInfo& place) {
     const auto peers = meet_peers(place, options);
     process_progress().set_prompt();
     std::fputs("met\n", stderr);

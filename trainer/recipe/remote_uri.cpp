@@ -1,6 +1,6 @@
 // Parses the forms of a remote without accessing it: a recipe may be checked on machines that cannot reach
 // it.
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 #include <cctype>
 #include <string_view>
@@ -56,9 +56,9 @@ bool is_bucket(const std::string& name) {
 
 }  // namespace
 
-RemotePlace RemotePlace::below(const std::string& split) const {
+RemoteUri RemoteUri::below(const std::string& split) const {
   if (split.empty()) return *this;
-  RemotePlace place = *this;
+  RemoteUri place = *this;
   place.text += "/" + (kind == Kind::kHttp ? percent_encoded(split) : split);
   if (kind == Kind::kFolder) place.folder += "/" + split;
   if (kind == Kind::kS3 || kind == Kind::kHub) place.prefix += (prefix.empty() ? "" : "/") + split;
@@ -88,27 +88,27 @@ std::string remote_problem(const std::string& remote) {
   return fmt::format("{}:// is not supported; {}", scheme, other_scheme(scheme));
 }
 
-RemotePlace parse_remote(const std::string& remote) {
+RemoteUri parse_remote(const std::string& remote) {
   if (const std::string problem = remote_problem(remote); !problem.empty())
     fail(ExitCode::kUnusable, "[data] remote {}: {}", without_secrets(remote), problem);
-  RemotePlace place;
+  RemoteUri place;
   place.text = without_end_slash(remote);
   const std::string scheme = scheme_of(remote);
   if (scheme.empty() || scheme == "file") {
     place.folder = without_end_slash(scheme.empty() ? remote : remote.substr(7));
   } else if (scheme == "s3") {
-    place.kind = RemotePlace::Kind::kS3;
+    place.kind = RemoteUri::Kind::kS3;
     const size_t slash = place.text.find('/', 5);
     place.bucket = place.text.substr(5, slash - 5);
     if (slash != std::string::npos) place.prefix = place.text.substr(slash + 1);
   } else if (scheme == "hf") {
-    place.kind = RemotePlace::Kind::kHub;
+    place.kind = RemoteUri::Kind::kHub;
     const size_t name = place.text.find('/', place.text.find('/', 5) + 1) + 1;
     const size_t end = place.text.find('/', name);
     place.bucket = place.text.substr(5, end == std::string::npos ? end : end - 5);
     if (end != std::string::npos) place.prefix = place.text.substr(end + 1);
   } else {
-    place.kind = RemotePlace::Kind::kHttp;
+    place.kind = RemoteUri::Kind::kHttp;
   }
   return place;
 }

@@ -1,5 +1,5 @@
 // Reads the rank and rendezvous of a process from the launcher's variables.
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 #include <charconv>
 #include <climits>
@@ -57,7 +57,7 @@ class Variables {
   const Environment& variable_;
 };
 
-void check_local(const RankPlace& place, const char* local_count, const char* count) {
+void check_local(const RankInfo& place, const char* local_count, const char* count) {
   if (place.num_local_ranks <= place.num_ranks) return;
   fail(ExitCode::kTopology, "[ranks] {} is {}, but {} is {}: a machine cannot have more ranks than the run",
        local_count, place.num_local_ranks, count, place.num_ranks);
@@ -73,8 +73,8 @@ std::string checked_token(const std::string& token) {
        kShortestToken, token.size());
 }
 
-RankPlace place_of_launch(const Variables& variables) {
-  RankPlace place;
+RankInfo place_of_launch(const Variables& variables) {
+  RankInfo place;
   const char* count = "TYCHO_NUM_RANKS";
   place.num_ranks = variables.small(count, "TYCHO_RANK", 1, kMaxRanks);
   if (place.num_ranks == 1) return place;
@@ -94,7 +94,7 @@ RankPlace place_of_launch(const Variables& variables) {
 
 /// Checks RANK and WORLD_SIZE inside of a Slurm step, as wrapper scripts export them, against Slurm's values:
 /// if they differ, another launcher stands between srun and this process.
-void check_torchrun_agrees(const Variables& variables, const RankPlace& place) {
+void check_torchrun_agrees(const Variables& variables, const RankInfo& place) {
   const std::optional<std::string> rank = variables.find("RANK"), world = variables.find("WORLD_SIZE");
   if (!rank || !world) return;
   if (*rank == std::to_string(place.rank) && *world == std::to_string(place.num_ranks)) return;
@@ -119,8 +119,8 @@ int tasks_of_node(const std::string& tasks_per_node, int node, int num_tasks) {
        tasks_per_node, counts.size());
 }
 
-RankPlace place_of_slurm(const Variables& variables) {
-  RankPlace place;
+RankInfo place_of_slurm(const Variables& variables) {
+  RankInfo place;
   const char* count = "SLURM_STEP_NUM_TASKS";
   place.num_ranks = variables.small(count, count, 1, kMaxRanks);
   place.rank = variables.small("SLURM_PROCID", count, 0, place.num_ranks - 1);
@@ -148,8 +148,8 @@ RankPlace place_of_slurm(const Variables& variables) {
 }
 
 /// Reads the variables of torchrun, and of the PyTorchJob of Kubernetes, which sets no local ranks.
-RankPlace place_of_torchrun(const Variables& variables) {
-  RankPlace place;
+RankInfo place_of_torchrun(const Variables& variables) {
+  RankInfo place;
   const char* count = "WORLD_SIZE";
   place.num_ranks = variables.small(count, "RANK", 1, kMaxRanks);
   if (place.num_ranks > 1 || variables.has("RANK"))
@@ -175,7 +175,7 @@ int64_t num_step_tasks(const Variables& variables) {
   return variables.has(count) ? variables.number(count, count, 1, kMaxRanks) : 0;
 }
 
-RankPlace place_of_scheduler(const Variables& variables) {
+RankInfo place_of_scheduler(const Variables& variables) {
   if (num_step_tasks(variables) > 1) return place_of_slurm(variables);
   if (variables.has("WORLD_SIZE") || variables.has("RANK")) return place_of_torchrun(variables);
   return {};
@@ -191,10 +191,10 @@ Environment process_environment() {
   };
 }
 
-RankPlace find_rank_place(const Environment& variable) {
+RankInfo find_rank_place(const Environment& variable) {
   const Variables variables(variable);
   if (variables.has("TYCHO_NUM_RANKS") || variables.has("TYCHO_RANK")) return place_of_launch(variables);
-  RankPlace place = place_of_scheduler(variables);
+  RankInfo place = place_of_scheduler(variables);
   if (place.num_ranks == 1) return place;
   if (const auto address = variables.find("TYCHO_ADDRESS")) place.address = *address;
   if (variables.has("TYCHO_PORT")) place.port = variables.small("TYCHO_PORT", "TYCHO_PORT", 1, kMaxPort);

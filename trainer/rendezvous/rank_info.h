@@ -7,7 +7,7 @@
 namespace tycho {
 
 /// Rank of this process, and address at which the ranks of its run meet.
-struct RankPlace {
+struct RankInfo {
   int rank = 0, num_ranks = 1;
   int local_rank = 0, num_local_ranks = 1;  // among the ranks of this machine
   /// Number of machines; 1 where machines have different numbers of ranks.
@@ -36,6 +36,6 @@ Environment process_environment();
 /// TYCHO_ADDRESS and TYCHO_PORT, each by itself, also override Slurm and MASTER_ADDR, and TYCHO_TOKEN is the
 /// token there too. An empty variable counts as not set. Throws Error (kTopology) when variables are missing
 /// or contradict each other, naming them, and for a token that is too short to be a secret.
-RankPlace find_rank_place(const Environment& variable);
+RankInfo find_rank_place(const Environment& variable);
 
 }  // namespace tycho

@@ -1,5 +1,5 @@
 // What is a remote, and what to write instead of one that is not.
-#include "trainer/recipe/remote_place.h"
+#include "trainer/recipe/remote_uri.h"
 
 #include "tests/trainer/data/data_testing.h"
 
@@ -7,21 +7,21 @@ namespace tycho {
 namespace {
 
 using testing::expect_error;
-using Kind = RemotePlace::Kind;
+using Kind = RemoteUri::Kind;
 
 TEST(RemotePlaceTest, ReadsEveryForm) {
   EXPECT_EQ(parse_remote("/data/c4/").folder, "/data/c4");
   EXPECT_EQ(parse_remote("file:///data/c4").folder, "/data/c4");
   EXPECT_EQ(parse_remote("data").below("train").folder, "data/train");
-  const RemotePlace web = parse_remote("https://host:8443/a%20b/").below("val small");
+  const RemoteUri web = parse_remote("https://host:8443/a%20b/").below("val small");
   EXPECT_EQ(web.kind, Kind::kHttp);
   EXPECT_EQ(web.text, "https://host:8443/a%20b/val%20small");
-  const RemotePlace s3 = parse_remote("s3://bucket.name/a/b/").below("train");
+  const RemoteUri s3 = parse_remote("s3://bucket.name/a/b/").below("train");
   EXPECT_EQ(s3.kind, Kind::kS3);
   EXPECT_EQ(s3.bucket, "bucket.name");
   EXPECT_EQ(s3.prefix, "a/b/train");
   EXPECT_EQ(parse_remote("s3://bucket").below("train").prefix, "train");
-  const RemotePlace hub = parse_remote("hf://datasets/owner/name/mds").below("train");
+  const RemoteUri hub = parse_remote("hf://datasets/owner/name/mds").below("train");
   EXPECT_EQ(hub.kind, Kind::kHub);
   EXPECT_EQ(hub.bucket, "datasets/owner/name");
   EXPECT_EQ(hub.prefix, "mds/train");

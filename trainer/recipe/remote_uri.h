@@ -7,7 +7,7 @@ namespace tycho {
 /// Subfolder of a cache of remote data. It holds partial downloads, locks and damaged files.
 inline constexpr const char* kCacheWorkFolder = ".tycho-cache";
 
-struct RemotePlace {
+struct RemoteUri {
   enum class Kind { kFolder, kHttp, kS3, kHub };
   Kind kind = Kind::kFolder;
   std::string text;    // as given, without a trailing "/"
@@ -16,14 +16,14 @@ struct RemotePlace {
       prefix;  // kS3: the prefix without "/" around it; kHub: "datasets/owner/name" and the path inside
 
   /// Returns the folder `split` inside this one; this one for "".
-  RemotePlace below(const std::string& split) const;
+  RemoteUri below(const std::string& split) const;
 };
 
 /// Says what is wrong with the text of a remote, and what to write instead. Returns "" if nothing is.
 std::string remote_problem(const std::string& remote);
 
 /// Parses the text of a remote. Throws Error (kUnusable) with remote_problem().
-RemotePlace parse_remote(const std::string& remote);
+RemoteUri parse_remote(const std::string& remote);
 
 /// Encodes a path for a URL: all characters but letters, digits, "-._~" and "/" become %XX.
 std::string percent_encoded(const std::string& path);

@@ -1,5 +1,5 @@
 // Where a process stands, from variables as launchers set them and as they go wrong.
-#include "trainer/rendezvous/rank_place.h"
+#include "trainer/rendezvous/rank_info.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
 
 using Set = std::map<std::string, std::string>;
 
-RankPlace place_of(const Set& variables) {
+RankInfo place_of(const Set& variables) {
   return find_rank_place([&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return std::nullopt;
@@ -45,7 +45,7 @@ Set without(Set base, const std::string& name) {
 }
 
 void expect_alone(const Set& variables) {
-  const RankPlace place = place_of(variables);
+  const RankInfo place = place_of(variables);
   EXPECT_EQ(place.rank, 0);
   EXPECT_EQ(place.num_ranks, 1);
   EXPECT_EQ(place.num_local_ranks, 1);
@@ -83,7 +83,7 @@ TEST(RankPlaceTest, IsAloneWhenNothingSaysOtherwise) {
 }
 
 TEST(RankPlaceTest, ReadsWhatTychoLaunchSets) {
-  const RankPlace place = place_of(kLaunch);
+  const RankInfo place = place_of(kLaunch);
   EXPECT_EQ(place.rank, 2);
   EXPECT_EQ(place.num_ranks, 4);
   EXPECT_EQ(place.local_rank, 1);
@@ -121,7 +121,7 @@ TEST(RankPlaceTest, RanksOfTychoMustBeAmongTheirNumber) {
 }
 
 TEST(RankPlaceTest, ReadsASlurmStep) {
-  const RankPlace place = place_of(kSlurm);
+  const RankInfo place = place_of(kSlurm);
   EXPECT_EQ(place.rank, 5);
   EXPECT_EQ(place.num_ranks, 7);
   EXPECT_EQ(place.local_rank, 1);
@@ -133,23 +133,23 @@ TEST(RankPlaceTest, ReadsASlurmStep) {
 }
 
 TEST(RankPlaceTest, TheLastNodeOfASlurmStepMayHaveFewerTasks) {
-  const RankPlace place =
+  const RankInfo place =
       place_of(kSlurm + Set{{"SLURM_PROCID", "6"}, {"SLURM_NODEID", "3"}, {"SLURM_LOCALID", "0"}});
   EXPECT_EQ(place.num_local_ranks, 1);
   EXPECT_EQ(place.local_rank, 0);
 }
 
 TEST(RankPlaceTest, AllRanksOfASlurmStepMeetAtOnePlace) {
-  const RankPlace first =
+  const RankInfo first =
       place_of(kSlurm + Set{{"SLURM_PROCID", "0"}, {"SLURM_NODEID", "0"}, {"SLURM_LOCALID", "0"}});
-  const RankPlace other = place_of(kSlurm);
+  const RankInfo other = place_of(kSlurm);
   EXPECT_EQ(first.address, other.address);
   EXPECT_EQ(first.port, other.port);
   EXPECT_EQ(first.job, other.job);
 }
 
 TEST(RankPlaceTest, StepsAndRestartsOfOneJobAreToldApart) {
-  const RankPlace other_step = place_of(kSlurm + Set{{"SLURM_STEP_ID", "4"}});
+  const RankInfo other_step = place_of(kSlurm + Set{{"SLURM_STEP_ID", "4"}});
   EXPECT_NE(other_step.port, place_of(kSlurm).port);
   EXPECT_NE(other_step.job, place_of(kSlurm).job);
   EXPECT_NE(place_of(kSlurm + Set{{"SLURM_RESTART_COUNT", "1"}}).job, place_of(kSlurm).job);
@@ -185,7 +185,7 @@ TEST(RankPlaceTest, RankZeroMustBeWhereTheOthersLookForIt) {
 }
 
 TEST(RankPlaceTest, ReadsTorchrunsVariables) {
-  const RankPlace place = place_of(kTorchrun);
+  const RankInfo place = place_of(kTorchrun);
   EXPECT_EQ(place.rank, 9);
   EXPECT_EQ(place.num_ranks, 16);
   EXPECT_EQ(place.local_rank, 1);
@@ -197,7 +197,7 @@ TEST(RankPlaceTest, ReadsTorchrunsVariables) {
 }
 
 TEST(RankPlaceTest, WithoutLocalRanksEveryMachineHasOne) {
-  const RankPlace place =
+  const RankInfo place =
       place_of(without(without(without(kTorchrun, "LOCAL_RANK"), "LOCAL_WORLD_SIZE"), "TORCHELASTIC_RUN_ID"));
   EXPECT_EQ(place.rank, 9);
   EXPECT_EQ(place.local_rank, 0);
@@ -230,7 +230,7 @@ TEST(RankPlaceTest, SlurmGoesBeforeTorchrunAndTheyMustAgree) {
 TEST(RankPlaceTest, AddressPortAndTokenOfTychoWinOverTheScheduler) {
   const Set own = {{"TYCHO_ADDRESS", "10.1.1.1"}, {"TYCHO_PORT", "777"}, {"TYCHO_TOKEN", kToken}};
   for (const Set& base : {kSlurm, kTorchrun, without(without(kTorchrun, "MASTER_ADDR"), "MASTER_PORT")}) {
-    const RankPlace place = place_of(base + own);
+    const RankInfo place = place_of(base + own);
     EXPECT_GT(place.num_ranks, 1);
     EXPECT_EQ(place.address, "10.1.1.1");
     EXPECT_EQ(place.port, 777);
