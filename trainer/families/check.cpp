@@ -55,7 +55,7 @@ void check_heads(const Family& model, bool rotary, ConfigProblems& problems) {
 
 void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems& problems) {
   const RopeScalingConfig usual;
-  const bool stretched = rope.type != RopeStretch::kNone, llama3 = rope.type == RopeStretch::kLlama3;
+  const bool stretched = rope.type != RopeScaling::kNone, llama3 = rope.type == RopeScaling::kLlama3;
   problems.idle("model.rope_scaling.factor", rope.factor != usual.factor, stretched,
                 "while rope_scaling.type is \"none\"");
   problems.idle("model.rope_scaling.low_freq_factor", rope.low_freq_factor != usual.low_freq_factor, llama3,
@@ -64,12 +64,12 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems&
                 llama3, "unless rope_scaling.type = \"llama3\"");
   problems.idle(
       "model.rope_scaling.original_max_seq_len", rope.original_max_seq_len != usual.original_max_seq_len,
-      llama3 || rope.type == RopeStretch::kDynamic, "unless rope_scaling.type is \"llama3\" or \"dynamic\"");
+      llama3 || rope.type == RopeScaling::kDynamic, "unless rope_scaling.type is \"llama3\" or \"dynamic\"");
   if (llama3 && rope.low_freq_factor >= rope.high_freq_factor)
     problems.add("model.rope_scaling.low_freq_factor",
                  "{} is not below high_freq_factor = {}; Llama 3.1 has 1 and 4", rope.low_freq_factor,
                  rope.high_freq_factor);
-  if (rope.type == RopeStretch::kDynamic && head_dim <= 2)
+  if (rope.type == RopeScaling::kDynamic && head_dim <= 2)
     problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, got {}", head_dim);
 }
 
@@ -77,7 +77,7 @@ void check_xpos(const MptConfig& model, ConfigProblems& problems) {
   if (!model.xpos_scale_base) return;
   problems.idle("model.xpos_scale_base", true, model.positions == PositionKind::kRope,
                 "unless positions = \"rope\"");
-  if (model.rope_scaling.type != RopeStretch::kNone)
+  if (model.rope_scaling.type != RopeScaling::kNone)
     problems.add("model.xpos_scale_base", "cannot be combined with rope_scaling: choose one");
   if (model.heads * model.head_dim() != model.width)
     problems.add("model.xpos_scale_base",
@@ -248,7 +248,7 @@ void check_family(const MptConfig& model, ConfigProblems& problems) {
                 model.positions == PositionKind::kAlibi, "unless positions = \"alibi\"");
   problems.idle("model.rope_theta", model.rope_theta != usual.rope_theta, rotary,
                 "unless positions = \"rope\"");
-  problems.idle("model.rope_scaling", model.rope_scaling.type != RopeStretch::kNone, rotary,
+  problems.idle("model.rope_scaling", model.rope_scaling.type != RopeScaling::kNone, rotary,
                 "unless positions = \"rope\"");
   check_rope(model.rope_scaling, model.head_dim(), problems);
   check_xpos(model, problems);

@@ -6,17 +6,17 @@
 
 namespace tycho {
 
-enum class RopeStretch { kNone, kLinear, kDynamic, kLlama3 };
-constexpr EnumNames<RopeStretch, 4> enum_names(RopeStretch) {
-  return {{{"none", RopeStretch::kNone},
-           {"linear", RopeStretch::kLinear},
-           {"dynamic", RopeStretch::kDynamic},
-           {"llama3", RopeStretch::kLlama3}}};
+enum class RopeScaling { kNone, kLinear, kDynamic, kLlama3 };
+constexpr EnumNames<RopeScaling, 4> enum_names(RopeScaling) {
+  return {{{"none", RopeScaling::kNone},
+           {"linear", RopeScaling::kLinear},
+           {"dynamic", RopeScaling::kDynamic},
+           {"llama3", RopeScaling::kLlama3}}};
 }
 
 /// The fields of Hugging Face's rope_scaling.
 struct RopeScalingConfig {
-  RopeStretch type = RopeStretch::kNone;
+  RopeScaling type = RopeScaling::kNone;
   double factor = 8;
   double low_freq_factor = 1;
   double high_freq_factor = 4;

@@ -41,7 +41,7 @@ HfTable<MptConfig> rope_hf_keys() {
   HfTable<MptConfig> table = rope_keys<MptConfig>();
   const auto read = [](const JsonPath& place, MptConfig& model) {
     const int index = read_name(place, {"no_scaling", "linear", "dynamic", "llama3"});
-    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
+    if (index >= 0) model.rope_scaling.type = static_cast<RopeScaling>(index);
   };
   for (MptKey& key : table)
     if (key.name == "type" || key.name == "rope_type") key.read = read;
@@ -50,8 +50,8 @@ HfTable<MptConfig> rope_hf_keys() {
 
 std::optional<Json> rope_hf_json(const MptConfig& model) {
   const RopeScalingConfig& rope = model.rope_scaling;
-  if (rope.type == RopeStretch::kNone) return Json{{"type", "no_scaling"}, {"factor", 1.0}};
-  return rope_stretch_json("type", rope);
+  if (rope.type == RopeScaling::kNone) return Json{{"type", "no_scaling"}, {"factor", 1.0}};
+  return rope_scaling_json("type", rope);
 }
 
 }  // namespace

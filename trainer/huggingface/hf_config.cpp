@@ -49,9 +49,9 @@ void leave_out_defaults(RopeScalingConfig& rope) {
   const RopeScalingConfig given = rope;
   rope = {};
   rope.type = given.type;
-  if (given.type != RopeStretch::kNone) rope.factor = given.factor;
-  if (given.type == RopeStretch::kDynamic) rope.original_max_seq_len = given.original_max_seq_len;
-  if (given.type == RopeStretch::kLlama3) rope = given;
+  if (given.type != RopeScaling::kNone) rope.factor = given.factor;
+  if (given.type == RopeScaling::kDynamic) rope.original_max_seq_len = given.original_max_seq_len;
+  if (given.type == RopeScaling::kLlama3) rope = given;
 }
 
 template <class Family>
@@ -163,7 +163,7 @@ void keep_imported_form(const MptConfig& model, const Json& imported, Json& json
   if (given.value("fused_qkv", Json()) == false) attention["fused_qkv"] = false;
   if (given.value("attn_uses_sequence_id", Json()) == true) attention["attn_uses_sequence_id"] = true;
   const bool rotates =
-      model.positions == PositionKind::kRope && model.rope_scaling.type == RopeStretch::kNone;
+      model.positions == PositionKind::kRope && model.rope_scaling.type == RopeScaling::kNone;
   if (rotates && given.value("rope", Json()) == true && given.value("rope_impl", Json("dail")) == "dail" &&
       model.heads * model.head_dim() == model.width)
     attention["rope_impl"] = "dail";
@@ -206,9 +206,9 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Js
   return text;
 }
 
-Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope) {
+Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope) {
   Json json = {{type_key, enum_name(rope.type)}, {"factor", rope.factor}};
-  if (rope.type == RopeStretch::kLlama3) {
+  if (rope.type == RopeScaling::kLlama3) {
     json["low_freq_factor"] = rope.low_freq_factor;
     json["high_freq_factor"] = rope.high_freq_factor;
     json["original_max_position_embeddings"] = rope.original_max_seq_len;

@@ -42,7 +42,7 @@ void read_hf_activation(const JsonPath& place, Activation& activation);
 std::string hf_activation_name(Activation activation);
 
 /// Returns the fields of a scaling that is not none, with its type under `type_key`.
-Json rope_stretch_json(const char* type_key, const RopeScalingConfig& rope);
+Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope);
 
 /// Returns the keys of rope_scaling and of transformers 5's rope_parameters.
 template <class Family>
@@ -50,7 +50,7 @@ HfTable<Family> rope_keys() {
   const auto read_type = [](const JsonPath& place, Family& model) {
     static const std::vector<std::string> names = {"default", "linear", "dynamic", "llama3"};
     const int index = read_name(place, names);
-    if (index >= 0) model.rope_scaling.type = static_cast<RopeStretch>(index);
+    if (index >= 0) model.rope_scaling.type = static_cast<RopeScaling>(index);
   };
   const auto part = [](const char* name, auto member) -> HfKey<Family> {
     const auto read = [=](const JsonPath& place, Family& model) {

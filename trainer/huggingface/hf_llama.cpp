@@ -8,8 +8,8 @@ using LlamaKey = HfKey<LlamaConfig>;
 
 std::optional<Json> rope_scaling_json(const LlamaConfig& model) {
   const RopeScalingConfig& rope = model.rope_scaling;
-  if (rope.type == RopeStretch::kNone) return Json(nullptr);
-  return rope_stretch_json("rope_type", rope);
+  if (rope.type == RopeScaling::kNone) return Json(nullptr);
+  return rope_scaling_json("rope_type", rope);
 }
 
 /// Maps max_position_embeddings, from which transformers counts a dynamic scaling whatever else is written.
@@ -20,7 +20,7 @@ LlamaKey max_positions() {
     model.rope_scaling.original_max_seq_len = model.max_seq_len.value_or(2048);
   };
   key.write = [](const LlamaConfig& model) -> std::optional<Json> {
-    const bool dynamic = model.rope_scaling.type == RopeStretch::kDynamic;
+    const bool dynamic = model.rope_scaling.type == RopeScaling::kDynamic;
     return dynamic ? Json(model.rope_scaling.original_max_seq_len) : to_json(model.max_seq_len);
   };
   return key;

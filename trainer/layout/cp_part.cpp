@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-std::array<CpStretch, 2> cp_stretches(int64_t seq, const CpShape& cp) {
+std::array<CpSpan, 2> cp_spans(int64_t seq, const CpShape& cp) {
   if (cp.size == 1) return {{{0, seq}, {seq, 0}}};
   const int64_t part = seq / (2 * cp.size);
   return {{{cp.rank * part, part}, {(2 * cp.size - 1 - cp.rank) * part, part}}};
@@ -16,7 +16,7 @@ std::array<CpStretch, 2> cp_stretches(int64_t seq, const CpShape& cp) {
 void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
                  const std::function<void(int64_t i, int64_t j, int64_t n)>& run) {
   if (cp.size == 1) return run(first, first, count);
-  const std::array<CpStretch, 2> stretches = cp_stretches(seq, cp);
+  const std::array<CpSpan, 2> stretches = cp_spans(seq, cp);
   const int64_t part = stretches[0].count, end = first + count;
   for (int64_t i = first; i < end;) {
     const int64_t number = i / part, inside = i % part, n = std::min(part - inside, end - i);

@@ -15,13 +15,13 @@
 
 namespace tycho {
 
-/// Span of consecutive tokens. cp_stretches returns two of the 2 cp equal parts of a sequence of `seq`
+/// Span of consecutive tokens. cp_spans returns two of the 2 cp equal parts of a sequence of `seq`
 /// tokens, a multiple of 2 cp: part `rank` and part 2 cp - 1 - rank. For one rank they are the whole
 /// sequence, and an empty span.
-struct CpStretch {
+struct CpSpan {
   int64_t first = 0, count = 0;
 };
-std::array<CpStretch, 2> cp_stretches(int64_t seq, const CpShape& cp);
+std::array<CpSpan, 2> cp_spans(int64_t seq, const CpShape& cp);
 
 /// Calls run(i, j, n) for tokens [first, first + count) of the tokens that a rank has of a batch: its n
 /// tokens starting at i are the batch's n tokens starting at j, all of one sequence unless there is one rank.

@@ -19,7 +19,7 @@ int64_t longest_of(const std::vector<TextToGrow>& texts) {
 
 /// True if the rotations of a text depend on the number of positions of its decoder.
 bool rotates_by_room(const DecoderSpec& spec) {
-  return spec.rope_scaling.type == RopeStretch::kDynamic || spec.xpos_scale_base > 0;
+  return spec.rope_scaling.type == RopeScaling::kDynamic || spec.xpos_scale_base > 0;
 }
 
 }  // namespace

@@ -159,10 +159,10 @@ void Model::reduce(int unit, bool last) {
 
 PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
   if (!context().is_shared()) return documents_on(device_, documents_BT, shape_.seq);
-  const auto [early, late] = cp_stretches(shape_.seq, context().shape());
+  const auto [early, late] = cp_spans(shape_.seq, context().shape());
   PackedDocuments documents =
       documents_on(device_, documents_BT, shape_.seq,
-                   std::array<TokenStretch, 2>{{{early.first, early.count}, {late.first, late.count}}});
+                   std::array<TokenSpan, 2>{{{early.first, early.count}, {late.first, late.count}}});
   documents.position_N = documents.position_N.defined() ? context().own(documents.position_N) : position_N_;
   return documents;
 }

@@ -32,7 +32,7 @@ RingRoom ring_room(BlockActivations act) {
 AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const CpShape& cp) {
   AttentionShape s = {shape.batch, shape.seq / cp.size, spec.heads, spec.kv_heads, spec.head_dim};
   if (cp.size == 1) return s;
-  const auto [early, late] = cp_stretches(shape.seq, cp);
+  const auto [early, late] = cp_spans(shape.seq, cp);
   s.keys = shape.seq;
   s.early = {early.first, early.count}, s.late = {late.first, late.count};
   return s;

@@ -52,7 +52,7 @@ std::vector<Piece> pieces_of(const ParamSpec& spec, const Box& box) {
 
 /// Calls body(extent, stretch) for every stretch of the extents.
 template <class Body>
-void for_stretches(const std::vector<Extent>& extents, const Body& body) {
+void for_spans(const std::vector<Extent>& extents, const Body& body) {
   for (const Extent& e : extents) {
     int64_t begin = e.begin;
     for (const Box& box : boxes_of_range(e.spec->shape, e.first, e.first + e.size())) {
@@ -99,14 +99,14 @@ std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimi
 
 bool reorders(const FlatState& state) {
   bool any = false;
-  for_stretches(*state.extents, [&](const Extent&, const Stretch& stretch) { any |= !stretch.in_order(); });
+  for_spans(*state.extents, [&](const Extent&, const Stretch& stretch) { any |= !stretch.in_order(); });
   return any;
 }
 
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host) {
   std::vector<TensorBytes> tensors;
   auto* data = static_cast<float*>(host.data_ptr());
-  for_stretches(*state.extents, [&](const Extent& e, const Stretch& stretch) {
+  for_spans(*state.extents, [&](const Extent& e, const Stretch& stretch) {
     float* at = data + stretch.begin;
     if (!stretch.in_order()) put_in_order(stretch, at);
     for (const Piece& piece : stretch.pieces) {
@@ -196,7 +196,7 @@ void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>&
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
     auto* data = static_cast<float*>(host.data_ptr());
-    for_stretches(*state.extents, [&](const Extent& e, const Stretch& stretch) {
+    for_spans(*state.extents, [&](const Extent& e, const Stretch& stretch) {
       float* at = data + stretch.begin;
       for (const Piece& piece : stretch.pieces) {
         if (between) between();

@@ -60,27 +60,27 @@ TEST(ModelRules, RejectSizesBeyondWhatCanBePlanned) {
 }
 
 TEST(ModelRules, RejectEqualFrequencyFactors) {
-  const RopeScalingConfig same = {.type = RopeStretch::kLlama3, .low_freq_factor = 4, .high_freq_factor = 4};
+  const RopeScalingConfig same = {.type = RopeScaling::kLlama3, .low_freq_factor = 4, .high_freq_factor = 4};
   const std::string text =
       "model.rope_scaling.low_freq_factor: 4 is not below high_freq_factor = 4; Llama 3.1 has 1 and 4";
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = same}), text);
   EXPECT_EQ(problems_of(MptConfig{.positions = PositionKind::kRope, .rope_scaling = same}), text);
-  EXPECT_EQ(problems_of(LlamaConfig{.head_width = 2, .rope_scaling = {.type = RopeStretch::kDynamic}}),
+  EXPECT_EQ(problems_of(LlamaConfig{.head_width = 2, .rope_scaling = {.type = RopeScaling::kDynamic}}),
             "model.rope_scaling.type: dynamic needs a head width above 2, got 2");
 }
 
 TEST(ModelRules, RefuseStretchesThatDoNothing) {
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.factor = 4}}),
             "model.rope_scaling.factor: has no effect while rope_scaling.type is \"none\"; remove it");
-  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeStretch::kLinear, .low_freq_factor = 2}}),
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeScaling::kLinear, .low_freq_factor = 2}}),
             Paths{"model.rope_scaling.low_freq_factor"});
   EXPECT_EQ(
       paths_of(LlamaConfig{
-          .rope_scaling = {.type = RopeStretch::kDynamic, .high_freq_factor = 2, .original_max_seq_len = 4}}),
+          .rope_scaling = {.type = RopeScaling::kDynamic, .high_freq_factor = 2, .original_max_seq_len = 4}}),
       Paths{"model.rope_scaling.high_freq_factor"});
-  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeStretch::kLinear, .original_max_seq_len = 4}}),
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeScaling::kLinear, .original_max_seq_len = 4}}),
             Paths{"model.rope_scaling.original_max_seq_len"});
-  EXPECT_EQ(paths_of(MptConfig{.rope_theta = 3, .rope_scaling = {.type = RopeStretch::kLinear}}),
+  EXPECT_EQ(paths_of(MptConfig{.rope_theta = 3, .rope_scaling = {.type = RopeScaling::kLinear}}),
             (Paths{"model.rope_theta", "model.rope_scaling"}));
 }
 
@@ -90,7 +90,7 @@ TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
   EXPECT_EQ(problems_of(MptConfig{.xpos_scale_base = 512}),
             "model.xpos_scale_base: has no effect unless positions = \"rope\"; remove it");
   EXPECT_EQ(problems_of(MptConfig{
-                .positions = rotary, .rope_scaling = {.type = RopeStretch::kLinear}, .xpos_scale_base = 512}),
+                .positions = rotary, .rope_scaling = {.type = RopeScaling::kLinear}, .xpos_scale_base = 512}),
             "model.xpos_scale_base: cannot be combined with rope_scaling: choose one");
   EXPECT_EQ(
       problems_of(MptConfig{.max_seq_len = 65536, .positions = rotary, .xpos_scale_base = 512}),

@@ -54,7 +54,7 @@ TEST(HfConfig, ReadsLlama31) {
   EXPECT_EQ(model.ffn_width, 14336);
   EXPECT_EQ(model.max_seq_len, 131072);
   EXPECT_EQ(model.rope_theta, 500000);
-  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLlama3);
+  EXPECT_EQ(model.rope_scaling.type, RopeScaling::kLlama3);
   EXPECT_EQ(model.rope_scaling.factor, 8);
   EXPECT_EQ(model.rope_scaling.original_max_seq_len, 8192);
   EXPECT_FALSE(model.tied);
@@ -94,7 +94,7 @@ TEST(HfConfig, ReadsTheLayoutOfTransformers5) {
   json.erase("rope_theta");
   const auto model = read<LlamaConfig>(json);
   EXPECT_EQ(model.rope_theta, 250000);
-  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLlama3);
+  EXPECT_EQ(model.rope_scaling.type, RopeScaling::kLlama3);
 }
 
 TEST(HfConfig, CountsADynamicStretchFromTheLongestPosition) {
@@ -102,7 +102,7 @@ TEST(HfConfig, CountsADynamicStretchFromTheLongestPosition) {
   json["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
   json["max_position_embeddings"] = 4096;
   const auto model = read<LlamaConfig>(json);
-  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kDynamic);
+  EXPECT_EQ(model.rope_scaling.type, RopeScaling::kDynamic);
   EXPECT_EQ(model.rope_scaling.original_max_seq_len, 4096);
 }
 
@@ -138,7 +138,7 @@ TEST(HfConfig, ReadsWhatOnlyLlmFoundryHas) {
   EXPECT_TRUE(model.qk_ln);
   EXPECT_EQ(model.clip_qkv, 6.0);
   EXPECT_EQ(model.positions, PositionKind::kRope);
-  EXPECT_EQ(model.rope_scaling.type, RopeStretch::kLinear);
+  EXPECT_EQ(model.rope_scaling.type, RopeScaling::kLinear);
   EXPECT_EQ(model.rope_scaling.factor, 4);
   EXPECT_EQ(model.sliding_window, 512);
   EXPECT_EQ(model.attn_softcap, 50);
@@ -160,10 +160,10 @@ TEST(HfConfig, ReadsTheRotationsThatRopeImplChooses) {
                               {"rope_hf_config", {{"type", "linear"}, {"factor", 4.0}}}}}});
   };
   EXPECT_EQ(of("dail", "xpos").xpos_scale_base, 256);
-  EXPECT_EQ(of("dail", "xpos").rope_scaling.type, RopeStretch::kNone);
+  EXPECT_EQ(of("dail", "xpos").rope_scaling.type, RopeScaling::kNone);
   EXPECT_EQ(of("dail", "original").xpos_scale_base, std::nullopt);
   EXPECT_EQ(of("hf", "xpos").xpos_scale_base, std::nullopt);
-  EXPECT_EQ(of("hf", "xpos").rope_scaling.type, RopeStretch::kLinear);
+  EXPECT_EQ(of("hf", "xpos").rope_scaling.type, RopeScaling::kLinear);
   const Json usual = {{"model_type", "mpt"},
                       {"attn_config", {{"rope", true}, {"rope_dail_config", {{"type", "xpos"}}}}}};
   EXPECT_EQ(read<MptConfig>(usual).xpos_scale_base, 512);

@@ -36,7 +36,7 @@ class ModelWidth : public testing::TestWithParam<ModelCase> {
     for (size_t i = 0; i < given.size(); ++i) EXPECT_TRUE(at::equal(given[i], wanted[i])) << i;
   }
   /// Whether frequencies depend on the longest row that a model can have.
-  bool is_dynamic() const { return decoder_spec(config_).rope_scaling.type == RopeStretch::kDynamic; }
+  bool is_dynamic() const { return decoder_spec(config_).rope_scaling.type == RopeScaling::kDynamic; }
 
   ModelConfig config_ = GetParam().config;
   BatchShape shape_ = GetParam().shape;

@@ -9,9 +9,9 @@
 namespace tycho {
 namespace {
 
-void check_stretches(const char* op, const AttentionShape& s) {
-  const auto ends = [](const TokenStretch& stretch) { return stretch.first + stretch.count; };
-  const auto in_order = [&](const TokenStretch& early, const TokenStretch& late) {
+void check_spans(const char* op, const AttentionShape& s) {
+  const auto ends = [](const TokenSpan& stretch) { return stretch.first + stretch.count; };
+  const auto in_order = [&](const TokenSpan& early, const TokenSpan& late) {
     return early.first >= 0 && late.count >= 0 &&
            (late.count == 0 ? ends(early) <= s.keys : ends(early) <= late.first && ends(late) <= s.keys);
   };
@@ -45,7 +45,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
               "[{}] {} query heads cannot evenly share {} key heads", op, s.heads, s.kv_heads);
   TYCHO_CHECK(rules.dropout.p >= 0 && rules.dropout.p < 1,
               "[{}] expected a probability of dropout in [0, 1), got {}", op, rules.dropout.p);
-  check_stretches(op, s);
+  check_spans(op, s);
   const auto device = rows.q_NE.device();
   const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);
   check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, out, device);

@@ -8,8 +8,8 @@
 namespace tycho {
 namespace {
 
-Tensor positions(const TokenStretch& first, const TokenStretch& second, const at::Device& device) {
-  const auto of = [&](const TokenStretch& stretch) {
+Tensor positions(const TokenSpan& first, const TokenSpan& second, const at::Device& device) {
+  const auto of = [&](const TokenSpan& stretch) {
     return at::arange(stretch.first, stretch.first + stretch.count,
                       at::TensorOptions().dtype(at::kLong).device(device));
   };

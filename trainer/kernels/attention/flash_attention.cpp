@@ -26,7 +26,7 @@ void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rule
   TYCHO_CHECK(flash.alibi.defined() == (rules.alibi_H != nullptr),
               "[{}] ALiBi: expected columns and slopes together, got one without the other", op);
   const PackedDocuments& documents = flash.documents;
-  const bool has_starts = s.keys > 0 ? documents.stretches_B.size() == static_cast<size_t>(s.batch)
+  const bool has_starts = s.keys > 0 ? documents.spans_B.size() == static_cast<size_t>(s.batch)
                                      : documents.first_token_S1.defined();
   TYCHO_CHECK(has_starts == (rules.document_BT != nullptr),
               "[{}] documents: expected their starts and their numbers together, got one without the other",
@@ -35,7 +35,7 @@ void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rule
 
 /// One call of flash attention: queries of some tokens of each row, over keys of others.
 struct Call {
-  TokenStretch queries, keys;
+  TokenSpan queries, keys;
   int64_t row = -1;  // computes this row only; -1: all rows
   Tensor first_query_S1, first_key_S1;
   int64_t most_queries = 0, most_keys = 0;  // most of a row, or of a document
@@ -43,7 +43,7 @@ struct Call {
   std::optional<int64_t> left, right;  // number of keys before and after its own that a query sees
 
   /// Returns the tokens of x as the call takes them: [B, tokens, heads, d].
-  Tensor of(const Tensor& x_BThd, const TokenStretch& tokens) const {
+  Tensor of(const Tensor& x_BThd, const TokenSpan& tokens) const {
     if (row >= 0 && !first_query_S1.defined())
       return x_BThd.narrow(0, row, 1).narrow(1, tokens.first, tokens.count);
     if (row >= 0) return x_BThd[row].narrow(0, tokens.first, tokens.count);
@@ -65,7 +65,7 @@ struct Call {
 };
 
 std::vector<Call> calls_of(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash) {
-  const TokenStretch all = {0, s.seq};
+  const TokenSpan all = {0, s.seq};
   const Tensor& starts = flash.documents.first_token_S1;
   if (s.keys == 0) {
     const int64_t most = starts.defined() ? flash.documents.num_longest : s.seq;
@@ -74,16 +74,16 @@ std::vector<Call> calls_of(const AttentionShape& s, const ScoreRules& rules, con
     return one;
   }
   std::vector<Call> calls;
-  const std::array<TokenStretch, 2> stretches = {s.early, s.late};
+  const std::array<TokenSpan, 2> stretches = {s.early, s.late};
   for (size_t i = 0; i < stretches.size(); ++i) {
     const auto [first, count] = stretches[i];
     if (count == 0) continue;
-    const TokenStretch queries = {i == 0 ? 0 : s.early.count, count};
-    if (flash.documents.stretches_B.empty())
+    const TokenSpan queries = {i == 0 ? 0 : s.early.count, count};
+    if (flash.documents.spans_B.empty())
       calls.push_back({queries, {0, first + count}, -1, {}, {}, count, first + count});
-    for (size_t row = 0; row < flash.documents.stretches_B.size(); ++row) {
-      const StretchDocuments& documents = flash.documents.stretches_B[row][i];
-      const TokenStretch keys = {documents.first_token, first + count - documents.first_token};
+    for (size_t row = 0; row < flash.documents.spans_B.size(); ++row) {
+      const SpanDocuments& documents = flash.documents.spans_B[row][i];
+      const TokenSpan keys = {documents.first_token, first + count - documents.first_token};
       calls.push_back({queries, keys, static_cast<int64_t>(row), documents.first_query_S1,
                        documents.first_key_S1, documents.most_queries, documents.most_keys});
     }
@@ -109,8 +109,8 @@ bool see_earlier(const ScoreRules& rules, int64_t query, int64_t key, Call& call
 
 /// Adds the calls for a span of queries, whose rows begin at `row_q`, over a span of keys, whose rows begin
 /// at `row_k`.
-void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents, size_t query_stretch,
-                       const TokenStretch& queries, int64_t row_q, const TokenStretch& keys, int64_t row_k,
+void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents, size_t query_span,
+                       const TokenSpan& queries, int64_t row_q, const TokenSpan& keys, int64_t row_k,
                        std::vector<Call>& calls) {
   if (queries.count == 0 || keys.count == 0 || keys.first >= queries.first + queries.count) return;
   const bool same = keys.first == queries.first && keys.count == queries.count;
@@ -126,9 +126,9 @@ void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents
       return;
     calls.push_back(std::move(call));
   };
-  if (documents.stretches_B.empty()) return add(whole, keys.first);
-  for (size_t row = 0; row < documents.stretches_B.size(); ++row) {
-    const StretchDocuments& here = documents.stretches_B[row][query_stretch];
+  if (documents.spans_B.empty()) return add(whole, keys.first);
+  for (size_t row = 0; row < documents.spans_B.size(); ++row) {
+    const SpanDocuments& here = documents.spans_B[row][query_span];
     Call call = whole;
     call.row = static_cast<int64_t>(row);
     int64_t first_key = keys.first;
@@ -148,7 +148,7 @@ void add_calls_of_pair(const ScoreRules& rules, const PackedDocuments& documents
 
 std::vector<Call> calls_of_part(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash) {
   std::vector<Call> calls;
-  const std::array<TokenStretch, 2> queries = {s.early, s.late}, keys = {s.early_keys, s.late_keys};
+  const std::array<TokenSpan, 2> queries = {s.early, s.late}, keys = {s.early_keys, s.late_keys};
   for (size_t q = 0; q < 2; ++q)
     for (size_t k = 0; k < 2; ++k)
       add_calls_of_pair(rules, flash.documents, q, queries[q], q == 0 ? 0 : s.early.count, keys[k],

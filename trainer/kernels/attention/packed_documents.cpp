@@ -19,10 +19,10 @@ namespace {
 
 /// Finds the documents of a span. [begin, end): first tokens of a row's documents among the tokens of all
 /// rows, and the end of the last one.
-StretchDocuments documents_of(const at::Device& device, const int32_t* begin, const int32_t* end,
-                              const TokenStretch& stretch) {
+SpanDocuments documents_of(const at::Device& device, const int32_t* begin, const int32_t* end,
+                           const TokenSpan& stretch) {
   const int64_t row = *begin, last = stretch.first + stretch.count;
-  StretchDocuments documents;
+  SpanDocuments documents;
   std::vector<int32_t> queries, keys;
   for (const int32_t* document = begin; document + 1 < end; ++document) {
     const int64_t first = document[0] - row, behind = std::min<int64_t>(document[1] - row, last);
@@ -42,14 +42,13 @@ StretchDocuments documents_of(const at::Device& device, const int32_t* begin, co
   return documents;
 }
 
-std::vector<std::array<StretchDocuments, 2>> stretch_documents(const at::Device& device,
-                                                               const std::vector<int32_t>& starts,
-                                                               int64_t seq,
-                                                               const std::array<TokenStretch, 2>& stretches) {
-  std::vector<std::array<StretchDocuments, 2>> rows_B;
+std::vector<std::array<SpanDocuments, 2>> span_documents(const at::Device& device,
+                                                         const std::vector<int32_t>& starts, int64_t seq,
+                                                         const std::array<TokenSpan, 2>& stretches) {
+  std::vector<std::array<SpanDocuments, 2>> rows_B;
   for (auto begin = starts.begin(); begin + 1 < starts.end();) {
     const auto next = std::lower_bound(begin, starts.end(), *begin + seq);
-    const auto of = [&](const TokenStretch& s) { return documents_of(device, &*begin, &*next + 1, s); };
+    const auto of = [&](const TokenSpan& s) { return documents_of(device, &*begin, &*next + 1, s); };
     rows_B.push_back({of(stretches[0]), of(stretches[1])});
     begin = next;
   }
@@ -77,7 +76,7 @@ std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
 }
 
 PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq,
-                             const std::optional<std::array<TokenStretch, 2>>& stretches) {
+                             const std::optional<std::array<TokenSpan, 2>>& stretches) {
   if (!number_N.defined()) return {};
   const std::vector<int32_t> starts = document_starts(number_N, seq);
   Tensor position_N = at::empty_like(number_N);
@@ -90,7 +89,7 @@ PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, i
   if (device.is_cpu()) return {.number_N = number_N, .position_N = position_N};
   PackedDocuments documents = {copied_to(device, number_N), copied_to(device, position_N),
                                copied_to(device, at::tensor(starts, at::kInt)), longest};
-  if (stretches) documents.stretches_B = stretch_documents(device, starts, seq, *stretches);
+  if (stretches) documents.spans_B = span_documents(device, starts, seq, *stretches);
   return documents;
 }
 

@@ -11,7 +11,7 @@ namespace tycho {
 
 /// Documents of one row that have tokens in a span of it. Queries are a document's tokens in the span; keys
 /// are its tokens up to the end of the span.
-struct StretchDocuments {
+struct SpanDocuments {
   int64_t first_token = 0;                  // first token, in the row, of the first of these documents
   Tensor first_query_S1;                    // int32 [S + 1] on a GPU, counted from the span's first token
   Tensor first_key_S1;                      // int32 [S + 1] on a GPU, counted from first_token
@@ -26,14 +26,14 @@ struct PackedDocuments {
                       // whole rows
   Tensor first_token_S1;    // int32 [S + 1] on a GPU, undefined on a CPU: see document_starts
   int64_t num_longest = 0;  // tokens of the longest document; with first_token_S1
-  std::vector<std::array<StretchDocuments, 2>> stretches_B;  // for ranks that share rows, on a GPU
+  std::vector<std::array<SpanDocuments, 2>> spans_B;  // for ranks that share rows, on a GPU
 };
 
 /// Makes the documents for a device. number_N: int32 [B * T] on the host, never decreasing along a row of
 /// `seq` tokens; undefined: no documents. Throws Error for anything else. stretches: the two spans of each
 /// row that this rank has, if it does not have whole rows.
 PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq,
-                             const std::optional<std::array<TokenStretch, 2>>& stretches = {});
+                             const std::optional<std::array<TokenSpan, 2>>& stretches = {});
 
 /// Returns the first token of each document among B * T, where the end of a row also ends a document; the
 /// last element is B * T.

@@ -15,8 +15,8 @@ void check(int64_t head_dim, double theta, [[maybe_unused]] const RopeScalingCon
   TYCHO_CHECK(head_dim > 0 && head_dim % 2 == 0 && theta > 0,
               "[rope] expected an even head dim > 0 and theta > 0, got {} and {}", head_dim, theta);
   // The rules of the config (families/rules.cpp) allow no other scaling.
-  assert(scaling.type != RopeStretch::kDynamic || head_dim > 2);
-  assert(scaling.type != RopeStretch::kLlama3 || scaling.high_freq_factor > scaling.low_freq_factor);
+  assert(scaling.type != RopeScaling::kDynamic || head_dim > 2);
+  assert(scaling.type != RopeScaling::kLlama3 || scaling.high_freq_factor > scaling.low_freq_factor);
 }
 
 double dynamic_theta(int64_t head_dim, double theta, const RopeScalingConfig& scaling, int64_t seq) {
@@ -38,13 +38,13 @@ double llama3_frequency(double frequency, const RopeScalingConfig& scaling) {
 std::vector<double> rope_frequencies(int64_t head_dim, double theta, const RopeScalingConfig& scaling,
                                      int64_t seq) {
   check(head_dim, theta, scaling);
-  if (scaling.type == RopeStretch::kDynamic) theta = dynamic_theta(head_dim, theta, scaling, seq);
+  if (scaling.type == RopeScaling::kDynamic) theta = dynamic_theta(head_dim, theta, scaling, seq);
   std::vector<double> frequencies(static_cast<size_t>(head_dim / 2));
   for (size_t j = 0; j < frequencies.size(); ++j) {
     double& frequency = frequencies[j];
     frequency = std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(head_dim));
-    if (scaling.type == RopeStretch::kLinear) frequency /= scaling.factor;
-    if (scaling.type == RopeStretch::kLlama3) frequency = llama3_frequency(frequency, scaling);
+    if (scaling.type == RopeScaling::kLinear) frequency /= scaling.factor;
+    if (scaling.type == RopeScaling::kLlama3) frequency = llama3_frequency(frequency, scaling);
   }
   return frequencies;
 }

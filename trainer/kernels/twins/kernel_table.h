@@ -67,7 +67,7 @@ struct TemperatureRule {
 };
 
 /// Consecutive tokens of a sequence, from position `first` on.
-struct TokenStretch {
+struct TokenSpan {
   int64_t first = 0, count = 0;
 };
 
@@ -82,8 +82,8 @@ struct TokenStretch {
 struct AttentionShape {
   int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
   int64_t keys = 0;
-  TokenStretch early, late;
-  TokenStretch early_keys, late_keys;
+  TokenSpan early, late;
+  TokenSpan early_keys, late_keys;
 
   [[gnu::always_inline]] bool is_part() const { return early_keys.count > 0; }
 };

@@ -15,7 +15,7 @@ CpShape ContextRegion::shape() const {
   return {ranks_->size(), ranks_->rank(), ring_};
 }
 
-std::array<Tensor, 2> ContextRegion::stretches_of(const Tensor& all, int64_t rank) const {
+std::array<Tensor, 2> ContextRegion::spans_of(const Tensor& all, int64_t rank) const {
   const int64_t parts = 2 * ranks_->size();
   std::vector<int64_t> sizes = all.sizes().vec();
   sizes.erase(sizes.begin());
@@ -26,19 +26,19 @@ std::array<Tensor, 2> ContextRegion::stretches_of(const Tensor& all, int64_t ran
 
 Tensor ContextRegion::own(const Tensor& x_BT) const {
   if (!is_shared() || !x_BT.defined()) return x_BT;
-  const auto [early, late] = stretches_of(x_BT, ranks_->rank());
+  const auto [early, late] = spans_of(x_BT, ranks_->rank());
   return at::stack({early, late}, 1).view({-1});
 }
 
 Tensor ContextRegion::own_rows(const Tensor& table_PD) const {
-  const auto [early, late] = cp_stretches(seq_, shape());
+  const auto [early, late] = cp_spans(seq_, shape());
   return at::cat({table_PD.narrow(0, early.first, early.count), table_PD.narrow(0, late.first, late.count)});
 }
 
 void ContextRegion::put_rows(const Tensor& own_TD, Tensor& table_PD, bool add) const {
   if (!add) table_PD.zero_();
   int64_t row = 0;
-  for (const CpStretch& stretch : cp_stretches(seq_, shape())) {
+  for (const CpSpan& stretch : cp_spans(seq_, shape())) {
     table_PD.narrow(0, stretch.first, stretch.count).add_(own_TD.narrow(0, row, stretch.count));
     row += stretch.count;
   }
@@ -50,7 +50,7 @@ void ContextRegion::gather(const Tensor& own_NW, Tensor& room, Tensor& all) cons
   ranks_->all_gather(room, room.narrow(0, ranks_->rank() * rows, rows));
   const Tensor by_rank = room.view({ranks_->size(), batch, 2, part, own_NW.size(1)});
   for (int64_t rank = 0; rank < ranks_->size(); ++rank) {
-    const std::array<Tensor, 2> to = stretches_of(all, rank);
+    const std::array<Tensor, 2> to = spans_of(all, rank);
     for (int64_t i : {0, 1}) to[static_cast<size_t>(i)].copy_(by_rank[rank].select(1, i));
   }
 }
@@ -59,7 +59,7 @@ void ContextRegion::scatter(const Tensor& all, Tensor& room, const Tensor& own_N
   const int64_t rows = own_NW.size(0), batch = all.size(0) / seq_, part = rows / batch / 2;
   const Tensor by_rank = room.view({ranks_->size(), batch, 2, part, own_NW.size(1)});
   for (int64_t rank = 0; rank < ranks_->size(); ++rank) {
-    const std::array<Tensor, 2> from = stretches_of(all, rank);
+    const std::array<Tensor, 2> from = spans_of(all, rank);
     for (int64_t i : {0, 1}) by_rank[rank].select(1, i).copy_(from[static_cast<size_t>(i)]);
   }
   Tensor sum = room.narrow(0, ranks_->rank() * rows, rows);

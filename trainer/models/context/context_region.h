@@ -48,7 +48,7 @@ class ContextRegion {
 
  private:
   /// Returns the rows that a rank has of all [B T, ...], as views [B, T / 2 cp, ...] of its two spans.
-  std::array<Tensor, 2> stretches_of(const Tensor& all, int64_t rank) const;
+  std::array<Tensor, 2> spans_of(const Tensor& all, int64_t rank) const;
 
   Communicator* ranks_ = nullptr;
   int64_t seq_ = 0;

@@ -20,7 +20,7 @@ class Ring {
   /// Returns the shape of this rank's queries over the keys that it has in a step.
   AttentionShape part(int64_t step) const {
     const int64_t owner = (ranks_.rank() - step + steps()) % steps();
-    const auto [early, late] = cp_stretches(seq_, {steps(), owner});
+    const auto [early, late] = cp_spans(seq_, {steps(), owner});
     AttentionShape part = shape_;
     part.early_keys = {early.first, early.count}, part.late_keys = {late.first, late.count};
     return part;

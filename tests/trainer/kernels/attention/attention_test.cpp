@@ -31,7 +31,7 @@ struct OnDevice {
     if (host.document_BT) {
       const int64_t keys = num_keys(s);
       const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * keys), at::kInt);
-      using Stretches = std::array<TokenStretch, 2>;
+      using Stretches = std::array<TokenSpan, 2>;
       flash.documents = documents_on(device, number_N, keys,
                                      s.keys > 0 ? std::optional(Stretches{s.early, s.late}) : std::nullopt);
       rules.document_BT = flash.documents.number_N.const_data_ptr<int32_t>();
@@ -107,7 +107,7 @@ TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
 }
 
 /// Stretches of a whole shape's tokens as the queries of a shape of their own.
-AttentionShape cut_shape(const AttentionShape& whole, TokenStretch early, TokenStretch late) {
+AttentionShape cut_shape(const AttentionShape& whole, TokenSpan early, TokenSpan late) {
   AttentionShape cut = whole;
   cut.seq = early.count + late.count, cut.keys = whole.seq, cut.early = early, cut.late = late;
   return cut;
@@ -117,7 +117,7 @@ AttentionShape cut_shape(const AttentionShape& whole, TokenStretch early, TokenS
 std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
   std::vector<AttentionShape> all;
   const auto start = [&](int64_t part) { return part * whole.seq / (2 * pairs); };
-  const auto stretch = [&](int64_t part) { return TokenStretch{start(part), start(part + 1) - start(part)}; };
+  const auto stretch = [&](int64_t part) { return TokenSpan{start(part), start(part + 1) - start(part)}; };
   for (int64_t i = 0; i < pairs; ++i) {
     const AttentionShape cut = cut_shape(whole, stretch(i), stretch(2 * pairs - 1 - i));
     if (cut.seq > 0) all.push_back(cut);

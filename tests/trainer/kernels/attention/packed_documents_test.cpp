@@ -28,9 +28,9 @@ TEST(PackedDocumentsOnGpu, OfStretchesAreWhatTheirQueriesSee) {
   // Documents of 2, 3 and 3 tokens, and one of 8; tokens 1 to 3 and 5.
   const Tensor number_N = at::tensor({0, 0, 1, 1, 1, 2, 2, 2, /**/ 5, 5, 5, 5, 5, 5, 5, 5}, at::kInt);
   const PackedDocuments documents =
-      documents_on(at::kCUDA, number_N, 8, std::array<TokenStretch, 2>{{{1, 3}, {5, 1}}});
-  ASSERT_EQ(documents.stretches_B.size(), 2U);
-  const auto expect = [](const StretchDocuments& of, int64_t first_token, const std::vector<int>& queries,
+      documents_on(at::kCUDA, number_N, 8, std::array<TokenSpan, 2>{{{1, 3}, {5, 1}}});
+  ASSERT_EQ(documents.spans_B.size(), 2U);
+  const auto expect = [](const SpanDocuments& of, int64_t first_token, const std::vector<int>& queries,
                          const std::vector<int>& keys, int64_t most_queries, int64_t most_keys) {
     EXPECT_EQ(of.first_token, first_token);
     EXPECT_TRUE(at::equal(of.first_query_S1.cpu(), at::tensor(queries, at::kInt)));
@@ -38,10 +38,10 @@ TEST(PackedDocumentsOnGpu, OfStretchesAreWhatTheirQueriesSee) {
     EXPECT_EQ(of.most_queries, most_queries);
     EXPECT_EQ(of.most_keys, most_keys);
   };
-  expect(documents.stretches_B[0][0], 0, {0, 1, 3}, {0, 2, 4}, 2, 2);
-  expect(documents.stretches_B[0][1], 5, {0, 1}, {0, 1}, 1, 1);
-  expect(documents.stretches_B[1][0], 0, {0, 3}, {0, 4}, 3, 4);
-  expect(documents.stretches_B[1][1], 0, {0, 1}, {0, 6}, 1, 6);
+  expect(documents.spans_B[0][0], 0, {0, 1, 3}, {0, 2, 4}, 2, 2);
+  expect(documents.spans_B[0][1], 5, {0, 1}, {0, 1}, 1, 1);
+  expect(documents.spans_B[1][0], 0, {0, 3}, {0, 4}, 3, 4);
+  expect(documents.spans_B[1][1], 0, {0, 1}, {0, 6}, 1, 6);
 }
 
 TEST(PackedDocuments, NameArgumentsThatDoNotFit) {

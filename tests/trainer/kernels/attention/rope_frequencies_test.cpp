@@ -34,7 +34,7 @@ TEST(RopeFrequencies, EqualThoseOfTransformers) {
 }
 
 TEST(RopeFrequencies, StayAsTheyAreUpToTheTrainedLengthOfDynamicScaling) {
-  const RopeScalingConfig dynamic{.type = RopeStretch::kDynamic, .factor = 4, .original_max_seq_len = 100};
+  const RopeScalingConfig dynamic{.type = RopeScaling::kDynamic, .factor = 4, .original_max_seq_len = 100};
   EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 100), rope_frequencies(8, 10000, {}, 100));
   EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 1), rope_frequencies(8, 10000, {}, 1));
   EXPECT_LT(rope_frequencies(8, 10000, dynamic, 101)[3], rope_frequencies(8, 10000, {}, 101)[3]);

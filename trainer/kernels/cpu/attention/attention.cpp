@@ -163,7 +163,7 @@ struct Forward {
   }
 
   /// Returns at most `most` queries of a span whose rows begin at `row`, starting at its `first` query.
-  Queries queries_of(const TokenStretch& stretch, int64_t row, int64_t first, int64_t most) const {
+  Queries queries_of(const TokenSpan& stretch, int64_t row, int64_t first, int64_t most) const {
     return {row + first, stretch.first + first, smaller(most, stretch.count - first)};
   }
 
@@ -186,7 +186,7 @@ struct Forward {
 
 void attention(AttentionShape given, ScoreRules rules, Dtype dtype, AttentionInputs in, void* out,
                float* log_sum_exp_BHT, Stream) {
-  const AttentionShape shape = with_stretches(given);
+  const AttentionShape shape = with_spans(given);
   if (dtype == Dtype::kFp32)
     Forward<float>{given.is_part(), shape, rules, in, out, log_sum_exp_BHT}.run();
   else

@@ -145,9 +145,9 @@ struct Backward {
     const Workspace work(KeyTiles(shape).count(), d, width);
     lay_out_keys(rows, work, width);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-      const TokenStretch stretches[] = {shape.early, shape.late};
+      const TokenSpan stretches[] = {shape.early, shape.late};
       int64_t row = 0;
-      for (const TokenStretch& stretch : stretches)
+      for (const TokenSpan& stretch : stretches)
         for (int64_t done = 0; done < stretch.count; done += kTileTokens) {
           const int64_t queries = smaller(kTileTokens, stretch.count - done);
           query_tile(rows, work, sequence, head, {row, stretch.first + done, queries}, width);
@@ -185,7 +185,7 @@ struct Backward {
 void attention_backward(AttentionShape given, ScoreRules rules, Dtype dtype, AttentionInputs in,
                         const void* out, const float* log_sum_exp_BHT, const void* dout,
                         AttentionGradients gradients, Stream) {
-  const AttentionShape shape = with_stretches(given);
+  const AttentionShape shape = with_spans(given);
   if (dtype == Dtype::kFp32)
     Backward<float>{given.is_part(),
                     shape,

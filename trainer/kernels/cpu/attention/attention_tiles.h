@@ -19,7 +19,7 @@ struct Queries {
 };
 
 /// Returns the same shape with its spans filled in.
-TYCHO_SIMD AttentionShape with_stretches(AttentionShape shape) {
+TYCHO_SIMD AttentionShape with_spans(AttentionShape shape) {
   if (shape.keys == 0) {
     shape.keys = shape.seq;
     shape.early = {0, shape.seq}, shape.late = {0, 0};
@@ -46,10 +46,10 @@ class KeyTiles {
   }
 
  private:
-  static KeyTile of(const TokenStretch& stretch, int64_t row, int64_t first) {
+  static KeyTile of(const TokenSpan& stretch, int64_t row, int64_t first) {
     return {row + first, stretch.first + first, smaller(kTileTokens, stretch.count - first)};
   }
-  TokenStretch early_, late_;
+  TokenSpan early_, late_;
   int64_t num_early_;
 };
 
