@@ -9,7 +9,7 @@ std::vector<SlotSpec> cp_slots(const DecoderSpec& s, BatchShape whole, int64_t c
   const int64_t E = s.attention_width(), KV = s.qkv_width() - E, N = whole.tokens() / cp.size;
   const int64_t gathered = cp.size > 1 && !cp.ring ? whole.tokens() : 0, own = cp.ring ? N : 0;
   return {{"all_kv", {gathered, KV}},
-          {"kv_room", {gathered, KV}},
+          {"kv_workspace", {gathered, KV}},
           {"ring_kv", {2, own, KV}},
           {"ring_d_kv", {3, own, KV}, SlotType::kFp32},
           {"ring_sum", {compute_bytes == kFp32 ? 0 : own, E}, SlotType::kFp32}};

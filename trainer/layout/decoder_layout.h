@@ -84,7 +84,7 @@ enum : int {
   kAllTokens,
   kPartial,
   kAllKv,         // keys and values of whole sequences, for ranks that share sequences
-  kKvRoom,        // as large as kAllKv: the gradient of kAllKv, or keys and values in transit
+  kKvWorkspace,   // as large as kAllKv: the gradient of kAllKv, or keys and values in transit
   kRingKv,        // on a ring: keys and values of one rank, and those that arrive
   kRingDKv,       // fp32, on a ring: gradients of the current keys and values, arriving and leaving ones
   kRingSum,       // fp32, where compute is not: output, or gradient of queries, of the parts so far

@@ -18,7 +18,7 @@ int64_t longest_of(const std::vector<TextToGrow>& texts) {
 }
 
 /// True if the rotations of a text depend on the number of positions of its decoder.
-bool rotates_by_room(const DecoderSpec& spec) {
+bool rotates_by_workspace(const DecoderSpec& spec) {
   return spec.rope_scaling.type == RopeScaling::kDynamic || spec.xpos_scale_base > 0;
 }
 
@@ -29,7 +29,7 @@ GrowingTexts::GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder,
     : make_decoder_(std::move(make_decoder)),
       texts_(texts),
       next_(std::move(next)),
-      alone_(rotates_by_room(decoder_spec(model))) {
+      alone_(rotates_by_workspace(decoder_spec(model))) {
   const int64_t longest = longest_of(texts), most = std::min(Decoder::kRowsOfSameBits, std::ssize(texts)),
                 rows =
                     alone_ ? 1 : std::clamp<int64_t>(most_positions / longest, 1, std::max<int64_t>(most, 1));

@@ -30,14 +30,14 @@ void ParallelRegion::for_token_runs(int64_t own_tokens,
               [&](int64_t i, int64_t j, int64_t n) { run(i - first, j, n); });
 }
 
-const Tensor& ParallelRegion::enter(const Tensor& x_SD, Tensor& room_ND) const {
+const Tensor& ParallelRegion::enter(const Tensor& x_SD, Tensor& workspace_ND) const {
   if (!cuts_tokens()) return x_SD;
-  ranks_->all_gather(room_ND, x_SD);
-  return room_ND;
+  ranks_->all_gather(workspace_ND, x_SD);
+  return workspace_ND;
 }
 
-Tensor& ParallelRegion::share(Tensor& result_SD, Tensor& room_ND) const {
-  return cuts_tokens() ? room_ND : result_SD;
+Tensor& ParallelRegion::share(Tensor& result_SD, Tensor& workspace_ND) const {
+  return cuts_tokens() ? workspace_ND : result_SD;
 }
 
 void ParallelRegion::leave(Tensor& share_ND, Tensor& result_SD) const {

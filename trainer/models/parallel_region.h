@@ -42,10 +42,11 @@ class ParallelRegion {
   void for_token_runs(int64_t own_tokens,
                       const std::function<void(int64_t i, int64_t j, int64_t n)>& run) const;
 
-  /// Returns all tokens of x: x itself, or, with sequence parallel, gathered into `room_ND`. Collective.
-  const Tensor& enter(const Tensor& x_SD, Tensor& room_ND) const;
-  /// Returns the tensor [N, D] to write this rank's share of a result to: the result itself, or `room_ND`.
-  Tensor& share(Tensor& result_SD, Tensor& room_ND) const;
+  /// Returns all tokens of x: x itself, or, with sequence parallel, gathered into `workspace_ND`. Collective.
+  const Tensor& enter(const Tensor& x_SD, Tensor& workspace_ND) const;
+  /// Returns the tensor [N, D] to write this rank's share of a result to: the result itself, or
+  /// `workspace_ND`.
+  Tensor& share(Tensor& result_SD, Tensor& workspace_ND) const;
   /// Sums the shares of all ranks: result_SD receives this rank's tokens of the sum. `share_ND`: result of
   /// share(). Collective.
   void leave(Tensor& share_ND, Tensor& result_SD) const;

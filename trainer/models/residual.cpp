@@ -15,9 +15,9 @@ namespace {
 /// Returns the matrix without its bias, which is added to the sum of all ranks' shares.
 LinearParams without_bias(LinearParams p) { return {p.weight, view(Views(), -1), p.in_out, p.adapters}; }
 
-Tensor& sum_of_shares(const ParallelRegion& region, LinearParams p, const Tensor& x_NK, Tensor& room_ND,
+Tensor& sum_of_shares(const ParallelRegion& region, LinearParams p, const Tensor& x_NK, Tensor& workspace_ND,
                       Tensor& sum_SD) {
-  Tensor& share_ND = region.share(sum_SD, room_ND);
+  Tensor& share_ND = region.share(sum_SD, workspace_ND);
   linear(without_bias(p), x_NK, share_ND);
   region.leave(share_ND, sum_SD);
   if (p.bias_M.defined()) add_bias(p.bias_M, sum_SD, sum_SD);
@@ -66,11 +66,11 @@ void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x
 
 const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, BlockActivations act,
                              DropoutSite site) {
-  Tensor& room_ND = act.scratch[block_scratch::kAllTokens];
-  if (act.dropout.p == 0) return region.enter(dy_SD, room_ND);
+  Tensor& workspace_ND = act.scratch[block_scratch::kAllTokens];
+  if (act.dropout.p == 0) return region.enter(dy_SD, workspace_ND);
   Tensor& d_added_SD = act.scratch[block_scratch::kAdded];
   drop_tokens(region, act.dropout, site, dy_SD, Tensor(), d_added_SD);
-  return region.enter(d_added_SD, room_ND);
+  return region.enter(d_added_SD, workspace_ND);
 }
 
 }  // namespace tycho

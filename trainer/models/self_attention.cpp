@@ -23,7 +23,7 @@ AttentionSaved attention_saved(BlockActivations act) {
   return {act.saved[block_saved::kAttention], act.saved[block_saved::kLogSumExp], act.attention_state};
 }
 
-RingRoom ring_room(BlockActivations act) {
+RingWorkspace ring_workspace(BlockActivations act) {
   return {act.scratch[block_scratch::kRingKv], act.scratch[block_scratch::kRingDKv],
           act.scratch[block_scratch::kRingSum]};
 }
@@ -162,11 +162,11 @@ SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
 }
 
 void SelfAttention::project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const {
-  Tensor& room_ND = act.scratch[block_scratch::kAllTokens];
-  if (!reuses_x_) return linear(qkv(p, act), region_.enter(x_SD, room_ND), raw_NP);
+  Tensor& workspace_ND = act.scratch[block_scratch::kAllTokens];
+  if (!reuses_x_) return linear(qkv(p, act), region_.enter(x_SD, workspace_ND), raw_NP);
   Apart part = apart(act);
-  linear(qkv(p, act), region_.enter(x_SD, room_ND), part.q_NE);
-  linear(kv(p, act), region_.enter(act.saved[block_saved::kNormedKv], room_ND), part.kv);
+  linear(qkv(p, act), region_.enter(x_SD, workspace_ND), part.q_NE);
+  linear(kv(p, act), region_.enter(act.saved[block_saved::kNormedKv], workspace_ND), part.kv);
   heads_of(raw_NP, 0, spec_.heads).copy_(part.q_NE);
   heads_of(raw_NP, spec_.heads, 2 * spec_.kv_heads).copy_(part.kv);
 }
@@ -200,13 +200,13 @@ AttentionRows SelfAttention::rows(BlockActivations act) const {
   const AttentionRows own = own_rows(act);
   if (!region_.context().is_shared()) return own;
   Tensor& all_kv = act.scratch[block_scratch::kAllKv];
-  region_.context().gather(own.kv, act.scratch[block_scratch::kKvRoom], all_kv);
+  region_.context().gather(own.kv, act.scratch[block_scratch::kKvWorkspace], all_kv);
   return {own.q_NE, all_kv};
 }
 
 void SelfAttention::attend(BlockActivations act) const {
   if (region_.context().shape().ring)
-    return ring_attention(region_.context(), shape_, rules_for(act), own_rows(act), ring_room(act),
+    return ring_attention(region_.context(), shape_, rules_for(act), own_rows(act), ring_workspace(act),
                           attention_saved(act), flash_rules(act));
   attention(shape_, rules_for(act), rows(act), attention_saved(act), flash_rules(act));
 }
@@ -215,7 +215,7 @@ void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_att
                                        Tensor& d_qkv_NC) const {
   if (region_.context().shape().ring)
     return ring_attention_backward(
-        region_.context(), shape_, rules_for(act), own_rows(act), ring_room(act), attention_saved(act),
+        region_.context(), shape_, rules_for(act), own_rows(act), ring_workspace(act), attention_saved(act),
         d_attention_NE,
         {heads_of(d_qkv_NC, 0, spec_.heads), heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads)},
         flash_rules(act));
@@ -223,7 +223,7 @@ void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_att
   const Tensor d_q_NE = heads_of(d_qkv_NC, 0, spec_.heads),
                d_own_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
   const bool shared = region_.context().is_shared();
-  const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvRoom] : d_own_kv};
+  const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvWorkspace] : d_own_kv};
   attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE, gradients,
                      flash_rules(act));
   // Attention no longer needs the keys: their memory is the workspace.

@@ -13,7 +13,7 @@
 namespace tycho {
 /// Returns the number of elements of each piece that are summed at once.
 int64_t NcclSums::numbers_at_once(const Tensor& x) const {
-  return std::max<int64_t>(1, kSumRoomBytes / (size_ * x.element_size()));
+  return std::max<int64_t>(1, kSumWorkspaceBytes / (size_ * x.element_size()));
 }
 
 /// Sends piece r of pieces_RN to rank r. Row r of the result is rank r's piece for this rank.

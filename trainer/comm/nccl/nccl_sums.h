@@ -8,10 +8,10 @@ namespace tycho {
 
 /// Sums in the order of a tree (SumOrder::kTree), for dtypes with rounding: fp32, fp64 and bf16. The order of
 /// NCCL's own sums depends on the number of ranks, the network and the size. A sum temporarily takes up to
-/// three times kSumRoomBytes of the device's memory, twice unless it is of bf16.
+/// three times kSumWorkspaceBytes of the device's memory, twice unless it is of bf16.
 class NcclSums {
  public:
-  static constexpr int64_t kSumRoomBytes = int64_t{64} << 20;
+  static constexpr int64_t kSumWorkspaceBytes = int64_t{64} << 20;
 
   /// `group`, which has these ranks, must outlive this object.
   NcclSums(NcclGroup& group, int rank, int size) : group_(group), rank_(rank), size_(size) {}

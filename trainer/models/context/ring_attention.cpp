@@ -48,7 +48,7 @@ class Ring {
 
 /// Returns the tensor that parts are summed in, as fp32: x itself, or a separate one, which keep_sum rounds
 /// once.
-Tensor sum_for(const Tensor& x, const RingRoom& room) {
+Tensor sum_for(const Tensor& x, const RingWorkspace& room) {
   return x.scalar_type() == at::kFloat ? x : room.sum_NE;
 }
 void keep_sum(const Tensor& sum, const Tensor& x) {
@@ -58,7 +58,7 @@ void keep_sum(const Tensor& sum, const Tensor& x) {
 }  // namespace
 
 void ring_attention(const ContextRegion& context, const AttentionShape& shape, const ScoreRules& rules,
-                    const AttentionRows& own, const RingRoom& room, AttentionSaved saved,
+                    const AttentionRows& own, const RingWorkspace& room, AttentionSaved saved,
                     const FlashRules& flash) {
   Ring ring(context, shape);
   Tensor sum_NE = sum_for(saved.out_NE, room), here = room.kv[0], next = room.kv[1];
@@ -75,7 +75,7 @@ void ring_attention(const ContextRegion& context, const AttentionShape& shape, c
 }
 
 void ring_attention_backward(const ContextRegion& context, const AttentionShape& shape,
-                             const ScoreRules& rules, const AttentionRows& own, const RingRoom& room,
+                             const ScoreRules& rules, const AttentionRows& own, const RingWorkspace& room,
                              AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                              const FlashRules& flash) {
   Ring ring(context, shape);

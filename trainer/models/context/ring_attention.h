@@ -11,7 +11,7 @@ namespace tycho {
 
 // N tokens of this rank, K kv heads of d, H query heads, E = H d.
 /// Memory of a pass, dead when the pass returns.
-struct RingRoom {
+struct RingWorkspace {
   Tensor kv;      // [2, N, 2 K d]: the current part, and the one that arrives
   Tensor d_kv;    // fp32 [3, N, 2 K d]: gradients from this rank, arriving, leaving
   Tensor sum_NE;  // fp32: sum of parts; not used where rows are fp32
@@ -22,12 +22,12 @@ struct RingRoom {
 /// and receives the previous one's. `shape`: of this rank's queries over all keys. own: rows of this rank.
 /// Collective.
 void ring_attention(const ContextRegion& context, const AttentionShape& shape, const ScoreRules& rules,
-                    const AttentionRows& own, const RingRoom& room, AttentionSaved saved,
+                    const AttentionRows& own, const RingWorkspace& room, AttentionSaved saved,
                     const FlashRules& flash);
 /// Writes the gradients of this rank's rows. Gradients of keys and values travel with them, in fp32, until
 /// they are back. Collective.
 void ring_attention_backward(const ContextRegion& context, const AttentionShape& shape,
-                             const ScoreRules& rules, const AttentionRows& own, const RingRoom& room,
+                             const ScoreRules& rules, const AttentionRows& own, const RingWorkspace& room,
                              AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
                              const FlashRules& flash);
 
