@@ -12,7 +12,7 @@
 #include "trainer/device/device.h"
 #include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
-#include "trainer/models/growing_texts.h"
+#include "trainer/models/decode_batch.h"
 #include "trainer/saving/initial_weights.h"
 
 namespace tycho {

@@ -9,7 +9,7 @@ target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SO
 tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp
-  trainer/eval/texts_in_order_test.cpp)
+  trainer/eval/ordered_outputs_test.cpp)
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # The parts of the loop, each without a trainer.
 tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/train/evaluations_test.cpp trainer/train/training_data_test.cpp trainer/train/weight_update_test.cpp trainer/train/batch_pass_test.cpp

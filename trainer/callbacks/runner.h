@@ -17,7 +17,7 @@
 namespace tycho {
 
 /// Gathers one string of every rank, by rank. Collective.
-using GatherTexts = std::function<std::vector<std::string>(const std::string& mine)>;
+using AllGatherStrings = std::function<std::vector<std::string>(const std::string& mine)>;
 
 /// The result of a boundary, the same on all ranks.
 struct Agreement {
@@ -31,7 +31,7 @@ struct Agreement {
 struct RunnerContext {
   int rank = 0, local_rank = 0;
   Reporter& reporter;
-  GatherTexts gather;
+  AllGatherStrings gather;
   Dist* dist = nullptr;
   std::function<double(const Duration&)> in_steps;  // converts a duration of the recipe to steps
   /// Returns clock_lead of a unit; null when every lead is 0.

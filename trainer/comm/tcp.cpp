@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "trainer/base/hash.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/comm/sockets/background.h"
 #include "trainer/comm/sockets/socket_verbs.h"
 #include "trainer/comm/verb_checks.h"
@@ -304,7 +304,9 @@ class TcpRankGroup final : public RankGroup {
  public:
   TcpRankGroup(std::shared_ptr<Peers> peers, double patience_s)
       : peers_(peers), world_(make_tcp_world(std::move(peers), patience_s)) {}
-  std::vector<std::string> gather(const std::string& mine) override { return gather_texts(*world_, mine); }
+  std::vector<std::string> gather(const std::string& mine) override {
+    return all_gather_strings(*world_, mine);
+  }
   void mark(const std::string& name) override { peers_->mark(name); }
   bool is_marked(const std::string& name) override {
     const bool marked = peers_->is_marked(name);

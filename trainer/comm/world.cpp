@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/comm/nccl/nccl.h"
 #include "trainer/comm/tcp.h"
 #include "trainer/rendezvous/meet/meet_peers.h"
@@ -26,7 +26,7 @@ std::unique_ptr<RankGroup> open_group(const RankInfo& place, double patience_s,
 std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device,
                                           SumOrder order) {
   if (world->size() == 1) return world;
-  const std::vector<std::string> kinds = gather_texts(*world, device.is_cpu() ? "a CPU" : "a GPU");
+  const std::vector<std::string> kinds = all_gather_strings(*world, device.is_cpu() ? "a CPU" : "a GPU");
   for (size_t r = 1; r < kinds.size(); ++r)
     if (kinds[r] != kinds[0])
       fail(ExitCode::kTopology,

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/recipe/batch_width.h"

@@ -7,7 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/host_copies.h"
-#include "trainer/models/growing_texts.h"
+#include "trainer/models/decode_batch.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/saving/initial_weights.h"
 
@@ -117,7 +117,7 @@ std::optional<Generated> Generator::generate(const PromptToContinue& prompt, con
 bool Generator::generate(const std::vector<PromptToContinue>& prompts, const GenerateOptions& options,
                          TextReceiver& receiver, const std::atomic<int>& stop) {
   const int64_t longest = longest_sequence(config_), vocab_size = model_layout(config_.model).vocab_size;
-  TextsInOrder in_order(prompts.size(), receiver);
+  OrderedOutputs in_order(prompts.size(), receiver);
   std::vector<TextToGrow> texts;
   for (const PromptToContinue& prompt : prompts)
     texts.push_back({prompt.tokens, std::min(options.max_tokens, longest - std::ssize(prompt.tokens))});
@@ -125,7 +125,7 @@ bool Generator::generate(const std::vector<PromptToContinue>& prompts, const Gen
     return std::make_unique<Decoder>(config_.model, units_, batch, num_positions,
                                      compute_dtype(config_.precision), device_, region_, stage_);
   };
-  std::map<size_t, WrittenText> written;  // texts in progress
+  std::map<size_t, GenerationState> written;  // texts in progress
   const auto next = [&](size_t i, const Tensor& logits_V) {
     const auto at =
         written
@@ -139,7 +139,7 @@ bool Generator::generate(const std::vector<PromptToContinue>& prompts, const Gen
     }
     return token;
   };
-  GrowingTexts growing(config_.model, make_decoder, texts, next);
+  DecodeBatch growing(config_.model, make_decoder, texts, next);
   for (; !growing.done(); growing.pass())
     if (stop != 0) return false;
   return true;

@@ -9,8 +9,8 @@
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/eval/texts_in_order.h"
-#include "trainer/eval/written_text.h"
+#include "trainer/eval/generation_state.h"
+#include "trainer/eval/ordered_outputs.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/decoder.h"
 #include "trainer/models/parallel_region.h"

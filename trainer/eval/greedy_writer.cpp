@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
-#include "trainer/models/growing_texts.h"
+#include "trainer/comm/collective_strings.h"
+#include "trainer/models/decode_batch.h"
 
 namespace tycho {
 namespace {
@@ -37,7 +37,7 @@ std::optional<std::vector<std::vector<int32_t>>> write_own(const AskedModel& ask
     if (is_whole(written[i]) || std::ssize(written[i]) == texts[i].max_tokens) return std::nullopt;
     return written[i].back();
   };
-  GrowingTexts growing(asked.model, make_decoder, texts, next, asked.batch_tokens);
+  DecodeBatch growing(asked.model, make_decoder, texts, next, asked.batch_tokens);
   for (int64_t passes = 0; !all_done(asked, growing.done()); ++passes) {
     if (passes % kPassesBetweenSignals == 0 && first_signal(asked.world, stop) != 0) return std::nullopt;
     growing.pass();

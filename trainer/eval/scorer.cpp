@@ -13,7 +13,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/models/decoder.h"
 

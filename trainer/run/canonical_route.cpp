@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/device/device.h"
 
 namespace tycho {
@@ -26,7 +26,8 @@ void require_given_threads(const TrainConfig& config, const at::Device& device) 
 
 void require_one_route(const TrainConfig& config, const at::Device& device, Communicator& world) {
   if (config.parallel.reduce != GradientOrder::kCanonical) return;
-  const std::vector<std::string> routes = gather_texts(world, compute_route(device, config.precision).dump());
+  const std::vector<std::string> routes =
+      all_gather_strings(world, compute_route(device, config.precision).dump());
   for (size_t r = 1; r < routes.size(); ++r)
     if (routes[r] != routes[0])
       fail(ExitCode::kTopology,

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/comm/mesh.h"
 
 namespace tycho {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trainer/data/loader/loader.h"
-#include "trainer/eval/written_text.h"
+#include "trainer/eval/generation_state.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/session/session.h"

@@ -9,7 +9,7 @@
 #include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
 #include "trainer/base/json_writer.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/device/device.h"
 #include "trainer/eval/generate.h"
 #include "trainer/run/inspect.h"

@@ -7,7 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {
@@ -30,11 +30,11 @@ std::string text_of(const std::string& value) { return value.empty() ? "(not the
 void require_same_recipe(Communicator& world, const RunRequest& request) {
   if (world.size() == 1) return;
   const std::string mine = identity(request).dump();
-  const std::vector<std::string> hashes = gather_texts(world, hash_hex(mine));
+  const std::vector<std::string> hashes = all_gather_strings(world, hash_hex(mine));
   const auto other =
       std::find_if(hashes.begin(), hashes.end(), [&](const auto& h) { return h != hashes[0]; });
   if (other == hashes.end()) return;
-  const std::vector<std::string> all = gather_texts(world, mine);
+  const std::vector<std::string> all = all_gather_strings(world, mine);
   const auto rank = static_cast<size_t>(other - hashes.begin());
   const std::vector<ConfigDifference> differences =
       diff_configs(parse_json(all[0], "rank 0"), parse_json(all[rank], "another rank"));

@@ -8,7 +8,7 @@
 
 #include "trainer/base/as_error.h"
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/comm/world.h"
 #include "trainer/device/device.h"
 #include "trainer/loggers/sink.h"

@@ -9,7 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/retention.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/recipe/ema_steps.h"
 #include "trainer/saving/unit_tensors.h"
@@ -109,7 +109,7 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
   });
   for (const CheckpointInfo& info : candidates) paths.push_back(info.path);
   // Folders of a shared file system may show themselves to other machines a moment later.
-  const Json agreed = parse_json(gather_texts(world, paths.dump()).front(), "resume");
+  const Json agreed = parse_json(all_gather_strings(world, paths.dump()).front(), "resume");
   together(world, [&] {
     if (world.rank() == 0) return;
     for (const Json& path : agreed) candidates.push_back(find_checkpoint(path));
@@ -118,7 +118,7 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 }
 
 void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded) {
-  const std::vector<std::string> all = gather_texts(world, loaded.path);
+  const std::vector<std::string> all = all_gather_strings(world, loaded.path);
   for (size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
       fail(ExitCode::kUnusable,
@@ -135,7 +135,7 @@ CheckpointInfo load_newest(const std::vector<CheckpointInfo>& candidates,
     for (const std::string& warning : info.warnings)
       reporter.event("warning", warning, {{"step", info.step}, {"path", info.path}});
     std::string failure;
-    for (std::string& one : gather_texts(world, try_load(info, ranges, optimizer, between, average)))
+    for (std::string& one : all_gather_strings(world, try_load(info, ranges, optimizer, between, average)))
       if (failure.empty()) failure = std::move(one);
     if (failure.empty()) return info;
     failures += "\n  " + failure;

@@ -10,7 +10,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/checkpoint/reshard.h"
 #include "trainer/checkpoint/shard_json.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/rendezvous/progress.h"
@@ -178,7 +178,7 @@ void Saver::start_together(CheckpointMeta meta, Tensors tensors) {
         std::thread([this, meta = std::move(meta), tensors = std::move(tensors)] { write(meta, tensors); });
     folder = exchange_->wait_for_folder();
   }
-  folder = gather_texts(world_, folder).front();
+  folder = all_gather_strings(world_, folder).front();
   if (folder.empty()) return;  // rank 0 knows why, and reports it
   collecting_ = true;
   if (!store_ && writes())
@@ -206,12 +206,12 @@ void Saver::collect_shards(bool wait) {
   if (wait && store_) exchange_->wait_until_waiting();
   if (wait && !store_ && writer_.joinable()) writer_.join();
   const bool is_done = store_ ? exchange_->is_waiting() : !writes() || written_;
-  for (const std::string& busy : gather_texts(world_, is_done ? "" : "busy"))
+  for (const std::string& busy : all_gather_strings(world_, is_done ? "" : "busy"))
     if (!busy.empty()) return;
   if (!store_ && writer_.joinable()) writer_.join();
   collecting_ = false;
   if (!store_) written_ = false;
-  const std::vector<std::string> all = gather_texts(world_, std::exchange(own_shard_, {}));
+  const std::vector<std::string> all = all_gather_strings(world_, std::exchange(own_shard_, {}));
   if (store_) give_shards(all);
 }
 
@@ -326,9 +326,9 @@ void Saver::wait_before_retry(const std::atomic<int>& stop) {
         step_, short_time(retry_s()), short_time(std::max(0.0, max_lost_s_ - lost_s())), why_failed_));
   while (true) {
     const bool is_over = decides && seconds_since(start) >= retry_s();
-    const std::vector<std::string> all = gather_texts(world_, stop != 0 ? kStopped
-                                                              : is_over ? kWaited
-                                                                        : std::string());
+    const std::vector<std::string> all = all_gather_strings(world_, stop != 0 ? kStopped
+                                                                    : is_over ? kWaited
+                                                                              : std::string());
     if (std::find(all.begin(), all.end(), kStopped) != all.end()) {
       if (decides) give_up("stopped before the last checkpoint could be written");
       return;  // the next collective says why it ends
@@ -354,7 +354,7 @@ Json Saver::take_news() {
   collect_shards(/*wait=*/false);
   std::string mine;
   if (world_.rank() == 0 && !writer_.joinable()) mine = news().dump();
-  const std::string all = gather_texts(world_, mine).front();
+  const std::string all = all_gather_strings(world_, mine).front();
   if (all.empty()) return Json::array();
   is_open_ = false;
   Json news = parse_json(all, "checkpoint");

@@ -7,7 +7,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/text/json_number.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/profiler/range.h"
 
 namespace tycho {
@@ -20,7 +20,7 @@ RunnerContext context_of(const TrainConfig& config, const RunInfo& run, const Ru
   return {.rank = world.rank(),
           .local_rank = local_rank,
           .reporter = reporter,
-          .gather = [&world](const std::string& mine) { return gather_texts(world, mine); },
+          .gather = [&world](const std::string& mine) { return all_gather_strings(world, mine); },
           .dist = dist,
           .in_steps =
               [&config, &run](const Duration& length) {
@@ -145,7 +145,7 @@ bool Hooks::ask_schedule(int64_t steps_done, const std::optional<StepMetrics>& l
     failure = error.code() == ExitCode::kInterrupted ? kInterruptedMark : error.what();
   }
   // A rank that goes on alone would wait for the others in the middle of the step.
-  const std::vector<std::string> failures = gather_texts(world_, failure);
+  const std::vector<std::string> failures = all_gather_strings(world_, failure);
   bool is_interrupted = false;
   for (size_t rank = 0; rank < failures.size(); ++rank) {
     is_interrupted = is_interrupted || failures[rank] == kInterruptedMark;

@@ -5,7 +5,7 @@
 
 #include "trainer/base/hash.h"
 #include "trainer/base/json_writer.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/saving/unit_tensors.h"
 
 namespace tycho {
@@ -92,11 +92,12 @@ RankFacts tensor_facts(const std::vector<OwnedRange>& ranges, Optimizer& optimiz
 
 void require_same_facts(Communicator& world, const RankFacts& mine, int64_t step, int piece) {
   const std::string text = text_of(mine);
-  const std::vector<std::string> hashes = gather_texts(world, fmt::format("{} {}", piece, hash_hex(text)));
+  const std::vector<std::string> hashes =
+      all_gather_strings(world, fmt::format("{} {}", piece, hash_hex(text)));
   for (size_t r = 0; r < hashes.size(); ++r) {
     const size_t first = first_alike(hashes, r);
     if (hashes[r] == hashes[first]) continue;
-    const std::vector<std::string> all = gather_texts(world, text);
+    const std::vector<std::string> all = all_gather_strings(world, text);
     fail_at_difference({facts_of(all[first]), first}, {facts_of(all[r]), r}, step);
   }
 }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/saving/initial_weights.h"
 #include "trainer/saving/resume.h"

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "tests/trainer/comm/rank_threads.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 #include "trainer/sharding/unit_store.h"
 
 namespace tycho {
@@ -111,7 +111,7 @@ TEST(Tcp, AllRanksGetTheSameBits) {
 TEST(Tcp, TextsTravel) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     const std::string mine = world.rank() == 1 ? std::string(100000, 'x') : "";
-    EXPECT_EQ(gather_texts(world, mine), (std::vector<std::string>{"", std::string(100000, 'x')}));
+    EXPECT_EQ(all_gather_strings(world, mine), (std::vector<std::string>{"", std::string(100000, 'x')}));
   }));
 }
 

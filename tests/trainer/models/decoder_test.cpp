@@ -6,7 +6,7 @@
 #include "tests/trainer/aten.h"
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/base/error.h"
-#include "trainer/models/growing_texts.h"
+#include "trainer/models/decode_batch.h"
 #include "trainer/sharding/init.h"
 
 namespace tycho {
@@ -131,7 +131,7 @@ TEST_P(DecoderTest, TextsThatGrowTogetherAreThoseThatGrowAlone) {
       if (std::ssize(grown.texts[i]) == texts[i].max_tokens) return std::nullopt;
       return grown.texts[i].back();
     };
-    GrowingTexts growing(config_, make, texts, next, most_positions);
+    DecodeBatch growing(config_, make, texts, next, most_positions);
     for (; !growing.done(); growing.pass()) ++grown.passes;
     growing.pass();  // of a rank whose texts are done
     EXPECT_TRUE(growing.done());

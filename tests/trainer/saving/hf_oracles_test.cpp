@@ -1,7 +1,7 @@
 // Models of transformers, computed here: losses, every gradient and greedy texts must be those of
 // transformers.
 #include "tests/trainer/saving/oracle_model.h"
-#include "trainer/models/growing_texts.h"
+#include "trainer/models/decode_batch.h"
 
 namespace tycho {
 namespace {
@@ -71,7 +71,7 @@ TEST_P(HfOracles, TextsThatGrowTogetherAreTransformersTokenForToken) {
     if (std::ssize(written[i]) == texts[i].max_tokens) return std::nullopt;
     return written[i].back();
   };
-  GrowingTexts growing(model_.config, make_decoder, texts, next);
+  DecodeBatch growing(model_.config, make_decoder, texts, next);
   while (!growing.done()) growing.pass();
   EXPECT_EQ(written, wanted);
 }

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "trainer/base/as_error.h"
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 
 namespace tycho {
 namespace {
@@ -48,7 +48,7 @@ void NcclGroup::join() {
     id.resize(NcclTable::kIdBytes);
     nccl().make_id(id.data());
   }
-  id = gather_texts(host_, id).front();
+  id = all_gather_strings(host_, id).front();
   make_current(device_);
   group_ = nccl().join(id.data(), host_.rank(), host_.size());
   const auto deadline = Clock::now() + kJoin;

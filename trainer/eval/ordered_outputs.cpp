@@ -1,22 +1,22 @@
 // Holds what comes before its turn.
-#include "trainer/eval/texts_in_order.h"
+#include "trainer/eval/ordered_outputs.h"
 
 #include <utility>
 
 namespace tycho {
 
-TextsInOrder::TextsInOrder(size_t count, TextReceiver& receiver) : receiver_(receiver), held_(count) {
+OrderedOutputs::OrderedOutputs(size_t count, TextReceiver& receiver) : receiver_(receiver), held_(count) {
   take_turn();
 }
 
-void TextsInOrder::piece(size_t text, const std::string& piece) {
+void OrderedOutputs::piece(size_t text, const std::string& piece) {
   if (text == turn_)
     receiver_.piece(piece);
   else
     held_[text].pieces += piece;
 }
 
-void TextsInOrder::end(size_t text, Generated result) {
+void OrderedOutputs::end(size_t text, Generated result) {
   held_[text].result = std::move(result);
   while (turn_ < held_.size() && held_[turn_].result) {
     receiver_.end(*held_[turn_].result);
@@ -25,7 +25,7 @@ void TextsInOrder::end(size_t text, Generated result) {
   }
 }
 
-void TextsInOrder::take_turn() {
+void OrderedOutputs::take_turn() {
   if (turn_ == held_.size()) return;
   receiver_.begin(turn_);
   if (const std::string& pieces = held_[turn_].pieces; !pieces.empty()) receiver_.piece(pieces);

@@ -1,5 +1,5 @@
 // Texts that grow at the same time, as a receiver gets them.
-#include "trainer/eval/texts_in_order.h"
+#include "trainer/eval/ordered_outputs.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@ class Transcript : public TextReceiver {
   std::string seen;
 };
 
-TEST(TextsInOrder, HandsOnTheFirstAtOnceAndOthersWhenTheirTurnComes) {
+TEST(OrderedOutputs, HandsOnTheFirstAtOnceAndOthersWhenTheirTurnComes) {
   Transcript transcript;
-  TextsInOrder texts(3, transcript);
+  OrderedOutputs texts(3, transcript);
   EXPECT_EQ(transcript.seen, "<0>");
   texts.piece(1, "b");
   texts.piece(0, "a");
@@ -32,9 +32,9 @@ TEST(TextsInOrder, HandsOnTheFirstAtOnceAndOthersWhenTheirTurnComes) {
   EXPECT_EQ(transcript.seen, "<0>a</5><1>bB!</6><2>c</7>");
 }
 
-TEST(TextsInOrder, NoneIsNothing) {
+TEST(OrderedOutputs, NoneIsNothing) {
   Transcript transcript;
-  const TextsInOrder texts(0, transcript);
+  const OrderedOutputs texts(0, transcript);
   EXPECT_EQ(transcript.seen, "");
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/eval/written_text.h"
+#include "trainer/eval/generation_state.h"
 
 namespace tycho {
 
@@ -18,10 +18,10 @@ class TextReceiver {
   virtual void end(const Generated& text) = 0;
 };
 
-class TextsInOrder {
+class OrderedOutputs {
  public:
   /// Begins the first of `count` texts. `receiver` must outlive this object.
-  TextsInOrder(size_t count, TextReceiver& receiver);
+  OrderedOutputs(size_t count, TextReceiver& receiver);
   /// Adds a piece of a text: passed on at once if the texts before it have ended, otherwise once they have.
   void piece(size_t text, const std::string& piece);
   /// Ends a text.

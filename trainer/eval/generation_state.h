@@ -38,14 +38,14 @@ struct Generated {
   std::vector<double> logprobs;
 };
 
-class WrittenText {
+class GenerationState {
  public:
   /// `limit` is the maximum number of tokens, one or more; `vocab_size` that of the model. Without a
   /// tokenizer no text is emitted, and only the limit ends it. All referenced objects must outlive this one.
-  WrittenText(const GenerateOptions& options, const Tokenizer* tokenizer, const std::vector<int32_t>& prompt,
-              int64_t sample, int64_t limit, int64_t vocab_size,
-              const std::function<void(const std::string&)>& emit);
-  WrittenText(const WrittenText&) = delete;
+  GenerationState(const GenerateOptions& options, const Tokenizer* tokenizer,
+                  const std::vector<int32_t>& prompt, int64_t sample, int64_t limit, int64_t vocab_size,
+                  const std::function<void(const std::string&)>& emit);
+  GenerationState(const GenerationState&) = delete;
 
   /// Chooses the next token from the model's logits. Returns nullopt when the text ends with it.
   std::optional<int32_t> next(std::vector<float> logits);

@@ -1,5 +1,5 @@
 // Decides which rows take part in a pass, and which text each of them holds.
-#include "trainer/models/growing_texts.h"
+#include "trainer/models/decode_batch.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,8 +24,8 @@ bool rotates_by_workspace(const DecoderSpec& spec) {
 
 }  // namespace
 
-GrowingTexts::GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder,
-                           const std::vector<TextToGrow>& texts, NextToken next, int64_t most_positions)
+DecodeBatch::DecodeBatch(const ModelConfig& model, MakeDecoder make_decoder,
+                         const std::vector<TextToGrow>& texts, NextToken next, int64_t most_positions)
     : make_decoder_(std::move(make_decoder)),
       texts_(texts),
       next_(std::move(next)),
@@ -37,13 +37,13 @@ GrowingTexts::GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder,
   decoder_ = make_decoder_(rows, longest);
 }
 
-void GrowingTexts::pass() {
+void DecodeBatch::pass() {
   if (begun_ < texts_.size() && !free_rows_.empty()) return begin_text();
   if (!growing_.empty()) return grow();
   decoder_->begin_row(0, numbers_on(decoder_->device(), std::vector<int32_t>{0}));
 }
 
-void GrowingTexts::begin_text() {
+void DecodeBatch::begin_text() {
   const size_t text = begun_++;
   const TextToGrow& begins = texts_[text];
   if (alone_) {
@@ -58,7 +58,7 @@ void GrowingTexts::begin_text() {
   }
 }
 
-void GrowingTexts::grow() {
+void DecodeBatch::grow() {
   std::vector<int64_t> rows;
   std::vector<int32_t> tokens;
   for (const Growing& one : growing_) rows.push_back(one.row), tokens.push_back(one.last);

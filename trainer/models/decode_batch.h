@@ -19,7 +19,7 @@ struct TextToGrow {
   int64_t max_tokens = 1;
 };
 
-class GrowingTexts {
+class DecodeBatch {
  public:
   /// Returns the token after text number `text`, from logits_V, fp32 on the device; nothing: the text has
   /// ended.
@@ -29,8 +29,8 @@ class GrowingTexts {
   /// Generates up to Decoder::kRowsOfSameBits texts at once, so that on a CPU each is, to the bit, what it
   /// would be alone; fewer where they need more than `most_positions`. `texts` must outlive this object; no
   /// text becomes longer than its max_tokens allow.
-  GrowingTexts(const ModelConfig& model, MakeDecoder make_decoder, const std::vector<TextToGrow>& texts,
-               NextToken next, int64_t most_positions = 8192);
+  DecodeBatch(const ModelConfig& model, MakeDecoder make_decoder, const std::vector<TextToGrow>& texts,
+              NextToken next, int64_t most_positions = 8192);
 
   bool done() const { return begun_ == texts_.size() && growing_.empty(); }
   /// Runs one pass through the model: the prompt of the next text where a row is free, else one more token of

@@ -1,5 +1,5 @@
 // The order of choosing: penalties, then the draw, then what the token means for the text.
-#include "trainer/eval/written_text.h"
+#include "trainer/eval/generation_state.h"
 
 #include <fmt/format.h>
 
@@ -17,9 +17,9 @@ double uniform_draw(uint64_t seed, int64_t sample, int64_t token) {
 
 }  // namespace
 
-WrittenText::WrittenText(const GenerateOptions& options, const Tokenizer* tokenizer,
-                         const std::vector<int32_t>& prompt, int64_t sample, int64_t limit,
-                         int64_t vocab_size, const std::function<void(const std::string&)>& emit)
+GenerationState::GenerationState(const GenerateOptions& options, const Tokenizer* tokenizer,
+                                 const std::vector<int32_t>& prompt, int64_t sample, int64_t limit,
+                                 int64_t vocab_size, const std::function<void(const std::string&)>& emit)
     : options_(options),
       tokenizer_(tokenizer),
       sample_(sample),
@@ -32,7 +32,7 @@ WrittenText::WrittenText(const GenerateOptions& options, const Tokenizer* tokeni
   for (const int32_t id : prompt) seen_[static_cast<size_t>(id)] = true;
 }
 
-std::optional<int32_t> WrittenText::next(std::vector<float> logits) {
+std::optional<int32_t> GenerationState::next(std::vector<float> logits) {
   const std::vector<float> models_own = options_.logprobs ? logits : std::vector<float>();
   if (options_.sampling.repetition_penalty != 1)
     penalise_repetition(logits, seen_, options_.sampling.repetition_penalty);
@@ -47,7 +47,7 @@ std::optional<int32_t> WrittenText::next(std::vector<float> logits) {
   return id;
 }
 
-bool WrittenText::ends_with(int32_t id) {
+bool GenerationState::ends_with(int32_t id) {
   if (tokenizer_ != nullptr) {
     if (!writes(id) && !options_.ignore_eos) {
       result_.finish = Finish::kEos;

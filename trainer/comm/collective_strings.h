@@ -11,7 +11,7 @@
 namespace tycho {
 
 /// Returns one text of every rank, by rank. Collective; costs one small reduction while all texts are empty.
-std::vector<std::string> gather_texts(Communicator& world, const std::string& mine);
+std::vector<std::string> all_gather_strings(Communicator& world, const std::string& mine);
 
 /// Returns the signal of the first rank that got one, or 0; `mine`: this rank's. Collective.
 int first_signal(Communicator& world, int mine);

@@ -1,5 +1,5 @@
 // Every rank first announces the sizes that it will send, because collectives need equal sizes on all ranks.
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 
 #include <ATen/ops/zeros.h>
 #include <algorithm>
@@ -98,7 +98,7 @@ class WorldDist final : public Dist {
     }
     if (lines && counts) return;
     // All ranks saw the same headers, so all of them reach this line.
-    const std::vector<std::string> places = gather_texts(world_, place);
+    const std::vector<std::string> places = all_gather_strings(world_, place);
     for (size_t r = 1; r < headers.size(); ++r) {
       if (headers[r].line != headers[0].line)
         fail(ExitCode::kTopology,
@@ -129,7 +129,7 @@ class WorldDist final : public Dist {
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Communicator& world, const std::string& mine) {
+std::vector<std::string> all_gather_strings(Communicator& world, const std::string& mine) {
   if (world.size() == 1) return {mine};
   Tensor sizes = at::zeros({world.size()}, at::TensorOptions().dtype(at::kLong));
   sizes[world.rank()] = static_cast<int64_t>(mine.size());
@@ -148,7 +148,7 @@ std::vector<std::string> gather_texts(Communicator& world, const std::string& mi
 }
 
 int first_signal(Communicator& world, int mine) {
-  for (const std::string& signal : gather_texts(world, mine == 0 ? "" : std::to_string(mine)))
+  for (const std::string& signal : all_gather_strings(world, mine == 0 ? "" : std::to_string(mine)))
     if (!signal.empty()) return std::stoi(signal);
   return 0;
 }
@@ -165,7 +165,7 @@ void together(Communicator& world, const std::function<void()>& part) {
     own = std::current_exception();
     mine = exit_reason(Error(error.what()));
   }
-  const std::vector<std::string> all = gather_texts(world, mine);
+  const std::vector<std::string> all = all_gather_strings(world, mine);
   const auto first =
       std::find_if(all.begin(), all.end(), [](const std::string& one) { return !one.empty(); });
   if (first == all.end()) return;

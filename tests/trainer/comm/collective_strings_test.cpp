@@ -1,5 +1,5 @@
 // What ranks tell each other beside tensors: texts, and the numbers of everywhere callbacks.
-#include "trainer/comm/gather_texts.h"
+#include "trainer/comm/collective_strings.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 TEST(GatherTextsTest, EveryRankGetsEveryTextInOrder) {
   ThreadWorld(3).run([](Communicator& world) {
     const std::string mine = world.rank() == 1 ? "" : std::string(static_cast<size_t>(world.rank() + 1), 'x');
-    EXPECT_EQ(gather_texts(world, mine), (std::vector<std::string>{"x", "", "xxx"}));
+    EXPECT_EQ(all_gather_strings(world, mine), (std::vector<std::string>{"x", "", "xxx"}));
   });
 }
 
