@@ -155,7 +155,7 @@ void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConf
 PlanDevices devices_of(const RankInfo& place) {
   PlanDevices devices;
   devices.num_ranks = place.num_ranks;
-  devices.ranks_per_machine = place.num_local_ranks;
+  devices.ranks_per_node = place.num_local_ranks;
   return devices;
 }
 

@@ -208,7 +208,7 @@ PlanDevices devices_of(const Arguments& arguments, const TrainConfig& config) {
   devices.num_ranks =
       arguments.all("ranks").empty() ? usual_ranks(config) : arguments.integer("ranks", 1, 1 << 20);
   if (arguments.has("ranks-per-node"))
-    devices.ranks_per_machine = std::min(devices.num_ranks, arguments.integer("ranks-per-node", 1, 1 << 14));
+    devices.ranks_per_node = std::min(devices.num_ranks, arguments.integer("ranks-per-node", 1, 1 << 14));
   devices.mfu = arguments.number("mfu", 0.01, 1);
   if (arguments.has("gpu")) devices.gpu = arguments.text("gpu");
   return devices;
@@ -222,7 +222,7 @@ void take_ranks_of(const RankInfo& place, const Arguments& arguments, PlanDevice
          "tycho launch -n {} plan RECIPE --probe",
          place.num_ranks, devices.num_ranks, devices.num_ranks);
   devices.num_ranks = place.num_ranks;
-  devices.ranks_per_machine = place.num_local_ranks;
+  devices.ranks_per_node = place.num_local_ranks;
 }
 
 /// Sets the device that `auto` will choose, since some memory is taken only on a GPU.

@@ -30,8 +30,8 @@ std::string time_text(double s) {
   return s < 0.1 ? fmt::format("{:.3g} ms", 1e3 * s) : fmt::format("{:.3g} s", s);
 }
 
-int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices) {
-  if (devices.ranks_per_machine > 0) return devices.ranks_per_machine;
+int64_t ranks_per_node(const TrainConfig& config, const PlanDevices& devices) {
+  if (devices.ranks_per_node > 0) return devices.ranks_per_node;
   const int64_t ranks = std::max<int64_t>(1, devices.num_ranks);
   if (config.machine.name.empty() || (config.machine.name == "cpu" && !config.machine.gpus_per_node))
     return ranks;
@@ -41,16 +41,16 @@ int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices)
 Machine planned_machine(const TrainConfig& config, const PlanDevices& devices) {
   const bool is_cpu = config.machine.name == "cpu";
   Machine machine =
-      machine_of(config.machine, is_cpu ? host_size() : HostSize{}, ranks_per_machine(config, devices));
-  if (devices.ranks_per_machine > machine.gpus_per_node)
+      machine_of(config.machine, is_cpu ? host_size() : HostSize{}, ranks_per_node(config, devices));
+  if (devices.ranks_per_node > machine.gpus_per_node)
     fail(ExitCode::kUsage,
          "[plan] a node of machine \"{}\" has {} GPUs, and {} ranks are to be on it; change "
          "machine.gpus_per_node "
          "or the ranks per node",
-         machine.name, machine.gpus_per_node, devices.ranks_per_machine);
+         machine.name, machine.gpus_per_node, devices.ranks_per_node);
   // Where fewer ranks than GPUs are on a node, fewer are joined.
-  if (devices.ranks_per_machine > 0)
-    machine.nvlink_gpus = machine.nvlink_gpus / machine.gpus_per_node * devices.ranks_per_machine;
+  if (devices.ranks_per_node > 0)
+    machine.nvlink_gpus = machine.nvlink_gpus / machine.gpus_per_node * devices.ranks_per_node;
   return machine;
 }
 
@@ -60,7 +60,7 @@ int64_t device_bytes(const Plan& plan, const Machine& machine) {
 
 void add_estimate(const TrainConfig& config, const PlanDevices& devices, Plan& plan) {
   if (plan.num_ranks > 1)
-    plan.drawing = draw_mesh(mesh_shape(config.parallel, plan.num_ranks), ranks_per_machine(config, devices));
+    plan.drawing = draw_mesh(mesh_shape(config.parallel, plan.num_ranks), ranks_per_node(config, devices));
   if (config.machine.name.empty()) return;
   const Machine machine = planned_machine(config, devices);
   const StepTime time = step_time(

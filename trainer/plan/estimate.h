@@ -14,7 +14,7 @@ namespace tycho {
 /// otherwise. Throws Error (kUsage) for a number of ranks per machine that it does not have.
 Machine planned_machine(const TrainConfig& config, const PlanDevices& devices);
 /// Returns the ranks per machine: that of `devices`, else the GPUs of a node, else all ranks.
-int64_t ranks_per_machine(const TrainConfig& config, const PlanDevices& devices);
+int64_t ranks_per_node(const TrainConfig& config, const PlanDevices& devices);
 
 /// Returns the memory that a rank takes on its device; on a CPU it includes the copies for checkpoints.
 int64_t device_bytes(const Plan& plan, const Machine& machine);

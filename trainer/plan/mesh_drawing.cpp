@@ -90,15 +90,15 @@ std::string legend(const MeshShape& mesh, size_t folded) {
 
 }  // namespace
 
-std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_machine) {
+std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_node) {
   const int num_ranks = mesh.num_ranks();
   if (num_ranks == 1) return "";
-  const int64_t machines = (num_ranks + ranks_per_machine - 1) / ranks_per_machine;
-  const size_t folded = folding(mesh, ranks_per_machine);
+  const int64_t machines = (num_ranks + ranks_per_node - 1) / ranks_per_node;
+  const size_t folded = folding(mesh, ranks_per_node);
   std::string text;
   for (int64_t machine = 0; machine < machines; ++machine) {
-    const auto begin = static_cast<int>(machine * ranks_per_machine);
-    const int end = std::min<int>(num_ranks, begin + static_cast<int>(ranks_per_machine));
+    const auto begin = static_cast<int>(machine * ranks_per_node);
+    const int end = std::min<int>(num_ranks, begin + static_cast<int>(ranks_per_node));
     if (machines > kShownMachines && machine == kShownMachines - 1) {
       const int64_t left = machines - kShownMachines;
       text += fmt::format("  ... {} more machine{}\n", left, left == 1 ? "" : "s");
@@ -108,7 +108,7 @@ std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_machine) {
     text += fmt::format("  {:<{}}{}\n", fmt::format("machine {}", machine), kLabel - 2,
                         row(mesh, begin, end, folded));
   }
-  return text + fmt::format("  {}\n  {}\n", legend(mesh, folded), crossings(mesh, ranks_per_machine));
+  return text + fmt::format("  {}\n  {}\n", legend(mesh, folded), crossings(mesh, ranks_per_node));
 }
 
 }  // namespace tycho

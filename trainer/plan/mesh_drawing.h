@@ -9,8 +9,8 @@ namespace tycho {
 
 /// Returns lines of at most 80 columns, each with a line end; "" for one rank. A machine is a row, with the
 /// ranks of one copy of the model next to each other; machines that repeat the pattern are counted, not
-/// drawn. Ranks are assigned in order, `ranks_per_machine` to each machine, like tycho launch and Slurm's
+/// drawn. Ranks are assigned in order, `ranks_per_node` to each machine, like tycho launch and Slurm's
 /// block distribution.
-std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_machine);
+std::string draw_mesh(const MeshShape& mesh, int64_t ranks_per_node);
 
 }  // namespace tycho

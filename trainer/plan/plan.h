@@ -19,10 +19,10 @@ namespace tycho {
 
 /// The devices that a run is planned for.
 struct PlanDevices {
-  int64_t num_ranks = 0;          // must pass check_config; 0: the fewest that the mesh can have
-  std::string gpu;                // its name or a distinctive part: "H200"; "" for no estimate of time
-  double mfu = 0.4;               // share of the GPU's peak that training reaches
-  int64_t ranks_per_machine = 0;  // 0: the GPUs of a node of the recipe's machine, or all ranks
+  int64_t num_ranks = 0;       // must pass check_config; 0: the fewest that the mesh can have
+  std::string gpu;             // its name or a distinctive part: "H200"; "" for no estimate of time
+  double mfu = 0.4;            // share of the GPU's peak that training reaches
+  int64_t ranks_per_node = 0;  // 0: the GPUs of a node of the recipe's machine, or all ranks
 };
 
 /// A way for attention to get the keys and values of other ranks along cp.

@@ -11,7 +11,7 @@ struct RankInfo {
   int rank = 0, num_ranks = 1;
   int local_rank = 0, num_local_ranks = 1;  // among the ranks of this machine
   /// Number of machines; 1 where machines have different numbers of ranks.
-  int num_machines() const { return num_ranks % num_local_ranks == 0 ? num_ranks / num_local_ranks : 1; }
+  int num_nodes() const { return num_ranks % num_local_ranks == 0 ? num_ranks / num_local_ranks : 1; }
   std::string address = "127.0.0.1";  // address on which rank 0 listens
   int port = 0;
   std::string job;     // tells apart jobs that meet at the same port; not secret: others can guess it

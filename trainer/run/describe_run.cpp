@@ -31,7 +31,7 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
       count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
                     {.global_sequences = global_batch_sequences(config),
                      .num_ranks = request.place.num_ranks,
-                     .num_machines = request.place.num_machines(),
+                     .num_nodes = request.place.num_nodes(),
                      .seed = static_cast<uint64_t>(config.seed)});
   set_length(info, config, request.until, {});
   info.num_params = layout.num_params();

@@ -168,7 +168,7 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
                          request.callbacks,
                          request.place.local_rank,
                          request.paranoid};
-  context.num_machines = request.place.num_machines();
+  context.num_nodes = request.place.num_nodes();
   context.until = request.until;
   if (run.lock) context.require_owner = [&lock = *run.lock] { lock.check_often(); };
   run.trainer = std::make_unique<Trainer>(run.config, run.facts.run, std::move(context));

@@ -317,7 +317,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       controls_(recipe_, info.num_samples, state_),
       pass_(recipe_, context_),
       update_(recipe_, context_, pass_.units(), info.num_samples),
-      data_(recipe_, context_, context_.num_machines),
+      data_(recipe_, context_, context_.num_nodes),
       figures_(info, context_, pass_.layout()),
       evaluations_(recipe_, info.run_dir, context_, pass_.model(), pass_.units(),
                    evaluates_ema(config) ? update_.average() : nullptr, figures_.throughput()),

@@ -20,8 +20,8 @@ struct TrainerContext : LoopContext {
   bool paranoid = false;                // ranks are compared at step boundaries
   /// Throws Error (kFolderOwned) when another process owns the run folder now. Quick; null: nobody can.
   std::function<void()> require_owner = {};
-  int num_machines = 1;  // that ranks are spread over
-  std::string until;     // a duration at which this process leaves the run, or ""
+  int num_nodes = 1;  // that ranks are spread over
+  std::string until;  // a duration at which this process leaves the run, or ""
 };
 
 }  // namespace tycho

@@ -12,14 +12,14 @@
 
 namespace tycho {
 
-TrainingData::TrainingData(const TrainConfig& recipe, const LoopContext& context, int num_machines)
+TrainingData::TrainingData(const TrainConfig& recipe, const LoopContext& context, int num_nodes)
     : recipe_(recipe), context_(context) {
   const Communicator& ranks = context.mesh.group(kDataAxes);
   shape_.seq_len = recipe.seq_len;
   shape_.global_sequences = global_batch_sequences(recipe);
   shape_.rank = ranks.rank();
   shape_.num_ranks = ranks.size();
-  shape_.num_machines = machines_of_data_ranks(ranks.size(), context.world.size(), num_machines);
+  shape_.num_nodes = nodes_of_data_ranks(ranks.size(), context.world.size(), num_nodes);
   shape_.vocab_size = model_layout(recipe.model).vocab_size;
   shape_.tokenizer = recipe.tokenizer;
   shape_.seed = static_cast<uint64_t>(recipe.seed);

@@ -17,8 +17,8 @@ namespace tycho {
 /// by the trainer's thread.
 class TrainingData {
  public:
-  /// `num_machines`: machines that all ranks are spread over. The recipe and the context outlive it.
-  TrainingData(const TrainConfig& recipe, const LoopContext& context, int num_machines);
+  /// `num_nodes`: machines that all ranks are spread over. The recipe and the context outlive it.
+  TrainingData(const TrainConfig& recipe, const LoopContext& context, int num_nodes);
 
   /// Opens the data at the state's position. Throws Error (kUnusable), also for a stage that the recipe does
   /// not have.

@@ -25,14 +25,14 @@ TEST(Estimate, AgreesWithThePeaksAndMemoriesThatMetricsUse) {
 }
 
 TEST(Estimate, PlansForNodesOfTheMachine) {
-  EXPECT_EQ(ranks_per_machine(on("h100"), {.num_ranks = 64}), 8);
-  EXPECT_EQ(ranks_per_machine(on("h100"), {.num_ranks = 4}), 4);
-  EXPECT_EQ(ranks_per_machine(on("gb200"), {.num_ranks = 64}), 4);
-  EXPECT_EQ(ranks_per_machine(on("h100"), {.num_ranks = 64, .ranks_per_machine = 2}), 2);
-  EXPECT_EQ(ranks_per_machine(on(""), {.num_ranks = 64}), 64);
-  EXPECT_EQ(planned_machine(on("h100"), {.num_ranks = 4, .ranks_per_machine = 2}).nvlink_gpus, 2);
-  EXPECT_EQ(planned_machine(on("gb200"), {.num_ranks = 36, .ranks_per_machine = 2}).nvlink_gpus, 36);
-  EXPECT_THROW(planned_machine(on("h100"), {.num_ranks = 16, .ranks_per_machine = 16}), Error);
+  EXPECT_EQ(ranks_per_node(on("h100"), {.num_ranks = 64}), 8);
+  EXPECT_EQ(ranks_per_node(on("h100"), {.num_ranks = 4}), 4);
+  EXPECT_EQ(ranks_per_node(on("gb200"), {.num_ranks = 64}), 4);
+  EXPECT_EQ(ranks_per_node(on("h100"), {.num_ranks = 64, .ranks_per_node = 2}), 2);
+  EXPECT_EQ(ranks_per_node(on(""), {.num_ranks = 64}), 64);
+  EXPECT_EQ(planned_machine(on("h100"), {.num_ranks = 4, .ranks_per_node = 2}).nvlink_gpus, 2);
+  EXPECT_EQ(planned_machine(on("gb200"), {.num_ranks = 36, .ranks_per_node = 2}).nvlink_gpus, 36);
+  EXPECT_THROW(planned_machine(on("h100"), {.num_ranks = 16, .ranks_per_node = 16}), Error);
   EXPECT_GT(planned_machine(on("cpu"), {.num_ranks = 2}).memory_bytes, 0);
 }
 

@@ -21,7 +21,7 @@ uint64_t seed_of(std::optional<int64_t> seed, const OrderShape& shape) {
 /// Returns the grid of ranks that batches are arranged for.
 RankGrid grid_of(const MdsConfig& data, const OrderShape& shape) {
   if (data.compat == OrderCompat::kStreaming) {
-    const int64_t machines = machines_of_data_ranks(shape.num_ranks, shape.num_ranks, shape.num_machines);
+    const int64_t machines = nodes_of_data_ranks(shape.num_ranks, shape.num_ranks, shape.num_nodes);
     return {machines, shape.num_ranks / machines};
   }
   if (data.batching_method == BatchingMethod::kDevicePerStream) return {1, shape.num_ranks};
@@ -102,11 +102,11 @@ std::string one_list_warning(const DataConfig& data, int64_t num_samples) {
       human_bytes(4.0 * static_cast<double>(num_samples)), kSecondsEach * static_cast<double>(num_samples));
 }
 
-int64_t machines_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_machines) {
+int64_t nodes_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_nodes) {
   // Ranks that are not spread evenly count as one machine.
-  if (num_ranks % num_machines != 0) return 1;
-  const int64_t ranks_of_machine = num_ranks / num_machines;
-  return num_data_ranks % ranks_of_machine == 0 ? num_data_ranks / ranks_of_machine : 1;
+  if (num_ranks % num_nodes != 0) return 1;
+  const int64_t ranks_of_node = num_ranks / num_nodes;
+  return num_data_ranks % ranks_of_node == 0 ? num_data_ranks / ranks_of_node : 1;
 }
 
 SampleOrder example_order(const ChatConfig& data, ShardSizes examples, const OrderShape& shape) {

@@ -17,13 +17,13 @@ namespace tycho {
 /// Properties of the run that the order of samples depends on, in addition to the data and its config.
 struct OrderShape {
   int64_t global_sequences = 1;
-  int64_t num_ranks = 1, num_machines = 1;
+  int64_t num_ranks = 1, num_nodes = 1;
   uint64_t seed = 0;  // used when the config has no shuffle_seed
 };
 
-/// Returns OrderShape::num_machines if `num_ranks` on `num_machines` have `num_data_ranks` with samples of
+/// Returns OrderShape::num_nodes if `num_ranks` on `num_nodes` have `num_data_ranks` with samples of
 /// their own: the machines that mosaicml-streaming counts with its `replication`.
-int64_t machines_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_machines);
+int64_t nodes_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_nodes);
 
 /// Returns the order of samples. `shard_sizes`: result of RowReader::shard_sizes. Throws as SampleOrder does.
 /// Ranks and machines matter only with compat = "streaming" and batching_method = "device_per_stream".

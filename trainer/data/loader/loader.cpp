@@ -29,7 +29,7 @@ size_t prefetch_of(const DataConfig& config) {
 }
 
 OrderShape order_shape(const LoaderShape& shape) {
-  return {shape.global_sequences, shape.num_ranks, shape.num_machines, shape.seed};
+  return {shape.global_sequences, shape.num_ranks, shape.num_nodes, shape.seed};
 }
 
 /// Makes batches one after the other. Owned by the loader's thread.

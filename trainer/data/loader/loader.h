@@ -15,10 +15,10 @@ struct LoaderShape {
   int64_t seq_len = 0;
   int64_t global_sequences = 0;
   int64_t rank = 0, num_ranks = 1;
-  int64_t num_machines = 1;  // machines that the ranks are spread over
-  int64_t vocab_size = 0;    // tokens outside [0, vocab_size) are an Error naming shard and sample
-  uint64_t seed = 0;         // used when the config has no shuffle_seed
-  std::string tokenizer;     // see RowShape::tokenizer
+  int64_t num_nodes = 1;   // machines that the ranks are spread over
+  int64_t vocab_size = 0;  // tokens outside [0, vocab_size) are an Error naming shard and sample
+  uint64_t seed = 0;       // used when the config has no shuffle_seed
+  std::string tokenizer;   // see RowShape::tokenizer
 };
 
 /// Owned by the trainer's thread. A pure function of (config, shape, cursor). The last samples of an epoch

@@ -29,7 +29,7 @@ MakeShardSource source_of(const MdsConfig& stream, const std::shared_ptr<ShardMe
 /// Returns the memory for decompressed shards. Returns nullptr where ranks share a machine: each would
 /// decompress the same shards.
 std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShape& order) {
-  if (data.decompress_memory.value == 0 || order.num_ranks > order.num_machines) return nullptr;
+  if (data.decompress_memory.value == 0 || order.num_ranks > order.num_nodes) return nullptr;
   return std::make_shared<ShardMemory>(data.decompress_memory.value);
 }
 

@@ -83,7 +83,7 @@ TEST_F(CompressedStreamsTest, RanksOfAMachineShareFilesAndThoseOfSeveralDoNot) {
   shape_.num_ranks = 2;
   batches_of("zipped");
   EXPECT_GT(num_files(), 5);
-  shape_.num_machines = 2;
+  shape_.num_nodes = 2;
   batches_of("zipped");
   EXPECT_EQ(num_files(), 0);
 }

@@ -132,7 +132,7 @@ TEST_F(FinetuningOrderTest, WithoutCompatTheOrderIsOneList) {
 /// mosaicml-streaming 0.13.0: World(machines, ranks of each, 1, 0).replicate(r).num_nodes.
 TEST(DataOrderTest, MachinesOfRanksThatShareSamples) {
   struct Case {
-    int64_t machines, ranks_of_machine, replication, wanted;
+    int64_t machines, ranks_of_node, replication, wanted;
   };
   for (const auto& [machines, ranks, replication, wanted] : {Case{1, 4, 1, 1},
                                                              {1, 4, 2, 1},
@@ -145,9 +145,9 @@ TEST(DataOrderTest, MachinesOfRanksThatShareSamples) {
                                                              {4, 8, 16, 1},
                                                              {3, 2, 3, 1},
                                                              {4, 2, 4, 1}})
-    EXPECT_EQ(machines_of_data_ranks(machines * ranks / replication, machines * ranks, machines), wanted)
+    EXPECT_EQ(nodes_of_data_ranks(machines * ranks / replication, machines * ranks, machines), wanted)
         << machines << " " << ranks << " " << replication;
-  EXPECT_EQ(machines_of_data_ranks(5, 5, 2), 1);
+  EXPECT_EQ(nodes_of_data_ranks(5, 5, 2), 1);
 }
 
 }  // namespace
