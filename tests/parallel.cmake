@@ -2,9 +2,9 @@
 tycho_test(parallel_test TORCH LIBS comm sharding SOURCES trainer/comm/communicator_test.cpp trainer/comm/device_rank_sums_test.cpp trainer/comm/collective_strings_test.cpp
   trainer/comm/mesh_test.cpp trainer/comm/nccl/nccl_group_test.cpp trainer/comm/nccl/rank_pairs_test.cpp trainer/comm/recording_test.cpp
   trainer/comm/tcp_failures_test.cpp
-  trainer/comm/tcp_test.cpp trainer/sharding/unit_store_test.cpp trainer/comm/verb_checks_test.cpp)
-tycho_test(socket_verbs_test LIBS sockets SOURCES trainer/comm/sockets/transfers_test.cpp trainer/comm/sockets/rank_sums_test.cpp
-  trainer/comm/sockets/socket_verbs_test.cpp)
+  trainer/comm/tcp_test.cpp trainer/sharding/unit_store_test.cpp trainer/comm/collective_checks_test.cpp)
+tycho_test(socket_collectives_test LIBS sockets SOURCES trainer/comm/sockets/transfers_test.cpp trainer/comm/sockets/rank_sums_test.cpp
+  trainer/comm/sockets/socket_collectives_test.cpp)
 tycho_test(ranks_test SOURCES ranks/ranks_test.cpp LIBS base)
 tycho_test(prompt_ranks_test SOURCES ranks/prompt_test.cpp LIBS base)
 tycho_test(network_ranks_test SOURCES ranks/network_test.cpp LIBS base)

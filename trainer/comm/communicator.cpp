@@ -1,7 +1,7 @@
 // The world of one: the sums and copies of one rank are its own numbers.
 #include "trainer/comm/communicator.h"
 
-#include "trainer/comm/verb_checks.h"
+#include "trainer/comm/collective_checks.h"
 
 namespace tycho {
 namespace {
@@ -50,8 +50,8 @@ class WorldOfOne final : public Communicator {
 
 }  // namespace
 
-CollectiveCall call_of(const char* verb, const Tensor& x, int peer) {
-  return {verb, name_of(x.scalar_type()), static_cast<int64_t>(x.nbytes()), peer};
+CollectiveCall call_of(const char* op, const Tensor& x, int peer) {
+  return {op, name_of(x.scalar_type()), static_cast<int64_t>(x.nbytes()), peer};
 }
 
 std::unique_ptr<Pending> Communicator::start_all_reduce(Tensor& x) {
@@ -81,12 +81,12 @@ std::unique_ptr<Pending> Communicator::start_recv(Tensor& x, int from) {
 
 std::vector<std::unique_ptr<Pending>> Communicator::start_together(const std::vector<GroupedCall>& calls) {
   const auto start = [this](GroupedCall call) {
-    switch (call.verb) {
-      case GroupedCall::Verb::kAllReduce: return start_all_reduce(call.out);
-      case GroupedCall::Verb::kAllGather: return start_all_gather(call.out, call.in);
-      case GroupedCall::Verb::kReduceScatter: return start_reduce_scatter(call.out, call.in);
-      case GroupedCall::Verb::kSend: return start_send(call.in, call.peer);
-      case GroupedCall::Verb::kRecv: break;
+    switch (call.op) {
+      case GroupedCall::Op::kAllReduce: return start_all_reduce(call.out);
+      case GroupedCall::Op::kAllGather: return start_all_gather(call.out, call.in);
+      case GroupedCall::Op::kReduceScatter: return start_reduce_scatter(call.out, call.in);
+      case GroupedCall::Op::kSend: return start_send(call.in, call.peer);
+      case GroupedCall::Op::kRecv: break;
     }
     return start_recv(call.out, call.peer);
   };
@@ -94,7 +94,7 @@ std::vector<std::unique_ptr<Pending>> Communicator::start_together(const std::ve
   std::vector<std::unique_ptr<Pending>> all(calls.size());
   for (const bool sends : {true, false})
     for (size_t i = 0; i < calls.size(); ++i)
-      if ((calls[i].verb == GroupedCall::Verb::kSend) == sends) all[i] = start(calls[i]);
+      if ((calls[i].op == GroupedCall::Op::kSend) == sends) all[i] = start(calls[i]);
   return all;
 }
 

@@ -11,43 +11,43 @@
 
 namespace tycho {
 
-/// A verb that runs in the background.
+/// A collective that runs in the background.
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Returns when the verb is done. Throws as the verb does. Call it once, before the communicator is
+  /// Returns when the op is done. Throws as the op does. Call it once, before the communicator is
   /// destroyed.
   virtual void wait() = 0;
 };
 
-/// One of several verbs that start together (Communicator::start_together).
+/// One of several collectives that start together (Communicator::start_together).
 struct GroupedCall {
-  enum class Verb { kAllReduce, kAllGather, kReduceScatter, kSend, kRecv };
-  Verb verb = Verb::kAllReduce;
-  Tensor out, in;  // output and input of the verb; verbs with one tensor set one of them
+  enum class Op { kAllReduce, kAllGather, kReduceScatter, kSend, kRecv };
+  Op op = Op::kAllReduce;
+  Tensor out, in;  // output and input of the op; collectives with one tensor set one of them
   int peer = -1;   // other rank of a message
 
-  static GroupedCall all_reduce(const Tensor& x) { return {.verb = Verb::kAllReduce, .out = x, .in = {}}; }
+  static GroupedCall all_reduce(const Tensor& x) { return {.op = Op::kAllReduce, .out = x, .in = {}}; }
   static GroupedCall all_gather(const Tensor& out, const Tensor& in) {
-    return {.verb = Verb::kAllGather, .out = out, .in = in};
+    return {.op = Op::kAllGather, .out = out, .in = in};
   }
   static GroupedCall reduce_scatter(const Tensor& out, const Tensor& in) {
-    return {.verb = Verb::kReduceScatter, .out = out, .in = in};
+    return {.op = Op::kReduceScatter, .out = out, .in = in};
   }
   static GroupedCall send(const Tensor& x, int to) {
-    return {.verb = Verb::kSend, .out = {}, .in = x, .peer = to};
+    return {.op = Op::kSend, .out = {}, .in = x, .peer = to};
   }
   static GroupedCall recv(const Tensor& x, int from) {
-    return {.verb = Verb::kRecv, .out = x, .in = {}, .peer = from};
+    return {.op = Op::kRecv, .out = x, .in = {}, .peer = from};
   }
 };
 
-/// A group of ranks. Verbs are collective unless they say otherwise: all ranks of the group call them in the
-/// same order, with tensors of the same shapes and dtypes. Tensors are contiguous, in host memory or on the
-/// rank's device; on a device the verbs take effect in the order of its current stream. A mistake that this
-/// rank alone can see (shapes, dtypes, devices, ranks that do not exist) is an Error before anything is sent.
-/// Throws Error (kTerminated: start again) when a rank has gone, naming it by its rank in the world, or with
-/// the reason and exit code that it left with. Used by one thread.
+/// A group of ranks. Collectives are collective unless they say otherwise: all ranks of the group call them
+/// in the same order, with tensors of the same shapes and dtypes. Tensors are contiguous, in host memory or
+/// on the rank's device; on a device the collectives take effect in the order of its current stream. A
+/// mistake that this rank alone can see (shapes, dtypes, devices, ranks that do not exist) is an Error before
+/// anything is sent. Throws Error (kTerminated: start again) when a rank has gone, naming it by its rank in
+/// the world, or with the reason and exit code that it left with. Used by one thread.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -97,24 +97,25 @@ class Communicator {
   virtual std::unique_ptr<Pending> start_send(const Tensor& x, int to);
   virtual std::unique_ptr<Pending> start_recv(Tensor& x, int from);
 
-  /// Starts several verbs in the background, as one launch on GPUs, and returns one result for each. None
-  /// waits for another, so messages in both directions are transferred at the same time, and ranks may list
-  /// messages in any order. Collectives must be in the same order on all ranks of the group. All tensors must
-  /// be in host memory, or all on the device.
+  /// Starts several collectives in the background, as one launch on GPUs, and returns one result for each.
+  /// None waits for another, so messages in both directions are transferred at the same time, and ranks may
+  /// list messages in any order. Collectives must be in the same order on all ranks of the group. All tensors
+  /// must be in host memory, or all on the device.
   virtual std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls);
 
   /// Makes messages between the two ranks of each pair independent of messages of other ranks. Collective,
   /// with the same pairs of different ranks on all ranks, before any message. Over sockets this does nothing:
   /// messages are always independent; on GPUs each pair gets its own NCCL group and stream.
   virtual void connect_pairs(const std::vector<std::pair<int, int>>& /*pairs*/) {}
-  /// Announces that verbs of this group will be called with x, whole or in parts, many times; not collective.
-  /// NCCL then transfers its bytes without copying them, until the result is released, which must happen
-  /// before x and the group are destroyed. Returns nullptr where nothing is gained. Throws Error (kTopology).
+  /// Announces that collectives of this group will be called with x, whole or in parts, many times; not
+  /// collective. NCCL then transfers its bytes without copying them, until the result is released, which must
+  /// happen before x and the group are destroyed. Returns nullptr where nothing is gained. Throws Error
+  /// (kTopology).
   virtual std::shared_ptr<void> registered(const Tensor& /*x*/) { return nullptr; }
 
   /// Returns the group of the ranks that call with the same `colour`, ordered by `key` and, where keys are
-  /// equal, by their rank here. Groups of one world fail together: once a verb of one group has thrown
-  /// because a rank is gone, verbs of all other groups throw the same Error.
+  /// equal, by their rank here. Groups of one world fail together: once a collective of one group has thrown
+  /// because a rank is gone, collectives of all other groups throw the same Error.
   virtual std::unique_ptr<Communicator> split(int colour, int key) = 0;
 
   /// Ends this rank because of `error`, and tells the others, who wait for it; not collective. Returns the
@@ -122,11 +123,11 @@ class Communicator {
   /// says why others had ended before.
   virtual Error leave(const Error& error) { return error; }
 
-  /// Throws as the verbs do when this group, or another of its world, has broken; not collective. Call it
-  /// after waiting for a device and before using the numbers that it computed: sums of a broken group are
+  /// Throws as the collectives do when this group, or another of its world, has broken; not collective. Call
+  /// it after waiting for a device and before using the numbers that it computed: sums of a broken group are
   /// garbage.
   virtual void check() {}
-  /// Recorder of the verbs of this group; not collective.
+  /// Recorder of the collectives of this group; not collective.
   virtual NotedGroup noted() const { return {}; }
   /// True if a rank of the world has left or died. Not collective; from any thread.
   virtual bool is_broken() { return false; }
@@ -137,8 +138,8 @@ class Communicator {
   virtual void keep_collectives_in(const std::string&) {}
 };
 
-/// Returns the record of a verb on x; `peer` is a rank of the group.
-CollectiveCall call_of(const char* verb, const Tensor& x, int peer = -1);
+/// Returns the record of a collective on x; `peer` is a rank of the group.
+CollectiveCall call_of(const char* op, const Tensor& x, int peer = -1);
 
 /// Makes the group of this process alone. Its send and recv throw Error, because there is no other rank.
 std::unique_ptr<Communicator> make_world_of_one();

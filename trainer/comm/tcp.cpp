@@ -1,5 +1,5 @@
-// Tensors over SocketVerbs. Blocking calls run on the caller's thread, because another thread would cost more
-// than a small sum.
+// Tensors over SocketCollectives. Blocking calls run on the caller's thread, because another thread would
+// cost more than a small sum.
 #include "trainer/comm/tcp.h"
 
 #include <ATen/ops/empty.h>
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "trainer/base/hash.h"
+#include "trainer/comm/collective_checks.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/comm/sockets/background.h"
-#include "trainer/comm/sockets/socket_verbs.h"
-#include "trainer/comm/verb_checks.h"
+#include "trainer/comm/sockets/socket_collectives.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
@@ -64,8 +64,8 @@ class TcpCommunicator final : public Communicator {
         ranks_(std::move(ranks)),
         rank_(rank),
         noted_{&run_->peers->collectives(), run_->peers->collectives().add_group(name_, ranks_)},
-        verbs_(rank_, run_->peers->connect(short_name(name_), ranks_), limits(), run_->order) {}
-  ~TcpCommunicator() override { verbs_.stop(); }
+        collectives_(rank_, run_->peers->connect(short_name(name_), ranks_), limits(), run_->order) {}
+  ~TcpCommunicator() override { collectives_.stop(); }
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(ranks_.size()); }
@@ -83,10 +83,11 @@ class TcpCommunicator final : public Communicator {
   void broadcast(Tensor& x, int root) override {
     check_broadcast(x, root, *this);
     check_host("broadcast", x);
-    now({call_of("broadcast", x, root), [&] { return verbs_.broadcast(x.data_ptr(), bytes_in(x), root); }});
+    now({call_of("broadcast", x, root),
+         [&] { return collectives_.broadcast(x.data_ptr(), bytes_in(x), root); }});
   }
   void barrier() override {
-    now({{.verb = "barrier"}, [&] { return verbs_.barrier(); }});
+    now({{.op = "barrier"}, [&] { return collectives_.barrier(); }});
   }
   void send(const Tensor& x, int to) override {
     check_message("send", x, to, *this);
@@ -164,9 +165,9 @@ class TcpCommunicator final : public Communicator {
     return name.size() <= 32 ? name : "group " + hash_hex(name).substr(0, 16);
   }
 
-  static void check_host(const char* verb, const Tensor& x) {
-    check_whole(verb, x);
-    TYCHO_CHECK(x.is_cpu(), "[parallel] {}: expected a tensor in host memory, got one on {}", verb,
+  static void check_host(const char* op, const Tensor& x) {
+    check_whole(op, x);
+    TYCHO_CHECK(x.is_cpu(), "[parallel] {}: expected a tensor in host memory, got one on {}", op,
                 x.device().str());
   }
 
@@ -177,19 +178,19 @@ class TcpCommunicator final : public Communicator {
     check_sum("all_reduce", x);
     check_host("all_reduce", x);
     return {call_of("all_reduce", x),
-            [this, x] { return verbs_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
+            [this, x] { return collectives_.all_reduce(sum_type(x), x.data_ptr(), x.numel()); }};
   }
   Call gather(const Tensor& out, const Tensor& in) {
     check_all_gather(out, in, *this);
     check_host("all_gather", in);
     return {call_of("all_gather", in),
-            [this, out, in] { return verbs_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
+            [this, out, in] { return collectives_.all_gather(out.data_ptr(), in.data_ptr(), bytes_in(in)); }};
   }
   Call scatter(const Tensor& out, const Tensor& in) {
     check_reduce_scatter(out, in, *this);
     check_host("reduce_scatter", in);
     return {call_of("reduce_scatter", in), [this, out, in] {
-              return verbs_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
+              return collectives_.reduce_scatter(sum_type(in), out.data_ptr(), in.data_ptr(), out.numel());
             }};
   }
 
@@ -203,11 +204,11 @@ class TcpCommunicator final : public Communicator {
   /// Records the call, and runs it on this thread.
   template <class Body>
   void at_once(const CollectiveCall& call, Body&& body) {
-    const InCollective collective(call.verb);
+    const InCollective collective(call.op);
     const uint64_t ticket = noted_.calls->add(noted_.group, call, State::kStarted);
     const std::optional<Trouble> trouble = timed(body);
     noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
-    throw_if(call.verb, trouble);
+    throw_if(call.op, trouble);
   }
   std::unique_ptr<Pending> start(Call call) {
     check();
@@ -215,13 +216,13 @@ class TcpCommunicator final : public Communicator {
   }
   std::unique_ptr<Pending> start(Call call, Background& thread);
 
-  void throw_if(const char* verb, const std::optional<Trouble>& trouble) {
+  void throw_if(const char* op, const std::optional<Trouble>& trouble) {
     if (!trouble) return;
     check();
-    run_->failure = explain(verb, *trouble);
+    run_->failure = explain(op, *trouble);
     throw *run_->failure;
   }
-  Error explain(const char* verb, const Trouble& trouble) const;
+  Error explain(const char* op, const Trouble& trouble) const;
 
   Messages& messages_with(int other);
 
@@ -230,23 +231,23 @@ class TcpCommunicator final : public Communicator {
   std::vector<int> ranks_;  // in the world
   int rank_, num_splits_ = 0;
   NotedGroup noted_;
-  SocketVerbs verbs_;
+  SocketCollectives collectives_;
   std::map<int, Messages> messages_;  // for ranks that messages were exchanged with
   Background background_;  // declared last: its thread ends before the members that it uses are destroyed
 };
 
 class TcpCommunicator::InBackground final : public Pending {
  public:
-  InBackground(TcpCommunicator& group, const char* verb, Background& thread, Background::Call run)
-      : group_(group), verb_(verb), thread_(thread), state_(thread.start(std::move(run))) {}
+  InBackground(TcpCommunicator& group, const char* op, Background& thread, Background::Call run)
+      : group_(group), op_(op), thread_(thread), state_(thread.start(std::move(run))) {}
   void wait() override {
-    const InCollective collective(verb_);
-    group_.throw_if(verb_, thread_.wait(*state_));
+    const InCollective collective(op_);
+    group_.throw_if(op_, thread_.wait(*state_));
   }
 
  private:
   TcpCommunicator& group_;
-  const char* verb_;
+  const char* op_;
   Background& thread_;
   std::shared_ptr<Background::State> state_;
 };
@@ -259,17 +260,17 @@ std::unique_ptr<Pending> TcpCommunicator::start(Call call, Background& thread) {
     calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     return trouble;
   };
-  return std::make_unique<InBackground>(*this, call.noted.verb, thread, std::move(noting));
+  return std::make_unique<InBackground>(*this, call.noted.op, thread, std::move(noting));
 }
 
-Error TcpCommunicator::explain(const char* verb, const Trouble& trouble) const {
+Error TcpCommunicator::explain(const char* op, const Trouble& trouble) const {
   if (trouble.kind == Trouble::Kind::kMismatch)
     return Error(
         fmt::format("[parallel] {}: every rank must make the same calls in the same order", trouble.what),
         ExitCode::kTopology);
   std::vector<int> suspects;
   for (const int r : trouble.ranks) suspects.push_back(ranks_[static_cast<size_t>(r)]);
-  return run_->peers->why_broken(fmt::format("{}: {}", verb, trouble.what), suspects);
+  return run_->peers->why_broken(fmt::format("{}: {}", op, trouble.what), suspects);
 }
 
 TcpCommunicator::Messages& TcpCommunicator::messages_with(int other) {
@@ -281,7 +282,7 @@ TcpCommunicator::Messages& TcpCommunicator::messages_with(int other) {
       run_->peers->connect(fmt::format("{}, messages {}-{}", short_name(name_), low, high), both);
   Socket& socket = sockets[other == low ? 0 : 1];
   WaitLimits until_stopped = limits();
-  until_stopped.stop_fd = verbs_.stop_fd();
+  until_stopped.stop_fd = collectives_.stop_fd();
   return messages_.try_emplace(other, rank_, other, std::move(socket), until_stopped).first->second;
 }
 

@@ -12,8 +12,8 @@ struct CommBenchRequest {
   int64_t min_bytes = 8, max_bytes = int64_t{64} << 20;
   int64_t factor = 2;  // between one size and the next
   int iterations = 20, warmup = 5;
-  std::vector<std::string> verbs;  // names in comm_verbs(); empty for all
-  std::string mesh;                // "dp_replicate=2,dp_shard=4": along each axis; empty: all ranks together
+  std::vector<std::string> collectives;  // names in comm_verbs(); empty for all
+  std::string mesh;  // "dp_replicate=2,dp_shard=4": along each axis; empty: all ranks together
   std::string device = "auto";
 };
 
@@ -25,7 +25,7 @@ struct CommForm {
 
 /// One operation at one size along one axis; all groups of the axis work at once.
 struct CommTiming {
-  std::string verb, axis;
+  std::string op, axis;
   int group_size = 1;
   int64_t num_bytes = 0;  // nccl-tests' size: the larger one of a rank's input and output
   int64_t count = 0;      // fp32 elements of a rank's part: the smaller one of input and output

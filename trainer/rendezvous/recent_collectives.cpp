@@ -17,8 +17,8 @@ thread_local std::string_view unit_of_thread;
 constexpr std::array<const char*, 5> kStates = {"queued", "on device", "started", "done", "failed"};
 
 bool is_message(const CollectiveCall& call) {
-  const std::string_view verb = call.verb;
-  return verb == "send" || verb == "recv";
+  const std::string_view op = call.op;
+  return op == "send" || op == "recv";
 }
 
 double seconds(std::chrono::steady_clock::duration time) {
@@ -46,8 +46,8 @@ void RecentCollectives::set_coordinates(std::vector<std::pair<std::string, int>>
 int64_t& RecentCollectives::count_of(Group& group, const CollectiveCall& call) {
   if (!is_message(call)) return group.num_calls;
   for (Messages& messages : group.messages)
-    if (messages.peer == call.peer && std::string_view(messages.verb) == call.verb) return messages.count;
-  return group.messages.emplace_back(Messages{call.verb, call.peer}).count;
+    if (messages.peer == call.peer && std::string_view(messages.op) == call.op) return messages.count;
+  return group.messages.emplace_back(Messages{call.op, call.peer}).count;
 }
 
 uint64_t RecentCollectives::add(int group, const CollectiveCall& call, State state) {
@@ -133,9 +133,8 @@ Json RecentCollectives::json() const {
   for (const Group& group : groups_) {
     Json messages = Json::array();
     for (const Messages& one : group.messages)
-      messages.push_back({{"verb", one.verb},
-                          {"peer", group.ranks.at(static_cast<size_t>(one.peer))},
-                          {"calls", one.count}});
+      messages.push_back(
+          {{"verb", one.op}, {"peer", group.ranks.at(static_cast<size_t>(one.peer))}, {"calls", one.count}});
     groups.push_back({{"name", group.name},
                       {"ranks", group.ranks},
                       {"calls", group.num_calls},
@@ -166,7 +165,7 @@ Json RecentCollectives::entry_json(const Entry& entry, Clock::time_point now) co
   const bool has_started = entry.state != State::kQueued;
   const bool has_ended = entry.state == State::kDone || entry.state == State::kFailed;
   Json json = {{"sequence", entry.ticket}, {"group", entry.group},      {"number", entry.number},
-               {"verb", entry.call.verb},  {"dtype", entry.call.dtype}, {"num_bytes", entry.call.num_bytes}};
+               {"verb", entry.call.op},    {"dtype", entry.call.dtype}, {"num_bytes", entry.call.num_bytes}};
   if (entry.call.peer >= 0)
     json["peer"] = groups_[static_cast<size_t>(entry.group)].ranks.at(static_cast<size_t>(entry.call.peer));
   json["step"] = entry.step;

@@ -23,7 +23,7 @@ inline constexpr const char* kCollectivesRequest = "request";
 
 /// A collective or a message, as its rank calls it. The texts are constants of the program.
 struct CollectiveCall {
-  const char* verb = "";   // "all_reduce"
+  const char* op = "";     // "all_reduce"
   const char* dtype = "";  // "fp32"; "" for a barrier
   int64_t num_bytes = 0;   // size of this rank's input, or of a message
   int peer = -1;           // in its group: the root of a broadcast, or the other end of a message
@@ -96,7 +96,7 @@ class RecentCollectives {
     Clock::time_point added, started, ended;
   };
   struct Messages {  // messages with one rank of the group, in one direction
-    const char* verb;
+    const char* op;
     int peer;
     int64_t count = 0;
   };

@@ -29,10 +29,10 @@ BenchFile comm_file(const Json& json) {
                  {{"verb", "axis", "ranks", "size", "time", "bus bandwidth", "wrong"}},
                  {}};
   for (const Json& timing : json.at("timings")) {
-    const auto axis = timing.at("axis").get<std::string>(), verb = timing.at("verb").get<std::string>();
+    const auto axis = timing.at("axis").get<std::string>(), op = timing.at("verb").get<std::string>();
     const Json& form = used_form(timing);
     const double bytes = timing.at("num_bytes"), rate = form.at("bus_bytes_per_s");
-    made.table.push_back({verb, axis, timing.at("group_size").dump(), human_bytes(bytes),
+    made.table.push_back({op, axis, timing.at("group_size").dump(), human_bytes(bytes),
                           fmt::format("{:.4g} ms", 1e3 * form.at("seconds").get<double>()),
                           human_bytes(rate) + "/s", form.at("num_wrong").dump()});
     if (timing.at("count") == 0) continue;  // a barrier moves nothing
@@ -40,7 +40,7 @@ BenchFile comm_file(const Json& json) {
     if (made.plots.empty() || made.plots.back().title != title)
       made.plots.push_back({.title = title, .label = "GB/s", .lines = {}, .bars = {}});
     std::vector<BenchLine>& lines = made.plots.back().lines;
-    if (lines.empty() || lines.back().name != verb) lines.push_back({verb, {}, {}});
+    if (lines.empty() || lines.back().name != op) lines.push_back({op, {}, {}});
     lines.back().bytes.push_back(bytes);
     lines.back().values.push_back(rate / 1e9);
   }

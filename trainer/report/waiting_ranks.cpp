@@ -34,10 +34,10 @@ struct Side {
 using GroupKey = std::pair<std::string, std::vector<int>>;
 using Sides = std::map<GroupKey, std::map<int, Side>>;  // by rank
 
-bool is_message(const std::string& verb) { return verb == "send" || verb == "recv"; }
+bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
 
-GroupKey messages_key(const std::string& group, int rank, int peer, const std::string& verb) {
-  const int from = verb == "send" ? rank : peer, to = verb == "send" ? peer : rank;
+GroupKey messages_key(const std::string& group, int rank, int peer, const std::string& op) {
+  const int from = op == "send" ? rank : peer, to = op == "send" ? peer : rank;
   return {fmt::format("{}, from rank {} to rank {}", group, from, to), {from, to}};
 }
 
@@ -51,17 +51,16 @@ std::string size_of(const Json& call) {
   return human_bytes(call.at("num_bytes").get<double>()) + " of " + call.at("dtype").get<std::string>();
 }
 
-std::string verb_of(const Json& call) {
-  const auto verb = call.at("verb").get<std::string>();
-  return is_message(verb) ? "message" : verb;
+std::string op_of(const Json& call) {
+  const auto op = call.at("verb").get<std::string>();
+  return is_message(op) ? "message" : op;
 }
 
 /// Returns the part of a call that must be equal on all ranks.
 std::string kind_of(const Json& call) {
-  const std::string size = size_of(call), verb = verb_of(call);
-  const std::string root =
-      verb == "broadcast" ? fmt::format(" from rank {}", call.at("peer").get<int>()) : "";
-  return verb + (size.empty() ? "" : " of " + size) + root;
+  const std::string size = size_of(call), op = op_of(call);
+  const std::string root = op == "broadcast" ? fmt::format(" from rank {}", call.at("peer").get<int>()) : "";
+  return op + (size.empty() ? "" : " of " + size) + root;
 }
 
 std::string what_of(const Json& call) {
@@ -87,9 +86,9 @@ void add_sides(const Json& file, Sides& sides) {
   }
   for (const Json& call : file.at("calls")) {
     const GroupKey& group = keys.at(call.at("group").get<size_t>());
-    const auto verb = call.at("verb").get<std::string>();
+    const auto op = call.at("verb").get<std::string>();
     const GroupKey key =
-        is_message(verb) ? messages_key(group.first, rank, call.at("peer").get<int>(), verb) : group;
+        is_message(op) ? messages_key(group.first, rank, call.at("peer").get<int>(), op) : group;
     sides[key][rank].calls[call.at("number").get<int64_t>()] = call;
   }
 }
@@ -130,8 +129,8 @@ OpenCall open_call(const GroupKey& key, const std::map<int, Side>& by_rank, int6
       (is_done(one) ? open.done : open.in_it).push_back(rank);
       if (const std::string kind = kind_of(one); kinds.insert(kind).second)
         open.different.push_back(fmt::format("rank {} called {}", rank, kind));
-      if (is_done(one) && !open.verb.empty()) continue;
-      open.verb = verb_of(one), open.what = what_of(one);
+      if (is_done(one) && !open.op.empty()) continue;
+      open.op = op_of(one), open.what = what_of(one);
       if (!is_done(one)) open.longest_s = std::max(open.longest_s, one.at("ago_s").get<double>());
     }
   }
@@ -305,7 +304,7 @@ std::string waiting_text(const WaitingRanks& waiting) {
       text += fmt::format("  rank {:<4} left no file: it was killed or stopped, or cannot write there\n",
                           one.rank);
   for (const OpenCall& call : waiting.calls) {
-    text += fmt::format("{} {} of {}{}\n", call.verb.empty() ? "call" : call.verb, call.number, call.group,
+    text += fmt::format("{} {} of {}{}\n", call.op.empty() ? "call" : call.op, call.number, call.group,
                         call.what.empty() ? "" : " (" + call.what + ")");
     const auto line = [&](const std::vector<int>& ranks, const std::string& what) {
       if (!ranks.empty()) text += fmt::format("  {}: {}\n", what, rank_list(ranks));
@@ -333,7 +332,7 @@ Json waiting_json(const WaitingRanks& waiting) {
                      {"in", one.in}});
   for (const OpenCall& one : waiting.calls)
     calls.push_back({{"group", one.group},
-                     {"verb", one.verb},
+                     {"verb", one.op},
                      {"number", one.number},
                      {"what", one.what},
                      {"longest_s", one.longest_s},

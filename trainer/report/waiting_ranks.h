@@ -20,10 +20,10 @@ struct RankAtTheEnd {
 
 /// A call that the ranks of a group have not all finished.
 struct OpenCall {
-  std::string group, verb;  // "all_reduce"
-  int64_t number = 0;       // number of calls before it in the group
-  std::string what;         // "32.0 KB of fp32, step 12, model.layers.3"
-  double longest_s = 0;     // longest time that a rank has been in it
+  std::string group, op;  // "all_reduce"
+  int64_t number = 0;     // number of calls before it in the group
+  std::string what;       // "32.0 KB of fp32, step 12, model.layers.3"
+  double longest_s = 0;   // longest time that a rank has been in it
   std::vector<int> in_it, done, not_there;
   std::vector<int> unknown;            // left no file
   std::vector<std::string> different;  // calls of the same number that differ, one for each kind

@@ -1,4 +1,4 @@
-// Each verb is called once on known numbers, which are checked, and then often on zeros, which are timed.
+// Each op is called once on known numbers, which are checked, and then often on zeros, which are timed.
 #include "trainer/run/comm_bench.h"
 
 #include <ATen/ops/arange.h>
@@ -48,25 +48,25 @@ class Group {
 
   /// Returns the trial of an operation; nullopt when it cannot be measured at this size: fewer bytes than an
   /// element for each rank.
-  std::optional<Trial> trial(const std::string& verb, int64_t num_bytes) const {
+  std::optional<Trial> trial(const std::string& op, int64_t num_bytes) const {
     const int n = comm_.size();
-    const bool in_parts = verb == "all_gather" || verb == "reduce_scatter";
+    const bool in_parts = op == "all_gather" || op == "reduce_scatter";
     const int64_t unit = in_parts ? kElementBytes * n : kElementBytes;
-    if (verb != "barrier" && num_bytes < unit) return std::nullopt;
+    if (op != "barrier" && num_bytes < unit) return std::nullopt;
     Trial trial;
-    trial.count = verb == "barrier" ? 0 : num_bytes / unit;
+    trial.count = op == "barrier" ? 0 : num_bytes / unit;
     trial.num_bytes = trial.count * unit;
     const int64_t whole = trial.num_bytes / kElementBytes;
     const auto options = at::TensorOptions(at::kFloat).device(device_);
     trial.whole = at::zeros({whole}, options);
-    trial.in = at::zeros({verb == "all_gather" ? trial.count : whole}, options);
-    trial.out = at::zeros({verb == "reduce_scatter" ? trial.count : whole}, options);
-    if (verb == "all_reduce") set_all_reduce(trial);
-    if (verb == "all_gather") set_all_gather(trial);
-    if (verb == "reduce_scatter") set_reduce_scatter(trial);
-    if (verb == "broadcast") set_broadcast(trial);
-    if (verb == "send_recv") set_send_recv(trial);
-    if (verb == "barrier") trial.in_place = [&comm = comm_](Trial&) { comm.barrier(); };
+    trial.in = at::zeros({op == "all_gather" ? trial.count : whole}, options);
+    trial.out = at::zeros({op == "reduce_scatter" ? trial.count : whole}, options);
+    if (op == "all_reduce") set_all_reduce(trial);
+    if (op == "all_gather") set_all_gather(trial);
+    if (op == "reduce_scatter") set_reduce_scatter(trial);
+    if (op == "broadcast") set_broadcast(trial);
+    if (op == "send_recv") set_send_recv(trial);
+    if (op == "barrier") trial.in_place = [&comm = comm_](Trial&) { comm.barrier(); };
     return trial;
   }
 
@@ -182,16 +182,16 @@ CommForm measure(const CommBenchRequest& request, Communicator& world, Trial& tr
   return form;
 }
 
-Tensor result_in_place(const std::string& verb, const Trial& trial, int rank) {
-  return verb == "reduce_scatter" ? trial.whole.narrow(0, rank * trial.count, trial.count) : trial.whole;
+Tensor result_in_place(const std::string& op, const Trial& trial, int rank) {
+  return op == "reduce_scatter" ? trial.whole.narrow(0, rank * trial.count, trial.count) : trial.whole;
 }
 
 std::vector<std::string> wanted_verbs(const CommBenchRequest& request) {
-  if (request.verbs.empty()) return comm_verbs();
-  for (const std::string& verb : request.verbs)
-    if (std::find(comm_verbs().begin(), comm_verbs().end(), verb) == comm_verbs().end())
-      fail(ExitCode::kUsage, "[bench] verbs are {}; got {}", fmt::join(comm_verbs(), ", "), verb);
-  return request.verbs;
+  if (request.collectives.empty()) return comm_verbs();
+  for (const std::string& op : request.collectives)
+    if (std::find(comm_verbs().begin(), comm_verbs().end(), op) == comm_verbs().end())
+      fail(ExitCode::kUsage, "[bench] verbs are {}; got {}", fmt::join(comm_verbs(), ", "), op);
+  return request.collectives;
 }
 
 void check_sizes(const CommBenchRequest& request) {
@@ -218,9 +218,9 @@ std::vector<std::pair<std::string, AxisSet>> measured_axes(const MeshShape& shap
 }  // namespace
 
 const std::vector<std::string>& comm_verbs() {
-  static const std::vector<std::string> verbs = {"all_reduce", "all_gather", "reduce_scatter",
-                                                 "broadcast",  "send_recv",  "barrier"};
-  return verbs;
+  static const std::vector<std::string> collectives = {"all_reduce", "all_gather", "reduce_scatter",
+                                                       "broadcast",  "send_recv",  "barrier"};
+  return collectives;
 }
 
 MeshShape parse_mesh(const std::string& text, int num_ranks) {
@@ -254,29 +254,29 @@ MeshShape parse_mesh(const std::string& text, int num_ranks) {
 int bench_comm(const CommBenchRequest& request, Communicator& world, const at::Device& device,
                const std::atomic<int>& stop, const ShowCommTiming& show) {
   check_sizes(request);
-  const std::vector<std::string> verbs = wanted_verbs(request);
+  const std::vector<std::string> collectives = wanted_verbs(request);
   const MeshShape shape = parse_mesh(request.mesh, world.size());
   const Mesh mesh(shape, world);
   for (const auto& [axis, axes] : measured_axes(request.mesh.empty() ? MeshShape() : shape)) {
     Communicator& comm = axis == kAllRanks ? world : mesh.group(axes);
     const Group group(comm, device);
-    for (const std::string& verb : verbs) {
+    for (const std::string& op : collectives) {
       for (int64_t num_bytes = request.min_bytes; num_bytes <= request.max_bytes;
            num_bytes *= request.factor) {
         if (const int signal = first_signal(world, stop); signal != 0) return signal;
-        std::optional<Trial> trial = group.trial(verb, num_bytes);
+        std::optional<Trial> trial = group.trial(op, num_bytes);
         if (!trial) continue;
-        CommTiming timing = {verb, axis, comm.size(), trial->num_bytes, trial->count, trial->bus_factor};
-        const double calls_in_one = verb == "send_recv" ? 2 : 1;
+        CommTiming timing = {op, axis, comm.size(), trial->num_bytes, trial->count, trial->bus_factor};
+        const double calls_in_one = op == "send_recv" ? 2 : 1;
         if (trial->out_of_place)
           timing.out_of_place = measure(request, world, *trial, trial->out_of_place, trial->out,
                                         trial->expected_out, calls_in_one);
         if (trial->in_place)
           timing.in_place =
-              measure(request, world, *trial, trial->in_place, result_in_place(verb, *trial, comm.rank()),
+              measure(request, world, *trial, trial->in_place, result_in_place(op, *trial, comm.rank()),
                       trial->expected_in, calls_in_one);
         if (world.rank() == 0) show(timing);
-        if (verb == "barrier") break;
+        if (op == "barrier") break;
       }
     }
   }

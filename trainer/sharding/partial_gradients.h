@@ -11,7 +11,8 @@
 
 namespace tycho {
 
-/// Sums over ranks along tp for each unit's gradients. Used by one thread; verbs of one group in one order.
+/// Sums over ranks along tp for each unit's gradients. Used by one thread; collectives of one group in one
+/// order.
 class PartialGradients {
  public:
   /// Makes an object that sums nothing.

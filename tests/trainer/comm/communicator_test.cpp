@@ -1,4 +1,4 @@
-// Every verb of a communicator against plain loops: alone, over threads, and over sockets with one to
+// Every op of a communicator against plain loops: alone, over threads, and over sockets with one to
 // four ranks.
 #include <gtest/gtest.h>
 
@@ -144,7 +144,7 @@ TEST(ReduceScatter, IsTheRanksPieceOfAllReduce) {
   });
 }
 
-TEST(Verbs, RunInTheBackgroundAndAreAwaitedInAnyOrder) {
+TEST(Collectives, RunInTheBackgroundAndAreAwaitedInAnyOrder) {
   expect_all_well(on_ranks(3, [](Communicator& world) {
     constexpr int kRounds = 6;
     std::vector<Tensor> gathered, scattered, summed;
@@ -170,7 +170,7 @@ TEST(Verbs, RunInTheBackgroundAndAreAwaitedInAnyOrder) {
   }));
 }
 
-TEST(Verbs, EmptyPiecesAreDoneAtOnce) {
+TEST(Collectives, EmptyPiecesAreDoneAtOnce) {
   in_every_group([](Communicator& world) {
     const Tensor none = at::empty({0, 3}, at::kFloat);
     Tensor out = at::empty({world.size(), 0, 3}, at::kFloat), piece = at::empty({0}, at::kFloat);

@@ -1,5 +1,5 @@
-// Ranks whose background verbs do nothing until somebody waits for them: what reads too early reads NaN, and
-// what overwrites too early spoils the sum, or gets NaN in its place.
+// Ranks whose background collectives do nothing until somebody waits for them: what reads too early reads
+// NaN, and what overwrites too early spoils the sum, or gets NaN in its place.
 #pragma once
 #include <functional>
 #include <limits>

@@ -30,10 +30,10 @@ inline void expect_ended_by(int rank, const std::string& words, const Ended& end
       << ended.what;
 }
 
-/// What `verb` throws, or "no error".
-inline std::string error_of(const std::function<void()>& verb) {
+/// What `op` throws, or "no error".
+inline std::string error_of(const std::function<void()>& op) {
   try {
-    verb();
+    op();
   } catch (const Error& error) {
     return error.what();
   }

@@ -18,7 +18,7 @@
 namespace tycho {
 
 struct RecordedCall {
-  std::string verb;
+  std::string op;
   std::string group;       // "world", "world/0.1": the split and its colour
   std::vector<int> ranks;  // of the group, by their ranks in the world
   int64_t num_bytes = 0;
@@ -29,7 +29,7 @@ using Schedule = std::vector<RecordedCall>;
 
 inline std::string text_of(const RecordedCall& call) {
   const std::string peer = call.peer < 0 ? "" : fmt::format(" with rank {}", call.peer);
-  return fmt::format("{} of {} bytes{} in {}", call.verb, call.num_bytes, peer, call.group);
+  return fmt::format("{} of {} bytes{} in {}", call.op, call.num_bytes, peer, call.group);
 }
 
 /// What is wrong with the schedules of all ranks, "" for nothing: the members of a group call its collectives
@@ -44,9 +44,9 @@ inline std::string first_fault(const std::vector<Schedule>& by_rank) {
       if (std::find(call.ranks.begin(), call.ranks.end(), number_of(r)) == call.ranks.end())
         return fmt::format("rank {} calls {}, which has the ranks {}", r, text_of(call),
                            fmt::join(call.ranks, ", "));
-      if (call.verb == "send")
+      if (call.op == "send")
         sent[{call.group, number_of(r), call.peer}].push_back(call.num_bytes);
-      else if (call.verb == "recv")
+      else if (call.op == "recv")
         received[{call.group, call.peer, number_of(r)}].push_back(call.num_bytes);
       else
         own[call.group].push_back(call);
@@ -78,7 +78,7 @@ inline std::string first_fault(const std::vector<Schedule>& by_rank) {
 }
 
 /// Passes everything on to `inner` and writes it down; groups that are split from it write to the same
-/// schedule. A verb that runs in the background is recorded where it starts.
+/// schedule. A collective that runs in the background is recorded where it starts.
 class RecordingCommunicator final : public Communicator {
  public:
   /// `inner` and `schedule` outlive it.
@@ -129,12 +129,12 @@ class RecordingCommunicator final : public Communicator {
     return inner_->start_recv(x, from);
   }
   std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls) override {
-    for (const GroupedCall& call : calls) switch (call.verb) {
-        case GroupedCall::Verb::kAllReduce: note("all_reduce", call.out); break;
-        case GroupedCall::Verb::kAllGather: note("all_gather", call.in); break;
-        case GroupedCall::Verb::kReduceScatter: note("reduce_scatter", call.out); break;
-        case GroupedCall::Verb::kSend: note("send", call.in, call.peer); break;
-        case GroupedCall::Verb::kRecv: note("recv", call.out, call.peer); break;
+    for (const GroupedCall& call : calls) switch (call.op) {
+        case GroupedCall::Op::kAllReduce: note("all_reduce", call.out); break;
+        case GroupedCall::Op::kAllGather: note("all_gather", call.in); break;
+        case GroupedCall::Op::kReduceScatter: note("reduce_scatter", call.out); break;
+        case GroupedCall::Op::kSend: note("send", call.in, call.peer); break;
+        case GroupedCall::Op::kRecv: note("recv", call.out, call.peer); break;
       }
     return inner_->start_together(calls);
   }
@@ -168,8 +168,8 @@ class RecordingCommunicator final : public Communicator {
         name_(std::move(name)),
         ranks_(std::move(ranks)) {}
 
-  void note(const char* verb, const Tensor& x, int peer = -1) {
-    schedule_.push_back({verb, name_, ranks_, static_cast<int64_t>(x.nbytes()),
+  void note(const char* op, const Tensor& x, int peer = -1) {
+    schedule_.push_back({op, name_, ranks_, static_cast<int64_t>(x.nbytes()),
                          peer < 0 ? -1 : ranks_.at(static_cast<size_t>(peer))});
   }
 

@@ -36,7 +36,7 @@ TEST(Recording, AStepOnAMeshOfEightRanksFitsTogether) {
   EXPECT_EQ(first_fault(schedules), "");
   const RecordedCall last = {"barrier", "world", {0, 1, 2, 3, 4, 5, 6, 7}};
   for (const Schedule& schedule : schedules) EXPECT_EQ(schedule.back(), last);
-  const auto is_message = [](const RecordedCall& call) { return call.verb == "send" && call.peer == 5; };
+  const auto is_message = [](const RecordedCall& call) { return call.op == "send" && call.peer == 5; };
   EXPECT_EQ(std::count_if(schedules[1].begin(), schedules[1].end(), is_message), 1);
 }
 

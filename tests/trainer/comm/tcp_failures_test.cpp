@@ -1,4 +1,4 @@
-// Ranks over sockets that die or leave: every verb says who, and why.
+// Ranks over sockets that die or leave: every op says who, and why.
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -14,12 +14,12 @@
 namespace tycho {
 namespace {
 
-struct NamedVerb {
+struct NamedOp {
   const char* name;
   std::function<void(Communicator&)> call;  // by the ranks that live, of three, when rank 1 has died
 };
-const std::vector<NamedVerb>& all_verbs() {
-  static const std::vector<NamedVerb> verbs = {
+const std::vector<NamedOp>& all_ops() {
+  static const std::vector<NamedOp> collectives = {
       {"all_reduce",
        [](Communicator& world) {
          Tensor x = at::ones({4});
@@ -64,7 +64,7 @@ const std::vector<NamedVerb>& all_verbs() {
          world.start_recv(x, 1)->wait();
        }},
       {"split", [](Communicator& world) { world.split(0, 0); }}};
-  return verbs;
+  return collectives;
 }
 
 /// A rank that fails says so, as it does in a run.
@@ -77,11 +77,11 @@ void as_in_a_run(Communicator& world, const std::function<void()>& body) {
   }
 }
 
-/// For every verb: three ranks meet, rank 1 does `last`, and the others call the verb. What they end with.
-std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_verb(
+/// For every op: three ranks meet, rank 1 does `last`, and the others call the op. What they end with.
+std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_op(
     const std::function<void(Communicator&)>& last) {
   std::vector<std::pair<const char*, std::vector<Ended>>> all;
-  for (const NamedVerb& verb : all_verbs()) all.emplace_back(verb.name, std::vector<Ended>());
+  for (const NamedOp& op : all_ops()) all.emplace_back(op.name, std::vector<Ended>());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < all.size(); ++i)
     threads.emplace_back([&, i] {
@@ -89,7 +89,7 @@ std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_verb(
           3,
           [&](Communicator& world) {
             world.barrier();
-            as_in_a_run(world, [&] { world.rank() == 1 ? last(world) : all_verbs()[i].call(world); });
+            as_in_a_run(world, [&] { world.rank() == 1 ? last(world) : all_ops()[i].call(world); });
           },
           missed_at_once());
     });
@@ -97,21 +97,21 @@ std::vector<std::pair<const char*, std::vector<Ended>>> end_in_every_verb(
   return all;
 }
 
-TEST(Verbs, NameARankThatDied) {
-  for (const auto& [verb, ended] : end_in_every_verb([](Communicator&) {}))
+TEST(Collectives, NameARankThatDied) {
+  for (const auto& [op, ended] : end_in_every_op([](Communicator&) {}))
     for (const size_t r : {size_t{0}, size_t{2}}) {
-      EXPECT_EQ(ended[r].what.rfind("[parallel] rank 1 (", 0), 0U) << verb << ": " << ended[r].what;
-      EXPECT_EQ(ended[r].code, ExitCode::kTerminated) << verb;
+      EXPECT_EQ(ended[r].what.rfind("[parallel] rank 1 (", 0), 0U) << op << ": " << ended[r].what;
+      EXPECT_EQ(ended[r].code, ExitCode::kTerminated) << op;
     }
 }
 
-TEST(Verbs, TellWhyARankLeft) {
+TEST(Collectives, TellWhyARankLeft) {
   const auto leave = [](Communicator&) { fail(ExitCode::kUnusable, "[data] shard.00003.mds is damaged"); };
-  for (const auto& [verb, ended] : end_in_every_verb(leave))
+  for (const auto& [op, ended] : end_in_every_op(leave))
     for (const size_t r : {size_t{0}, size_t{2}}) {
-      SCOPED_TRACE(verb);
+      SCOPED_TRACE(op);
       expect_ended_by(1, "[data] shard.00003.mds is damaged", ended[r]);
-      EXPECT_EQ(ended[r].code, ExitCode::kUnusable) << verb;
+      EXPECT_EQ(ended[r].code, ExitCode::kUnusable) << op;
     }
 }
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/comm/collective_checks.h"
 #include "trainer/comm/nccl/nccl_group.h"
 #include "trainer/comm/nccl/nccl_sums.h"
 #include "trainer/comm/nccl/nccl_together.h"
 #include "trainer/comm/nccl/rank_pairs.h"
-#include "trainer/comm/verb_checks.h"
 
 namespace tycho {
 namespace {
@@ -200,28 +200,28 @@ class NcclCommunicator final : public Communicator {
   c10::Stream current() const { return streams_.getStream(device_); }
 
   /// Returns true if x is in host memory; otherwise it must be on this rank's device.
-  bool is_host(const char* verb, const Tensor& x) const {
-    check_whole(verb, x);
+  bool is_host(const char* op, const Tensor& x) const {
+    check_whole(op, x);
     TYCHO_CHECK(x.is_cpu() || x.device() == device_,
-                "[nccl] {}: expected a tensor in host memory or on {}, got one on {}", verb, device_.str(),
+                "[nccl] {}: expected a tensor in host memory or on {}, got one on {}", op, device_.str(),
                 x.device().str());
     return x.is_cpu();
   }
 
   /// Checks a grouped call. Returns true if its tensor is in host memory.
   bool is_host_call(const GroupedCall& call) const {
-    switch (call.verb) {
-      case GroupedCall::Verb::kAllReduce: return is_host("all_reduce", call.out);
-      case GroupedCall::Verb::kAllGather:
+    switch (call.op) {
+      case GroupedCall::Op::kAllReduce: return is_host("all_reduce", call.out);
+      case GroupedCall::Op::kAllGather:
         check_all_gather(call.out, call.in, *this);
         return is_host("all_gather", call.in);
-      case GroupedCall::Verb::kReduceScatter:
+      case GroupedCall::Op::kReduceScatter:
         check_reduce_scatter(call.out, call.in, *this);
         return is_host("reduce_scatter", call.in);
-      case GroupedCall::Verb::kSend:
+      case GroupedCall::Op::kSend:
         check_message("send", call.in, call.peer, *this);
         return is_host("send", call.in);
-      case GroupedCall::Verb::kRecv: break;
+      case GroupedCall::Op::kRecv: break;
     }
     check_message("recv", call.out, call.peer, *this);
     return is_host("recv", call.out);
@@ -244,8 +244,7 @@ class NcclCommunicator final : public Communicator {
     std::vector<size_t> mine;
     std::vector<GroupedCall> messages;
     for (size_t i = 0; i < calls.size(); ++i) {
-      const bool is_message =
-          calls[i].verb == GroupedCall::Verb::kSend || calls[i].verb == GroupedCall::Verb::kRecv;
+      const bool is_message = calls[i].op == GroupedCall::Op::kSend || calls[i].op == GroupedCall::Op::kRecv;
       if (!is_message || calls[i].peer != pair.with) continue;
       mine.push_back(i);
       messages.push_back(calls[i]);
@@ -257,12 +256,12 @@ class NcclCommunicator final : public Communicator {
   }
 
   void enqueue(GroupedCall call, const c10::Stream& stream) {
-    switch (call.verb) {
-      case GroupedCall::Verb::kAllReduce: return sum(call.out, stream);
-      case GroupedCall::Verb::kAllGather: return gather(call.out, call.in, stream);
-      case GroupedCall::Verb::kReduceScatter: return scatter(call.out, call.in, stream);
-      case GroupedCall::Verb::kSend: return give(call.in, call.peer, stream);
-      case GroupedCall::Verb::kRecv: return take(call.out, call.peer, stream);
+    switch (call.op) {
+      case GroupedCall::Op::kAllReduce: return sum(call.out, stream);
+      case GroupedCall::Op::kAllGather: return gather(call.out, call.in, stream);
+      case GroupedCall::Op::kReduceScatter: return scatter(call.out, call.in, stream);
+      case GroupedCall::Op::kSend: return give(call.in, call.peer, stream);
+      case GroupedCall::Op::kRecv: return take(call.out, call.peer, stream);
     }
   }
 
@@ -287,7 +286,7 @@ class NcclCommunicator final : public Communicator {
   bool is_own_sum(const Tensor& x) const { return order_ == SumOrder::kTree && x.is_floating_point(); }
   /// True for a call that consists of several NCCL calls, which start after calls that are one.
   bool is_own_sum(const GroupedCall& call) const {
-    return (call.verb == GroupedCall::Verb::kAllReduce || call.verb == GroupedCall::Verb::kReduceScatter) &&
+    return (call.op == GroupedCall::Op::kAllReduce || call.op == GroupedCall::Op::kReduceScatter) &&
            is_own_sum(call.out);
   }
 

@@ -16,8 +16,8 @@ class NcclSums {
   /// `group`, which has these ranks, must outlive this object.
   NcclSums(NcclGroup& group, int rank, int size) : group_(group), rank_(rank), size_(size) {}
 
-  /// See Communicator's verbs of these names. Collective, in the order of `stream`, which is the thread's
-  /// current one. `out` may be this rank's piece of `in`.
+  /// See Communicator's collectives of these names. Collective, in the order of `stream`, which is the
+  /// thread's current one. `out` may be this rank's piece of `in`.
   void all_reduce(const Tensor& x, Stream stream) const;
   void reduce_scatter(const Tensor& out, const Tensor& in, Stream stream) const;
 

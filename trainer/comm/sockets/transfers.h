@@ -53,7 +53,7 @@ struct Trouble {
     kLost,      // the connection with a rank broke
     kSilent,    // ranks did not come in time
     kBroken,    // a rank of the world has gone
-    kMismatch,  // ranks called different verbs; `what` is the complete message
+    kMismatch,  // ranks called different collectives; `what` is the complete message
     kStopped    // this rank ends the group
   };
   Kind kind = Kind::kStopped;

@@ -1,5 +1,5 @@
 // Checks of shapes, dtypes, devices and ranks.
-#include "trainer/comm/verb_checks.h"
+#include "trainer/comm/collective_checks.h"
 
 #include <cstdint>
 #include <string>
@@ -27,37 +27,37 @@ uintptr_t address_of(const Tensor& x) { return reinterpret_cast<uintptr_t>(x.dat
 
 /// Checks that `large` is size() times `small`, in the same dtype and memory, and that `small` is this rank's
 /// piece of it or does not overlap it.
-void check_pieces(const char* verb, const char* large_name, const Tensor& large, const char* small_name,
+void check_pieces(const char* op, const char* large_name, const Tensor& large, const char* small_name,
                   const Tensor& small, const Communicator& group) {
-  check_whole(verb, large);
-  check_whole(verb, small);
+  check_whole(op, large);
+  check_whole(op, small);
   TYCHO_CHECK(
       large.numel() == small.numel() * group.size() && large.scalar_type() == small.scalar_type() &&
           large.device() == small.device(),
       "[parallel] {} over {} ranks: expected `{}` to be {} times `{}` in the same dtype and memory, got "
       "{} and {}",
-      verb, group.size(), large_name, group.size(), small_name, text_of(large), text_of(small));
+      op, group.size(), large_name, group.size(), small_name, text_of(large), text_of(small));
   if (small.numel() == 0) return;
   const uintptr_t own_piece = address_of(large) + static_cast<uintptr_t>(group.rank()) * small.nbytes();
   const bool overlap = address_of(small) < address_of(large) + large.nbytes() &&
                        address_of(large) < address_of(small) + small.nbytes();
   TYCHO_CHECK(!overlap || address_of(small) == own_piece,
               "[parallel] {}: `{}` and `{}` overlap; expected separate memory, or `{}` as piece {} of `{}`",
-              verb, large_name, small_name, small_name, group.rank(), large_name);
+              op, large_name, small_name, small_name, group.rank(), large_name);
 }
 
 }  // namespace
 
-void check_whole(const char* verb, const Tensor& x) {
-  TYCHO_CHECK(x.defined(), "[parallel] {}: expected a tensor, got none", verb);
+void check_whole(const char* op, const Tensor& x) {
+  TYCHO_CHECK(x.defined(), "[parallel] {}: expected a tensor, got none", op);
   TYCHO_CHECK(x.is_contiguous(), "[parallel] {}: expected a contiguous tensor; copy it with contiguous()",
-              verb);
+              op);
 }
 
-void check_sum(const char* verb, const Tensor& x) {
-  check_whole(verb, x);
+void check_sum(const char* op, const Tensor& x) {
+  check_whole(op, x);
   TYCHO_CHECK(can_be_summed(x.scalar_type()),
-              "[parallel] {}: expected fp32, fp64, bf16, int32, int64 or uint8, got {}", verb,
+              "[parallel] {}: expected fp32, fp64, bf16, int32, int64 or uint8, got {}", op,
               c10::toString(x.scalar_type()));
 }
 
@@ -76,11 +76,11 @@ void check_broadcast(const Tensor& x, int root, const Communicator& group) {
               group.size() - 1, root);
 }
 
-void check_message(const char* verb, const Tensor& x, int peer, const Communicator& group) {
-  check_whole(verb, x);
-  TYCHO_CHECK(peer != group.rank(), "[parallel] {}: expected another rank, got {}, which is this one{}", verb,
+void check_message(const char* op, const Tensor& x, int peer, const Communicator& group) {
+  check_whole(op, x);
+  TYCHO_CHECK(peer != group.rank(), "[parallel] {}: expected another rank, got {}, which is this one{}", op,
               peer, group.size() == 1 ? "; the group has no other" : "");
-  TYCHO_CHECK(peer >= 0 && peer < group.size(), "[parallel] {}: expected a rank from 0 to {}, got {}", verb,
+  TYCHO_CHECK(peer >= 0 && peer < group.size(), "[parallel] {}: expected a rank from 0 to {}, got {}", op,
               group.size() - 1, peer);
 }
 

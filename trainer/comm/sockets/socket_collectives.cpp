@@ -1,6 +1,6 @@
-// A verb is a list of transfers, and a step that runs whenever bytes have moved. Pieces are sent directly to
-// the rank that needs them, and sums are computed in a fixed order while the rest is in transit.
-#include "trainer/comm/sockets/socket_verbs.h"
+// A collective is a list of transfers, and a step that runs whenever bytes have moved. Pieces are sent
+// directly to the rank that needs them, and sums are computed in a fixed order while the rest is in transit.
+#include "trainer/comm/sockets/socket_collectives.h"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -54,36 +54,36 @@ const char* name_of(SumType type) {
 
 /// Describes a call: "all_reduce of 16 bytes (fp32)".
 std::string text_of(const Announcement& call) {
-  std::string text = name_of(call.verb);
-  if (call.verb != SocketVerb::kBarrier) text += fmt::format(" of {} bytes", call.num_bytes);
-  if (call.verb == SocketVerb::kAllReduce || call.verb == SocketVerb::kReduceScatter)
+  std::string text = name_of(call.op);
+  if (call.op != CollectiveOp::kBarrier) text += fmt::format(" of {} bytes", call.num_bytes);
+  if (call.op == CollectiveOp::kAllReduce || call.op == CollectiveOp::kReduceScatter)
     text += fmt::format(" ({})", name_of(static_cast<SumType>(call.type)));
-  if (call.verb == SocketVerb::kBroadcast) text += fmt::format(" from rank {}", call.root);
+  if (call.op == CollectiveOp::kBroadcast) text += fmt::format(" from rank {}", call.root);
   return text;
 }
 
 bool is_known(const Announcement& call) {
-  return call.magic == kMagic && call.verb >= SocketVerb::kAllReduce && call.verb <= SocketVerb::kMessage;
+  return call.magic == kMagic && call.op >= CollectiveOp::kAllReduce && call.op <= CollectiveOp::kMessage;
 }
 
 Trouble mismatch(std::string what, int rank) { return {Trouble::Kind::kMismatch, std::move(what), {rank}}; }
 
 }  // namespace
 
-const char* name_of(SocketVerb verb) {
-  switch (verb) {
-    case SocketVerb::kAllReduce: return "all_reduce";
-    case SocketVerb::kAllGather: return "all_gather";
-    case SocketVerb::kReduceScatter: return "reduce_scatter";
-    case SocketVerb::kBroadcast: return "broadcast";
-    case SocketVerb::kBarrier: return "barrier";
-    case SocketVerb::kMessage: return "message";
+const char* name_of(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kAllReduce: return "all_reduce";
+    case CollectiveOp::kAllGather: return "all_gather";
+    case CollectiveOp::kReduceScatter: return "reduce_scatter";
+    case CollectiveOp::kBroadcast: return "broadcast";
+    case CollectiveOp::kBarrier: return "barrier";
+    case CollectiveOp::kMessage: return "message";
   }
   return "?";
 }
 
 /// This rank's piece of a sum, while it is computed.
-struct SocketVerbs::Reduction {
+struct SocketCollectives::Reduction {
   SumType type;
   uint8_t* out;
   const uint8_t* own;
@@ -94,7 +94,8 @@ struct SocketVerbs::Reduction {
   int64_t summed = 0;
 };
 
-SocketVerbs::SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits, SumOrder order)
+SocketCollectives::SocketCollectives(int rank, std::vector<Socket> sockets, const WaitLimits& limits,
+                                     SumOrder order)
     : rank_(rank),
       sockets_(std::move(sockets)),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -107,12 +108,12 @@ SocketVerbs::SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits
   limits_.stop_fd = stop_.fd();
 }
 
-void SocketVerbs::stop() {
+void SocketCollectives::stop() {
   const uint64_t one = 1;
   if (write(stop_.fd(), &one, sizeof one) < 0) return;  // it is full: readable already
 }
 
-void SocketVerbs::begin(Announcement mine) {
+void SocketCollectives::begin(Announcement mine) {
   mine_ = mine;
   mine_.magic = kMagic;
   mine_.number = num_calls_++;
@@ -120,7 +121,7 @@ void SocketVerbs::begin(Announcement mine) {
   std::fill(is_checked_.begin(), is_checked_.end(), false);
 }
 
-Transfer& SocketVerbs::add_transfer(int rank, bool sends, bool receives) {
+Transfer& SocketCollectives::add_transfer(int rank, bool sends, bool receives) {
   Transfer& transfer = transfers_.emplace_back();
   transfer.fd = sockets_[static_cast<size_t>(rank)].fd();
   transfer.rank = rank;
@@ -129,7 +130,7 @@ Transfer& SocketVerbs::add_transfer(int rank, bool sends, bool receives) {
   return transfer;
 }
 
-std::optional<Trouble> SocketVerbs::finish(const std::function<void()>& moved) {
+std::optional<Trouble> SocketCollectives::finish(const std::function<void()>& moved) {
   if (trouble_) return trouble_;
   if (moved) moved();
   trouble_ = run_transfers(transfers_, limits_, [&]() -> std::optional<Trouble> {
@@ -140,7 +141,7 @@ std::optional<Trouble> SocketVerbs::finish(const std::function<void()>& moved) {
   return trouble_;
 }
 
-std::optional<Trouble> SocketVerbs::check_announcements() {
+std::optional<Trouble> SocketCollectives::check_announcements() {
   for (const Transfer& transfer : transfers_) {
     const auto rank = static_cast<size_t>(transfer.rank);
     if (is_checked_[rank] || transfer.in.done() < kHeader) continue;
@@ -156,7 +157,7 @@ std::optional<Trouble> SocketVerbs::check_announcements() {
   return std::nullopt;
 }
 
-uint8_t* SocketVerbs::scratch(int64_t num_bytes) {
+uint8_t* SocketCollectives::scratch(int64_t num_bytes) {
   if (num_bytes > scratch_bytes_) {
     scratch_ = std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(num_bytes));
     scratch_bytes_ = num_bytes;
@@ -164,14 +165,14 @@ uint8_t* SocketVerbs::scratch(int64_t num_bytes) {
   return scratch_.get();
 }
 
-std::optional<Trouble> SocketVerbs::barrier() {
-  begin({.verb = SocketVerb::kBarrier});
+std::optional<Trouble> SocketCollectives::barrier() {
+  begin({.op = CollectiveOp::kBarrier});
   for (int i = 1; i < size(); ++i) add_transfer((rank_ + i) % size(), true, true);
   return finish();
 }
 
-std::optional<Trouble> SocketVerbs::all_gather(void* out, const void* in, int64_t num_bytes) {
-  begin({.verb = SocketVerb::kAllGather, .num_bytes = num_bytes});
+std::optional<Trouble> SocketCollectives::all_gather(void* out, const void* in, int64_t num_bytes) {
+  begin({.op = CollectiveOp::kAllGather, .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(out);
   for (int i = 1; i < size(); ++i) {
     Transfer& transfer = add_transfer((rank_ + i) % size(), true, true);
@@ -185,8 +186,8 @@ std::optional<Trouble> SocketVerbs::all_gather(void* out, const void* in, int64_
 
 // A tree in which rank root + i has the children root + i + 1, 2, 4 … below i's lowest bit; each passes on
 // the bytes that it has so far.
-std::optional<Trouble> SocketVerbs::broadcast(void* x, int64_t num_bytes, int root) {
-  begin({.verb = SocketVerb::kBroadcast, .root = root, .num_bytes = num_bytes});
+std::optional<Trouble> SocketCollectives::broadcast(void* x, int64_t num_bytes, int root) {
+  begin({.op = CollectiveOp::kBroadcast, .root = root, .num_bytes = num_bytes});
   const int place = (rank_ - root + size()) % size();
   const int reach = place == 0 ? size() : place & -place;
   if (place > 0) add_transfer((root + place - reach) % size(), false, true).in.add(x, num_bytes);
@@ -202,15 +203,15 @@ std::optional<Trouble> SocketVerbs::broadcast(void* x, int64_t num_bytes, int ro
   });
 }
 
-std::optional<Trouble> SocketVerbs::all_reduce(SumType type, void* x, int64_t count) {
+std::optional<Trouble> SocketCollectives::all_reduce(SumType type, void* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
-  begin({.verb = SocketVerb::kAllReduce, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
+  begin({.op = CollectiveOp::kAllReduce, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* bytes = static_cast<uint8_t*>(x);
   return num_bytes * (size() - 1) <= kWholeBytes ? sum_whole(type, bytes, count)
                                                  : sum_pieces(type, bytes, count);
 }
 
-std::optional<Trouble> SocketVerbs::sum_whole(SumType type, uint8_t* x, int64_t count) {
+std::optional<Trouble> SocketCollectives::sum_whole(SumType type, uint8_t* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   uint8_t* others = scratch(num_bytes * (size() - 1));
   rows_[static_cast<size_t>(rank_)] = x;
@@ -227,7 +228,7 @@ std::optional<Trouble> SocketVerbs::sum_whole(SumType type, uint8_t* x, int64_t 
 
 // A piece of x is overwritten by its sum, which is sent back only after its owner has received this rank's
 // numbers.
-std::optional<Trouble> SocketVerbs::sum_pieces(SumType type, uint8_t* x, int64_t count) {
+std::optional<Trouble> SocketCollectives::sum_pieces(SumType type, uint8_t* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   const int64_t lines = (num_bytes + kLineBytes - 1) / kLineBytes;
   const int64_t piece = (lines + size() - 1) / size() * kLineBytes;
@@ -247,9 +248,10 @@ std::optional<Trouble> SocketVerbs::sum_pieces(SumType type, uint8_t* x, int64_t
   return finish([&] { sum_arrived(sum); });
 }
 
-std::optional<Trouble> SocketVerbs::reduce_scatter(SumType type, void* out, const void* in, int64_t count) {
+std::optional<Trouble> SocketCollectives::reduce_scatter(SumType type, void* out, const void* in,
+                                                         int64_t count) {
   const int64_t num_bytes = count * size_of(type);
-  begin({.verb = SocketVerb::kReduceScatter, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
+  begin({.op = CollectiveOp::kReduceScatter, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(const_cast<void*>(in));
   const int64_t lines = (num_bytes + kLineBytes - 1) / kLineBytes;
   Reduction sum = {type,
@@ -270,7 +272,7 @@ std::optional<Trouble> SocketVerbs::reduce_scatter(SumType type, void* out, cons
 }
 
 /// Sums the numbers that have come from all ranks, and allows the next bytes to move.
-void SocketVerbs::sum_arrived(Reduction& sum) {
+void SocketCollectives::sum_arrived(Reduction& sum) {
   int64_t ready = sum.num_bytes;
   for (const Transfer& transfer : transfers_)
     ready = std::min(ready, std::max<int64_t>(transfer.in.done() - kHeader, 0));
@@ -301,7 +303,7 @@ MessageWire::MessageWire(int own, int other, Socket socket, const WaitLimits& li
 
 std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
   Announcement header = {
-      .magic = kMagic, .verb = SocketVerb::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
+      .magic = kMagic, .op = CollectiveOp::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
   Transfer& transfer = out_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.out.add(&header, kHeader);
   transfer.out.add(const_cast<void*>(x), num_bytes);
@@ -310,7 +312,7 @@ std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
 
 std::optional<Trouble> MessageWire::recv(void* x, int64_t num_bytes) {
   const Announcement wanted = {
-      .magic = kMagic, .verb = SocketVerb::kMessage, .number = num_received_++, .num_bytes = num_bytes};
+      .magic = kMagic, .op = CollectiveOp::kMessage, .number = num_received_++, .num_bytes = num_bytes};
   Announcement header;
   Transfer& transfer = in_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.in.add(&header, kHeader);

@@ -1,4 +1,4 @@
-// The verbs of a group of ranks, over one socket with each of them. Torch-free.
+// The collectives of a group of ranks, over one socket with each of them. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tycho {
 
-enum class SocketVerb : uint8_t {
+enum class CollectiveOp : uint8_t {
   kAllReduce = 1,
   kAllGather,
   kReduceScatter,
@@ -21,29 +21,29 @@ enum class SocketVerb : uint8_t {
   kBarrier,
   kMessage
 };
-const char* name_of(SocketVerb verb);
+const char* name_of(CollectiveOp op);
 
 /// Header that a rank sends before anything else; the headers of all ranks must be equal.
 struct Announcement {
   uint32_t magic = 0;
-  SocketVerb verb = SocketVerb::kBarrier;
+  CollectiveOp op = CollectiveOp::kBarrier;
   uint8_t type = 0;  // SumType of a sum
   uint16_t unused = 0;
-  uint32_t number = 0;  // number of earlier verbs in the group
+  uint32_t number = 0;  // number of earlier collectives in the group
   int32_t root = 0;
   int64_t num_bytes = 0;
   bool operator==(const Announcement&) const = default;
 };
 
-/// Each verb returns when this rank's part is done. A result other than nothing is the reason why the group
+/// Each op returns when this rank's part is done. A result other than nothing is the reason why the group
 /// has broken, and later calls return the same. One call at a time, except stop().
-class SocketVerbs {
+class SocketCollectives {
  public:
   /// sockets[r] is the connection with rank r of the group; this rank's own is closed.
-  SocketVerbs(int rank, std::vector<Socket> sockets, const WaitLimits& limits,
-              SumOrder order = SumOrder::kRanks);
-  SocketVerbs(const SocketVerbs&) = delete;
-  SocketVerbs& operator=(const SocketVerbs&) = delete;
+  SocketCollectives(int rank, std::vector<Socket> sockets, const WaitLimits& limits,
+                    SumOrder order = SumOrder::kRanks);
+  SocketCollectives(const SocketCollectives&) = delete;
+  SocketCollectives& operator=(const SocketCollectives&) = delete;
 
   std::optional<Trouble> all_reduce(SumType type, void* x, int64_t count);
   /// num_bytes and count are those of a rank's piece.

@@ -1,5 +1,5 @@
-// What one rank can see to be wrong with a verb before anything is sent.
-#include "trainer/comm/verb_checks.h"
+// What one rank can see to be wrong with a collective before anything is sent.
+#include "trainer/comm/collective_checks.h"
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/comm/rank_threads.h"
@@ -8,7 +8,7 @@ namespace tycho {
 namespace {
 
 // All of it is seen before anything is sent: the ranks are still in step afterwards.
-TEST(Verbs, WrongTensorsAreErrorsThatSayWhatWasWanted) {
+TEST(Collectives, WrongTensorsAreErrorsThatSayWhatWasWanted) {
   const auto body = [](Communicator& world) {
     const int64_t n = world.size();
     Tensor out = at::zeros({n * 4 + 1}), whole = at::zeros({n * 4}), piece = at::zeros({4}), none;

@@ -1,5 +1,5 @@
-// Verbs over sockets: sizes around every limit of the algorithms, and ranks that do not do the same.
-#include "trainer/comm/sockets/socket_verbs.h"
+// Collectives over sockets: sizes around every limit of the algorithms, and ranks that do not do the same.
+#include "trainer/comm/sockets/socket_collectives.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -33,14 +33,14 @@ std::vector<Sockets> connect_all(int num_ranks) {
 
 /// Runs `body` on every rank at once; what each came to.
 std::vector<std::optional<Trouble>> on_sockets(
-    int num_ranks, const std::function<std::optional<Trouble>(SocketVerbs&, int rank)>& body) {
+    int num_ranks, const std::function<std::optional<Trouble>(SocketCollectives&, int rank)>& body) {
   std::vector<Sockets> sockets = connect_all(num_ranks);
   std::vector<std::optional<Trouble>> troubles(sockets.size());
   std::vector<std::thread> threads;
   for (int r = 0; r < num_ranks; ++r)
     threads.emplace_back([&, r] {
-      SocketVerbs verbs(r, std::move(sockets[static_cast<size_t>(r)]), {.timeout_s = 20});
-      troubles[static_cast<size_t>(r)] = body(verbs, r);
+      SocketCollectives collectives(r, std::move(sockets[static_cast<size_t>(r)]), {.timeout_s = 20});
+      troubles[static_cast<size_t>(r)] = body(collectives, r);
     });
   for (std::thread& thread : threads) thread.join();
   return troubles;
@@ -73,75 +73,77 @@ bool same_bits(const float* a, const float* b, int64_t count) {
 // Whole exchanges end at 512 KiB of others' numbers, windows of a piece are 256 KiB, lines 64 bytes.
 constexpr int64_t kCounts[] = {1, 16, 17, 1000, 32768, 32769, 65536, 65537, 131072, 131073, 700003};
 
-TEST(SocketVerbs, AllReduceSumsInTheOrderOfRanksAtEverySize) {
+TEST(SocketCollectives, AllReduceSumsInTheOrderOfRanksAtEverySize) {
   for (const int num_ranks : {1, 2, 3, 5})
     for (const int64_t count : kCounts) {
       const std::vector<float> wanted = sum_of_all(num_ranks, count);
-      expect_none(on_sockets(num_ranks, [&](SocketVerbs& verbs, int rank) {
+      expect_none(on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) {
         std::vector<float> x = floats(rank, count);
-        auto trouble = verbs.all_reduce(SumType::kFp32, x.data(), count);
+        auto trouble = collectives.all_reduce(SumType::kFp32, x.data(), count);
         EXPECT_TRUE(same_bits(x.data(), wanted.data(), count)) << num_ranks << " ranks, " << count;
         return trouble;
       }));
     }
 }
 
-TEST(SocketVerbs, ReduceScatterSumsInTheOrderOfRanksAtEverySize) {
+TEST(SocketCollectives, ReduceScatterSumsInTheOrderOfRanksAtEverySize) {
   for (const int num_ranks : {1, 2, 3, 5})
     for (const int64_t count : kCounts) {
       const std::vector<float> wanted = sum_of_all(num_ranks, num_ranks * count);
-      expect_none(on_sockets(num_ranks, [&](SocketVerbs& verbs, int rank) {
+      expect_none(on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) {
         const std::vector<float> in = floats(rank, num_ranks * count);
         std::vector<float> out(static_cast<size_t>(count));
-        auto trouble = verbs.reduce_scatter(SumType::kFp32, out.data(), in.data(), count);
+        auto trouble = collectives.reduce_scatter(SumType::kFp32, out.data(), in.data(), count);
         EXPECT_TRUE(same_bits(out.data(), wanted.data() + rank * count, count)) << num_ranks << ", " << count;
         return trouble;
       }));
     }
 }
 
-TEST(SocketVerbs, BroadcastReachesAllRanksFromAnyOfThem) {
+TEST(SocketCollectives, BroadcastReachesAllRanksFromAnyOfThem) {
   for (const int num_ranks : {1, 2, 3, 4, 5, 6, 7, 9})
-    expect_none(on_sockets(num_ranks, [&](SocketVerbs& verbs, int rank) -> std::optional<Trouble> {
-      for (int root = 0; root < num_ranks; ++root) {
-        const std::vector<float> wanted = floats(root, 100'003);
-        std::vector<float> x = rank == root ? wanted : std::vector<float>(wanted.size());
-        if (auto trouble = verbs.broadcast(x.data(), static_cast<int64_t>(x.size() * sizeof(float)), root))
-          return trouble;
-        EXPECT_EQ(x, wanted) << "from " << root << " of " << num_ranks;
-      }
-      return std::nullopt;
-    }));
+    expect_none(
+        on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
+          for (int root = 0; root < num_ranks; ++root) {
+            const std::vector<float> wanted = floats(root, 100'003);
+            std::vector<float> x = rank == root ? wanted : std::vector<float>(wanted.size());
+            if (auto trouble =
+                    collectives.broadcast(x.data(), static_cast<int64_t>(x.size() * sizeof(float)), root))
+              return trouble;
+            EXPECT_EQ(x, wanted) << "from " << root << " of " << num_ranks;
+          }
+          return std::nullopt;
+        }));
 }
 
 // One rank comes late to every call, so that the others' bytes fill all buffers meanwhile.
-TEST(SocketVerbs, ASlowRankHoldsUpTheOthersButNothingIsLost) {
+TEST(SocketCollectives, ASlowRankHoldsUpTheOthersButNothingIsLost) {
   constexpr int64_t kCount = 3'000'000;
   const std::vector<float> wanted = sum_of_all(3, kCount);
-  expect_none(on_sockets(3, [&](SocketVerbs& verbs, int rank) -> std::optional<Trouble> {
+  expect_none(on_sockets(3, [&](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
     for (int round = 0; round < 3; ++round) {
       std::vector<float> x = floats(rank, kCount);
       if (rank == round) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (auto trouble = verbs.all_reduce(SumType::kFp32, x.data(), kCount)) return trouble;
+      if (auto trouble = collectives.all_reduce(SumType::kFp32, x.data(), kCount)) return trouble;
       EXPECT_TRUE(same_bits(x.data(), wanted.data(), kCount));
     }
     return std::nullopt;
   }));
 }
 
-TEST(SocketVerbs, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
+TEST(SocketCollectives, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
   float x[8] = {};
   struct Case {
-    std::function<std::optional<Trouble>(SocketVerbs&)> first, second;
+    std::function<std::optional<Trouble>(SocketCollectives&)> first, second;
     const char *in_first, *in_second;
   };
   const auto sum = [](SumType type, int64_t count) {
-    return [type, count](SocketVerbs& verbs) {
+    return [type, count](SocketCollectives& collectives) {
       std::vector<double> numbers(8);
-      return verbs.all_reduce(type, numbers.data(), count);
+      return collectives.all_reduce(type, numbers.data(), count);
     };
   };
-  const auto barrier = [](SocketVerbs& verbs) { return verbs.barrier(); };
+  const auto barrier = [](SocketCollectives& collectives) { return collectives.barrier(); };
   const std::vector<Case> cases = {
       {sum(SumType::kFp32, 4), sum(SumType::kFp32, 5),
        "rank 0 calls all_reduce of 16 bytes (fp32) (number 0 in this group), but rank 1 calls all_reduce of "
@@ -153,15 +155,18 @@ TEST(SocketVerbs, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
       {sum(SumType::kFp32, 4), sum(SumType::kInt32, 4), "(fp32)", "(int32)"},
       {sum(SumType::kFp32, 4), barrier, "but rank 1 calls barrier (number 0)",
        "rank 1 calls barrier (number 0 in this group), but rank 0 calls all_reduce"},
-      {[&](SocketVerbs& verbs) { return verbs.all_gather(std::vector<float>(8).data(), x, 16); },
-       [&](SocketVerbs& verbs) {
+      {[&](SocketCollectives& collectives) {
+         return collectives.all_gather(std::vector<float>(8).data(), x, 16);
+       },
+       [&](SocketCollectives& collectives) {
          std::vector<float> out(4);
-         return verbs.reduce_scatter(SumType::kFp32, out.data(), std::vector<float>(8).data(), 4);
+         return collectives.reduce_scatter(SumType::kFp32, out.data(), std::vector<float>(8).data(), 4);
        },
        "rank 0 calls all_gather of 16 bytes", "rank 1 calls reduce_scatter of 16 bytes (fp32)"}};
   for (const Case& one : cases) {
-    const auto troubles = on_sockets(
-        2, [&](SocketVerbs& verbs, int rank) { return rank == 0 ? one.first(verbs) : one.second(verbs); });
+    const auto troubles = on_sockets(2, [&](SocketCollectives& collectives, int rank) {
+      return rank == 0 ? one.first(collectives) : one.second(collectives);
+    });
     for (const auto& trouble : troubles) {
       ASSERT_TRUE(trouble.has_value());
       EXPECT_EQ(trouble->kind, Trouble::Kind::kMismatch);
@@ -171,12 +176,12 @@ TEST(SocketVerbs, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
   }
 }
 
-TEST(SocketVerbs, ARankThatIsOneCallAheadIsNamed) {
-  const auto troubles = on_sockets(2, [](SocketVerbs& verbs, int rank) -> std::optional<Trouble> {
+TEST(SocketCollectives, ARankThatIsOneCallAheadIsNamed) {
+  const auto troubles = on_sockets(2, [](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
     char x[100] = {};
-    if (auto trouble = verbs.broadcast(x, 100, 0)) return trouble;
-    if (rank == 0) return verbs.barrier();
-    return verbs.broadcast(x, 100, 0);
+    if (auto trouble = collectives.broadcast(x, 100, 0)) return trouble;
+    if (rank == 0) return collectives.barrier();
+    return collectives.broadcast(x, 100, 0);
   });
   ASSERT_TRUE(troubles[1].has_value());
   EXPECT_EQ(
@@ -185,36 +190,36 @@ TEST(SocketVerbs, ARankThatIsOneCallAheadIsNamed) {
       "(number 1)");
 }
 
-TEST(SocketVerbs, GarbageIsAnErrorAndSoIsEveryCallAfterIt) {
+TEST(SocketCollectives, GarbageIsAnErrorAndSoIsEveryCallAfterIt) {
   std::vector<Sockets> sockets = connect_all(2);
-  SocketVerbs verbs(0, std::move(sockets[0]), {.timeout_s = 20});
+  SocketCollectives collectives(0, std::move(sockets[0]), {.timeout_s = 20});
   const std::string garbage(1000, '\xff');
   ASSERT_EQ(write(sockets[1][0].fd(), garbage.data(), garbage.size()), 1000);
   float x[4] = {};
   for (int i = 0; i < 2; ++i) {
-    const auto trouble = verbs.all_reduce(SumType::kFp32, x, 4);
+    const auto trouble = collectives.all_reduce(SumType::kFp32, x, 4);
     ASSERT_TRUE(trouble.has_value());
     EXPECT_EQ(trouble->what, "rank 1 sent garbage");
     EXPECT_EQ(trouble->kind, Trouble::Kind::kMismatch);
   }
 }
 
-TEST(SocketVerbs, AHeaderInPiecesIsReadWhole) {
+TEST(SocketCollectives, AHeaderInPiecesIsReadWhole) {
   std::vector<Sockets> sockets = connect_all(2);
   const int fd = sockets[1][0].fd();
   std::thread slow([fd] {
-    const Announcement call = {.magic = 0x6f686379, .verb = SocketVerb::kBarrier};
+    const Announcement call = {.magic = 0x6f686379, .op = CollectiveOp::kBarrier};
     for (size_t i = 0; i < sizeof call; ++i) {
       EXPECT_EQ(write(fd, reinterpret_cast<const char*>(&call) + i, 1), 1);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  SocketVerbs verbs(0, std::move(sockets[0]), {.timeout_s = 20});
-  EXPECT_FALSE(verbs.barrier().has_value());
+  SocketCollectives collectives(0, std::move(sockets[0]), {.timeout_s = 20});
+  EXPECT_FALSE(collectives.barrier().has_value());
   slow.join();
 }
 
-TEST(SocketVerbs, MessagesOfDifferentSizesAreAnErrorOfTheReceiver) {
+TEST(SocketCollectives, MessagesOfDifferentSizesAreAnErrorOfTheReceiver) {
   std::vector<Sockets> sockets = connect_all(2);
   MessageWire sender(0, 1, std::move(sockets[0][1]), {}), receiver(1, 0, std::move(sockets[1][0]), {});
   char x[20] = "one", got[20] = {};
@@ -252,10 +257,10 @@ TEST(Background, AGroupThatEndsStopsWhatWaitsForOthers) {
   for (const bool has_begun : {false, true}) {
     std::vector<Sockets> sockets = connect_all(2);
     Background background;
-    SocketVerbs verbs(0, std::move(sockets[0]), {});
-    const auto call = background.start([&] { return verbs.barrier(); });
+    SocketCollectives collectives(0, std::move(sockets[0]), {});
+    const auto call = background.start([&] { return collectives.barrier(); });
     if (has_begun) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    verbs.stop();
+    collectives.stop();
     ASSERT_TRUE(background.wait(*call).has_value());
   }
 }
