@@ -1,6 +1,6 @@
-# tycho_library(NAME [FOLDER F] [WITHOUT subfolders] [DEPS PUBLIC ... PRIVATE ...] [TORCH] [COLD] [ALONE])
+# tycho_library(NAME [FOLDER F] [WITHOUT subfolders] [APART sources] [DEPS PUBLIC ... PRIVATE ...] [TORCH] [COLD] [ALONE])
 # A folder is a library and a library is a folder: every .cpp and .h of F (NAME by default) and of its subfolders, but for those
-# that are libraries themselves. TORCH gives it LibTorch and the precompiled header; without it the library is
+# that are libraries themselves; sources APART are compiled by a target of their own. TORCH gives it LibTorch and the precompiled header; without it the library is
 # torch-free and the layering test holds it to that. COLD is for what runs a few times in a run, or for people.
 # Four sources are one compilation, since most of its time goes to headers that they share; ALONE is for those that are long, or name their parts alike.
 # The declared edges are written to build/*/layers.txt.
@@ -94,7 +94,7 @@ function(tycho_glob variable folder suffix)
 endfunction()
 
 function(tycho_library name)
-  cmake_parse_arguments(arg "TORCH;COLD;ALONE" "FOLDER" "WITHOUT;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;COLD;ALONE" "FOLDER" "WITHOUT;APART;DEPS" ${ARGN})
   cmake_parse_arguments(deps "" "" "PUBLIC;PRIVATE" ${arg_DEPS})
   if(NOT arg_FOLDER)
     set(arg_FOLDER ${name})
@@ -104,7 +104,9 @@ function(tycho_library name)
   set(target tycho_${name})
   set(edges)
   if(arg_SOURCES)
-    add_library(${target} STATIC ${arg_SOURCES})
+    set(compiled ${arg_SOURCES})
+    list(REMOVE_ITEM compiled ${arg_APART})
+    add_library(${target} STATIC ${compiled})
     set(public PUBLIC)
   else()  # headers alone
     add_library(${target} INTERFACE)

@@ -23,6 +23,6 @@ tycho_test(remote_test LIBS loader prepare SOURCES
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # For scripts: the web server of remote_test as a program.
 add_executable(serve_folder trainer/data/storage/serve_folder.cpp trainer/data/storage/http_server.cpp)
-target_link_libraries(serve_folder PRIVATE tycho_data)
+target_link_libraries(serve_folder PRIVATE tycho_storage)
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
 tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)

@@ -6,7 +6,7 @@ add_executable(fault_runs faults/fault_runs.cpp faults/trial.cpp)
 target_link_libraries(fault_runs PRIVATE tycho_base tycho_flags)
 tycho_compile(fault_runs COLD)
 add_dependencies(fault_runs tycho tycho_engine fault_shim)
-tycho_test(phases_test SOURCES ranks/phases_test.cpp LIBS checkpoint)
+tycho_test(phases_test SOURCES ranks/phases_test.cpp LIBS lock)
 target_compile_definitions(phases_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   TYCHO_FAULT_SHIM="$<TARGET_FILE:fault_shim>")
 add_dependencies(phases_test tycho tycho_engine fault_shim)

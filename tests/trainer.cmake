@@ -4,9 +4,9 @@ target_link_libraries(tycho_run_fixture PUBLIC tycho_run tycho_flags GTest::gtes
 tycho_compile(tycho_run_fixture TORCH CHECKS)
 tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp trainer/run/run_test.cpp trainer/run/resume_run_test.cpp trainer/run/second_start_test.cpp trainer/run/old_checkpoint_test.cpp trainer/run/run_data_test.cpp trainer/run/optimizer_run_test.cpp
   trainer/run/open_session_test.cpp trainer/saving/resume_test.cpp trainer/saving/unit_tensors_test.cpp trainer/train/replica_check_test.cpp
-  trainer/saving/saver_test.cpp trainer/train/with_controls_test.cpp trainer/run/live_tensor_test.cpp)
+  trainer/saving/saver_test.cpp trainer/train/with_controls_test.cpp trainer/run/live_tensor_test.cpp trainer/run/loss_watch_run_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-tycho_test(eval_test TORCH LIBS run_fixture SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
+tycho_test(eval_test TORCH LIBS run_fixture prepare SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
   trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp
   trainer/eval/ordered_outputs_test.cpp)

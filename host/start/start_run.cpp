@@ -17,6 +17,7 @@
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/rendezvous/rank_cores.h"
+#include "trainer/run_folder/run_folder.h"
 #include "trainer/sweep/policy.h"
 
 namespace tycho {

@@ -93,7 +93,7 @@ Json form_json(const CommTiming& timing, const std::optional<CommForm>& form) {
 }
 
 Json timing_json(const CommTiming& timing) {
-  return {{"verb", timing.verb},
+  return {{"verb", timing.op},
           {"axis", timing.axis},
           {"group_size", timing.group_size},
           {"num_bytes", timing.num_bytes},
@@ -113,7 +113,7 @@ void print_comm_header(const RankInfo& place, const CommBenchRequest& request) {
 }
 
 void print_timing(const CommTiming& timing) {
-  fmt::print("{:<15}{:<13}{:>6}{:>12}{:>12}  {}{}\n", timing.verb, timing.axis, timing.group_size,
+  fmt::print("{:<15}{:<13}{:>6}{:>12}{:>12}  {}{}\n", timing.op, timing.axis, timing.group_size,
              timing.num_bytes, timing.count, form_text(timing, timing.out_of_place),
              form_text(timing, timing.in_place));
   std::fflush(stdout);
@@ -123,17 +123,17 @@ void print_timing(const CommTiming& timing) {
 void plot_bandwidth(const std::vector<CommTiming>& timings) {
   Curve curve;
   for (const CommTiming& timing : timings) {
-    if (timing.count == 0 || timing.verb != timings.front().verb || timing.axis != timings.front().axis)
-      continue;
+    if (timing.count == 0 || timing.op != timings.front().op || timing.axis != timings.front().axis) continue;
     const CommForm& form = timing.in_place ? *timing.in_place : *timing.out_of_place;
     curve.x.push_back(std::log2(static_cast<double>(timing.num_bytes)));
     curve.y.push_back(bytes_per_s(timing, form) * timing.bus_factor / 1e9);
   }
   if (curve.x.size() < 3) return;
-  fmt::print("\n{}", plot(curve, {.unicode = locale_is_utf8(),
-                                  .title = fmt::format("{} along {}: busbw, GB/s", timings.front().verb,
-                                                       timings.front().axis),
-                                  .x_label = "log2 of the size"}));
+  fmt::print(
+      "\n{}",
+      plot(curve, {.unicode = locale_is_utf8(),
+                   .title = fmt::format("{} along {}: busbw, GB/s", timings.front().op, timings.front().axis),
+                   .x_label = "log2 of the size"}));
 }
 
 int comm(const Arguments& arguments) {
@@ -144,7 +144,7 @@ int comm(const Arguments& arguments) {
   request.factor = arguments.integer("factor", 2, 1 << 20);
   request.iterations = static_cast<int>(arguments.integer("iterations", 1, 1'000'000));
   request.warmup = static_cast<int>(arguments.integer("warmup", 0, 1'000'000));
-  if (arguments.has("verbs")) request.verbs = arguments.list("verbs");
+  if (arguments.has("verbs")) request.collectives = arguments.list("verbs");
   if (arguments.has("mesh")) request.mesh = arguments.text("mesh");
   request.device = arguments.text("device");
   const RankInfo place = find_rank_place(process_environment());

@@ -62,26 +62,29 @@ std::vector<std::string> unknown_codes(const Sources& pages, const std::vector<i
   return findings;
 }
 
+std::string text_of(const std::string& path) { return read_text(std::string(TYCHO_SOURCE_DIR "/") + path); }
+
 Sources all_pages() {
   Sources pages = read_sources({"docs", "containers"}, {".md"});
-  pages["README.md"] = read_text("README.md");
+  pages["README.md"] = text_of("README.md");
   return pages;
 }
 
 TEST(ExitCodes, TheTableHasThoseOfTheProgram) {
-  EXPECT_EQ(codes_of_table(read_text(kPage)), codes_of_enum(read_text("trainer/base/error.h")));
+  const std::vector<int> codes = codes_of_enum(text_of("trainer/base/error.h"));
+  EXPECT_GT(codes.size(), 10u);
+  EXPECT_EQ(codes_of_table(text_of(kPage)), codes);
 }
 
 TEST(ExitCodes, EveryStopSignalHasOne) {
-  const std::vector<int> codes = codes_of_enum(read_text("trainer/base/error.h"));
+  const std::vector<int> codes = codes_of_enum(text_of("trainer/base/error.h"));
   for (const int signal : kStopSignals)
     EXPECT_EQ(std::count(codes.begin(), codes.end(), 128 + signal), 1) << "signal " << signal;
 }
 
 TEST(ExitCodes, PagesNameOnlyThoseOfTheTableAndHaveNoOther) {
   const Sources pages = all_pages();
-  EXPECT_EQ(unknown_codes(pages, codes_of_enum(read_text("trainer/base/error.h"))),
-            std::vector<std::string>());
+  EXPECT_EQ(unknown_codes(pages, codes_of_enum(text_of("trainer/base/error.h"))), std::vector<std::string>());
   for (const auto& [path, text] : pages) {
     if (path == kPage) continue;
     EXPECT_EQ(codes_of_table(text), std::vector<int>()) << path << " repeats the table of " << kPage;

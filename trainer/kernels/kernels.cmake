@@ -6,7 +6,7 @@ list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE 
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 tycho_library(twins FOLDER kernels/twins DEPS PUBLIC base)
 tycho_library(cuda_plugin WITHOUT entry DEPS PUBLIC twins)
-tycho_library(kernels_cpu FOLDER kernels/cpu ALONE DEPS PUBLIC twins PRIVATE OpenMP::OpenMP_CXX)
+tycho_library(kernels_cpu FOLDER kernels/cpu ALONE APART kernels/cpu/matmul/bf16_matmul.cpp DEPS PUBLIC twins PRIVATE OpenMP::OpenMP_CXX)
 
 # -O3 in every build type: these loops are the definition of speed here, and debuggers rarely visit them.
 function(tycho_instruction_set target name)
@@ -42,7 +42,7 @@ endif()
 
 file(GLOB cuda_kernels RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS kernels/cuda/*.cu kernels/cuda/*.cpp cuda_plugin/entry/*.cpp)
 file(GLOB cuda_headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS kernels/cuda/*.h kernels/cuda/*.cuh cuda_plugin/entry/*.h)
-tycho_layer(kernels_cuda SOURCES ${cuda_kernels} HEADERS ${cuda_headers} EDGES base twins cuda_plugin)
+tycho_layer(kernels_cuda SOURCES ${cuda_kernels} ${cuda_headers} EDGES base twins cuda_plugin)
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})

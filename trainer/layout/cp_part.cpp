@@ -16,11 +16,11 @@ std::array<CpSpan, 2> cp_spans(int64_t seq, const CpShape& cp) {
 void for_cp_runs(int64_t seq, const CpShape& cp, int64_t first, int64_t count,
                  const std::function<void(int64_t i, int64_t j, int64_t n)>& run) {
   if (cp.size == 1) return run(first, first, count);
-  const std::array<CpSpan, 2> stretches = cp_spans(seq, cp);
-  const int64_t part = stretches[0].count, end = first + count;
+  const std::array<CpSpan, 2> spans = cp_spans(seq, cp);
+  const int64_t part = spans[0].count, end = first + count;
   for (int64_t i = first; i < end;) {
     const int64_t number = i / part, inside = i % part, n = std::min(part - inside, end - i);
-    run(i, number / 2 * seq + stretches[static_cast<size_t>(number % 2)].first + inside, n);
+    run(i, number / 2 * seq + spans[static_cast<size_t>(number % 2)].first + inside, n);
     i += n;
   }
 }

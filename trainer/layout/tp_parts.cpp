@@ -91,7 +91,7 @@ std::vector<Extent> counted(const Extent& extent) {
   const auto counts = [](const ParamPart::Run& run) { return run.counts; };
   if (std::all_of(runs.begin(), runs.end(), counts)) return {extent};
   std::vector<Extent> list;
-  const int64_t step = step_of(*extent.spec);  // the dim is 0: runs are stretches of the buffer
+  const int64_t step = step_of(*extent.spec);  // the dim is 0: runs are spans of the buffer
   for (const ParamPart::Run& run : runs) {
     const int64_t from = std::max(extent.first, run.here * step),
                   to = std::min(extent.first + extent.size(), (run.here + run.size) * step);

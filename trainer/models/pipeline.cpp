@@ -97,11 +97,11 @@ size_t Pipeline::start_messages(size_t i, Model& model) {
   std::vector<Message> messages;
   if (auto message = message_of(i, model)) messages.push_back(std::move(*message));
   size_t num_ops = 1;
-  if (!messages.empty() && messages[0].call.verb == GroupedCall::Verb::kSend && i + 1 < program_.size() &&
+  if (!messages.empty() && messages[0].call.op == GroupedCall::Op::kSend && i + 1 < program_.size() &&
       program_[i + 1].peer == program_[i].peer) {
     auto back = message_of(i + 1, model);
     const bool is_free = back && back->buffer != messages[0].buffer && !on_their_way_.contains(back->buffer);
-    if (is_free && back->call.verb == GroupedCall::Verb::kRecv) {
+    if (is_free && back->call.op == GroupedCall::Op::kRecv) {
       messages.push_back(std::move(*back));
       num_ops = 2;
     }

@@ -1,4 +1,4 @@
-// Records stretches of training with LibTorch's profiler (Kineto).
+// Records spans of training with LibTorch's profiler (Kineto).
 #include "trainer/profiler/profiler.h"
 
 #include <torch/csrc/autograd/profiler_kineto.h>

@@ -1,4 +1,4 @@
-// Records stretches of training as traces that Perfetto, chrome://tracing and TensorBoard open.
+// Records spans of training as traces that Perfetto, chrome://tracing and TensorBoard open.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// A stretch of work with a name, as traces and tables of a profile show it.
+// A span of work with a name, as traces and tables of a profile show it.
 #pragma once
 #include <fmt/format.h>
 

@@ -129,7 +129,8 @@ struct ChatConfig {
       in_range(1, 1 << 20));
     v("compat", compat,
       "composer: tokens are counted as Composer counts them, without padding: in max_duration and other "
-      "lengths, in the schedule and in metrics. none: every row counts as seq_len tokens.");
+      "lengths, in the schedule and in metrics; shuffled rows of an MDS data set are visited as LLM Foundry "
+      "does. none: every row counts as seq_len tokens.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
       "the examples, before they are packed.");

@@ -18,6 +18,7 @@
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_parts.h"
 #include "trainer/run/whole_tensor.h"
+#include "trainer/run_folder/run_folder.h"
 #include "trainer/saving/resume.h"
 
 namespace tycho {

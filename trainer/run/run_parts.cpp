@@ -23,6 +23,7 @@
 #include "trainer/run/recipe_check.h"
 #include "trainer/run/run_data.h"
 #include "trainer/run_folder/restarts.h"
+#include "trainer/run_folder/run_folder.h"
 #include "trainer/saving/resume.h"
 #include "trainer/train/run_length.h"
 

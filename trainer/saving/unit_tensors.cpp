@@ -18,7 +18,7 @@ struct Piece {
   Box whole;    // the same elements, in the whole parameter
   bool counts;  // false: an earlier rank along tp has it too
 };
-struct Stretch {
+struct Span {
   Box box;        // in the rank's part of the parameter
   int64_t begin;  // offset in the buffer
   std::vector<Piece> pieces;
@@ -50,23 +50,23 @@ std::vector<Piece> pieces_of(const ParamSpec& spec, const Box& box) {
   return pieces;
 }
 
-/// Calls body(extent, stretch) for every stretch of the extents.
+/// Calls body(extent, span) for every span of the extents.
 template <class Body>
 void for_spans(const std::vector<Extent>& extents, const Body& body) {
   for (const Extent& e : extents) {
     int64_t begin = e.begin;
     for (const Box& box : boxes_of_range(e.spec->shape, e.first, e.first + e.size())) {
-      body(e, Stretch{box, begin, pieces_of(*e.spec, box)});
+      body(e, Span{box, begin, pieces_of(*e.spec, box)});
       begin += volume(box);
     }
   }
 }
 
-/// Reorders the pieces of a stretch, which begins at `data`, so that they follow one another.
-void put_in_order(const Stretch& stretch, float* data) {
-  const std::vector<float> mixed(data, data + volume(stretch.box));
-  for (const Piece& piece : stretch.pieces) {
-    for_runs(piece.here, stretch.box, piece.here,
+/// Reorders the pieces of a span, which begins at `data`, so that they follow one another.
+void put_in_order(const Span& span, float* data) {
+  const std::vector<float> mixed(data, data + volume(span.box));
+  for (const Piece& piece : span.pieces) {
+    for_runs(piece.here, span.box, piece.here,
              [&](int64_t i, int64_t j, int64_t n) { std::copy_n(mixed.data() + i, n, data + j); });
     data += volume(piece.here);
   }
@@ -99,17 +99,17 @@ std::vector<FlatState> flat_states(const std::vector<OwnedRange>& ranges, Optimi
 
 bool reorders(const FlatState& state) {
   bool any = false;
-  for_spans(*state.extents, [&](const Extent&, const Stretch& stretch) { any |= !stretch.in_order(); });
+  for_spans(*state.extents, [&](const Extent&, const Span& span) { any |= !span.in_order(); });
   return any;
 }
 
 std::vector<TensorBytes> unit_tensor_bytes(const FlatState& state, const Tensor& host) {
   std::vector<TensorBytes> tensors;
   auto* data = static_cast<float*>(host.data_ptr());
-  for_spans(*state.extents, [&](const Extent& e, const Stretch& stretch) {
-    float* at = data + stretch.begin;
-    if (!stretch.in_order()) put_in_order(stretch, at);
-    for (const Piece& piece : stretch.pieces) {
+  for_spans(*state.extents, [&](const Extent& e, const Span& span) {
+    float* at = data + span.begin;
+    if (!span.in_order()) put_in_order(span, at);
+    for (const Piece& piece : span.pieces) {
       const int64_t count = volume(piece.whole);
       TensorBytes tensor = {state_name(state.buffer, e.spec->name), "F32", piece.whole.shape, at, count * 4};
       if (piece.whole.shape != e.spec->whole_shape())
@@ -176,14 +176,14 @@ void check_fit(const CheckpointReader& reader, const std::vector<OwnedRange>& ra
 
 namespace {
 
-// `at`: where the piece begins, or the stretch when the piece is spread over it.
-void read_piece(const CheckpointReader& reader, const std::string& name, const Piece& piece,
-                const Stretch& stretch, float* at) {
+// `at`: where the piece begins, or the span when the piece is spread over it.
+void read_piece(const CheckpointReader& reader, const std::string& name, const Piece& piece, const Span& span,
+                float* at) {
   const int64_t count = volume(piece.whole);
-  if (stretch.in_order()) return reader.read_box(name, piece.whole, at, count * 4);
+  if (span.in_order()) return reader.read_box(name, piece.whole, at, count * 4);
   std::vector<float> values(static_cast<size_t>(count));
   reader.read_box(name, piece.whole, values.data(), count * 4);
-  for_runs(piece.here, piece.here, stretch.box,
+  for_runs(piece.here, piece.here, span.box,
            [&](int64_t i, int64_t j, int64_t n) { std::copy_n(values.data() + i, n, at + j); });
 }
 
@@ -196,12 +196,12 @@ void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>&
     Tensor host =
         in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
     auto* data = static_cast<float*>(host.data_ptr());
-    for_spans(*state.extents, [&](const Extent& e, const Stretch& stretch) {
-      float* at = data + stretch.begin;
-      for (const Piece& piece : stretch.pieces) {
+    for_spans(*state.extents, [&](const Extent& e, const Span& span) {
+      float* at = data + span.begin;
+      for (const Piece& piece : span.pieces) {
         if (between) between();
-        read_piece(reader, state_name(state.buffer, e.spec->name), piece, stretch, at);
-        if (stretch.in_order()) at += volume(piece.here);
+        read_piece(reader, state_name(state.buffer, e.spec->name), piece, span, at);
+        if (span.in_order()) at += volume(piece.here);
       }
     });
     if (!in_place) state.flat.copy_(host);

@@ -46,9 +46,9 @@ PartialGradients::Sums PartialGradients::sums_of(const UnitSpec& unit) {
     const ParamSpec& param = unit.params[i];
     if (param.frozen || !param.part) continue;
     for (const ParamPart::Run& run : param.part->runs) {
-      const Stretch stretch = {i, param.part->dim, run.here, run.size};
-      if (run.sum == ParamPart::Sum::kCopies) sums.copies.push_back(stretch);
-      if (run.sum == ParamPart::Sum::kAll) sums.all.push_back(stretch);
+      const Span span = {i, param.part->dim, run.here, run.size};
+      if (run.sum == ParamPart::Sum::kCopies) sums.copies.push_back(span);
+      if (run.sum == ParamPart::Sum::kAll) sums.all.push_back(span);
     }
   }
   return sums;
@@ -61,19 +61,18 @@ void PartialGradients::sum(int unit, Views& grads) {
   sum_together(sums.all, grads, *tp_);
 }
 
-void PartialGradients::sum_together(const std::vector<Stretch>& stretches, Views& grads,
-                                    Communicator& ranks) {
-  if (stretches.empty()) return;
-  const auto part = [&](const Stretch& stretch) {
-    return grads[stretch.param].narrow(stretch.dim, stretch.begin, stretch.size);
+void PartialGradients::sum_together(const std::vector<Span>& spans, Views& grads, Communicator& ranks) {
+  if (spans.empty()) return;
+  const auto part = [&](const Span& span) {
+    return grads[span.param].narrow(span.dim, span.begin, span.size);
   };
   std::vector<Tensor> flats;
-  for (const Stretch& stretch : stretches) flats.push_back(part(stretch).reshape({-1}));
+  for (const Span& span : spans) flats.push_back(part(span).reshape({-1}));
   Tensor together = at::cat(flats);
   ranks.all_reduce(together);
   int64_t begin = 0;
-  for (const Stretch& stretch : stretches) {
-    Tensor one = part(stretch);
+  for (const Span& span : spans) {
+    Tensor one = part(span);
     one.copy_(together.narrow(0, begin, one.numel()).view(one.sizes()));
     begin += one.numel();
   }

@@ -27,16 +27,16 @@ class PartialGradients {
 
  private:
   /// Consecutive elements along a dim of a parameter.
-  struct Stretch {
+  struct Span {
     size_t param = 0;
     int dim = 0;
     int64_t begin = 0, size = 0;
   };
   struct Sums {
-    std::vector<Stretch> copies, all;
+    std::vector<Span> copies, all;
   };
   static Sums sums_of(const UnitSpec& unit);
-  static void sum_together(const std::vector<Stretch>& stretches, Views& grads, Communicator& ranks);
+  static void sum_together(const std::vector<Span>& spans, Views& grads, Communicator& ranks);
 
   std::vector<Sums> units_;
   Communicator* tp_ = nullptr;

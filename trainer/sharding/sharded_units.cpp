@@ -69,7 +69,7 @@ void ShardedUnits::register_buffers() {
   for (const GradientSum& sum : across_) keep(replicas_, sum.sent());
 }
 
-Tensor ShardedUnits::stretch(const Tensor& flat, const Unit& unit) const {
+Tensor ShardedUnits::span(const Tensor& flat, const Unit& unit) const {
   return flat.narrow(0, 0, unit.params.numel() * rules_.num_ranks);
 }
 
@@ -95,7 +95,7 @@ void ShardedUnits::start_gather(const std::vector<int>& units) {
     wait_for(buffer);
     buffer.unit = unit;
     buffer.version = version_;
-    calls.push_back(GroupedCall::all_gather(stretch(buffer.flat, at(unit)), at(unit).params));
+    calls.push_back(GroupedCall::all_gather(span(buffer.flat, at(unit)), at(unit).params));
     buffers.push_back(&buffer);
   }
   if (calls.empty()) return;
@@ -158,8 +158,8 @@ void ShardedUnits::reduce(int unit, bool last) {
   if (rules_.keep_grads && !last) return;
   if (!has_leaves) partial_.sum(unit, own.gathered.grads());
   GradBuffer& buffer = grads_of(unit);
-  const Tensor whole = stretch(sent_of(buffer), own);
-  if (rules_.reduce_bf16) whole.copy_(stretch(buffer.flat, own));
+  const Tensor whole = span(sent_of(buffer), own);
+  if (rules_.reduce_bf16) whole.copy_(span(buffer.flat, own));
   // Later micro-batches are reduced in place and then added, and so are all gradients exchanged as bf16.
   const bool in_place = own.has_sum || rules_.reduce_bf16;
   Tensor to = in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
@@ -177,7 +177,7 @@ void ShardedUnits::add_leaf(int unit, bool last) {
     Tensor grads = own.gathered.flat_grads();
     return own.tree.add(grads);
   }
-  const Tensor whole = stretch(grads_of(unit).flat, own);
+  const Tensor whole = span(grads_of(unit).flat, own);
   const int64_t each = whole.numel() / rules_.cp, begin = cp_->rank() * each;
   Tensor leaf = whole.narrow(0, begin, each);
   const ForUnit noted(own.layout.spec().name);

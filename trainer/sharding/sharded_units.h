@@ -72,7 +72,7 @@ class ShardedUnits final : public UnitStore {
   /// Returns the memory of the exchanged gradients.
   static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
   /// Returns the part of a buffer that a unit fills, padding included.
-  Tensor stretch(const Tensor& flat, const Unit& unit) const;
+  Tensor span(const Tensor& flat, const Unit& unit) const;
   /// Starts to gather parameters together, unless they are gathered already.
   void start_gather(const std::vector<int>& units);
   void wait_for(ParamBuffer& buffer);

@@ -26,8 +26,8 @@ float weight_of_token(const Batch& batch, Communicator& data_ranks) {
   return static_cast<float>(1.0 / tokens_1.item<double>());
 }
 
-/// Of the first tokens of the micro-batch: those of them that this rank has, and nothing of what another
-/// stage computes.
+/// Returns statistics of the residual stream after each block, over this rank's part of the first tokens of
+/// the micro-batch; null for blocks that another stage computes.
 Json stream_statistics(Model& model, int64_t num_tokens) {
   Json list = Json::array();
   for (int64_t i = 0; i <= model.layout().num_blocks; ++i) {

@@ -52,7 +52,7 @@ class BatchPass {
   const ModelLayout& layout() const { return model_.layout(); }
   /// Ranks along tp, as a model of units() needs them.
   ParallelRegion region() const;
-  /// The part of the model that units() has, and the ranks along pp with the others.
+  /// Returns the part of the model in units(), and the ranks along pp with the other parts.
   const PipelineStage& stage() const { return stage_; }
 
  private:
@@ -71,7 +71,7 @@ class BatchPass {
   BatchShape shape_;  // of micro-batches of untrimmed rows
   std::unique_ptr<UnitStore> units_;
   Model model_;
-  std::optional<Pipeline> pipeline_;  // with several stages
+  std::optional<Pipeline> pipeline_;  // set with several stages
   TiedCopies tied_;
 };
 

@@ -21,7 +21,8 @@
 namespace tycho {
 namespace {
 
-/// The record with one more evaluation; the first of equals is the best, and NaN is worse than every number.
+/// Returns the record with one more evaluation. The first of equals is the best, and NaN is worse than every
+/// number.
 EvalRecord with(const EvalRecord* before, const EvalScore& score) {
   if (before == nullptr) return {score, score};
   const double best = before->best.loss;

@@ -32,7 +32,7 @@ struct Call {
   std::unique_ptr<DataLoader> remixed = {};  // of set_mix
 };
 
-/// An argument of a command, or nothing when it was left out.
+/// Returns an argument of a command; nullopt when it was left out.
 template <class T>
 std::optional<T> argument(const Call& call, const char* name) {
   if (!call.command.arguments.contains(name)) return std::nullopt;

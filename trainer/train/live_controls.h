@@ -26,7 +26,7 @@ namespace tycho {
 
 /// Reasons for the loop not to continue with the next step.
 struct Halt {
-  int signal = 0;      // that all ranks agreed to stop for, or 0
+  int signal = 0;      // signal that all ranks agreed to stop for, or 0
   std::string reason;  // of a command that stopped the run, or ""
   bool paused = false;
   bool stops() const { return signal != 0 || !reason.empty(); }
@@ -81,8 +81,8 @@ class LiveControls {
   double scheduled_lr(int64_t steps_done, double factor) const;
 
  private:
-  /// Makes `controls` hold from the next step on; throws Error (kRecipe) and changes nothing when they
-  /// cannot.
+  /// Applies `controls` from the next step on. Throws Error (kRecipe) and changes nothing when they are
+  /// invalid.
   void take(Controls controls, WeightUpdate& update);
   Schedule schedule_of(const TrainConfig& config) const;
 

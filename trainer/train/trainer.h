@@ -39,7 +39,7 @@ class Trainer {
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
   int fit();
-  /// Trains until so many steps are done, the run's end or a stop; evaluates and saves when it is due.
+  /// Trains until `until_step` steps are done, the run's end or a stop. Evaluates and saves when due.
   void advance(int64_t until_step);
   /// Makes one optimizer step. Returns false when Ctrl-C ended a dynamic schedule before it: no step was
   /// made.
@@ -47,7 +47,7 @@ class Trainer {
   /// Does what belongs between two steps: what was commanded, evaluations that are due, and a save when
   /// `save_due`. Collective.
   void step_boundary(bool save_due);
-  /// Forgets that a command stopped the run, or a signal that is not there any more. Collective.
+  /// Clears the stop of a command, or of a signal that is no longer set. Collective.
   void forget_stop();
   /// Returns true until the end or a stop is reached.
   bool should_continue() const { return !is_finished() && !halt_.stops(); }
@@ -57,7 +57,7 @@ class Trainer {
   /// that of one of several sets: callbacks do not hear of that, and state() does not remember it. Throws
   /// Error (kUsage) for a name that is not there.
   std::optional<EvalResults> evaluate(const std::string& only = "");
-  /// Saves what there is now, unless that was done, and waits until it is written. Returns the checkpoint's
+  /// Saves the present state, unless it is saved, and waits until it is written. Returns the checkpoint's
   /// folder.
   std::string save_now();
 

@@ -13,32 +13,32 @@
 
 namespace tycho {
 
-/// Reads the batches of this rank. Where it stands is TrainState's: `stage`, `data` and `controls.mix`. Owned
-/// by the trainer's thread.
+/// Reads the batches of this rank. TrainState has the position: `stage`, `data` and `controls.mix`. Owned by
+/// the trainer's thread.
 class TrainingData {
  public:
   /// `num_nodes`: machines that all ranks are spread over. The recipe and the context outlive it.
   TrainingData(const TrainConfig& recipe, const LoopContext& context, int num_nodes);
 
-  /// Opens the data at the state's position. Throws Error (kUnusable), also for a stage that the recipe does
-  /// not have.
+  /// Opens the data at the state's position. Throws Error (kUnusable), also for a stage that the recipe
+  /// lacks.
   void open(const TrainState& state);
-  /// Opens the data of `stage`, at its start, where that is another one than the state's; returns true then.
-  /// Throws Error (kUnusable) for an earlier stage.
+  /// Opens the data of `stage` at its start and returns true, if it differs from the state's. Throws Error
+  /// (kUnusable) for an earlier stage.
   bool enter_stage(int64_t stage, TrainState& state);
   /// Returns the next batch. Blocks until it is ready.
   Batch next();
-  /// Position after the batch that next() returned last.
+  /// Returns the position after the newest batch of next().
   DataCursor cursor() const { return loader_->cursor(); }
-  /// DataLoader::order_marks; empty before open().
+  /// Returns DataLoader::order_marks; empty before open().
   OrderMarks order_marks() { return loader_ ? loader_->order_marks() : OrderMarks(); }
   void skip_batches(int64_t count, TrainState& state);
   /// Returns another loader of the same data, at the state's position.
   std::unique_ptr<DataLoader> new_loader(const TrainState& state) const;
   /// Returns a loader that begins the next epoch with these proportions of the streams. Throws Error
-  /// (kRecipe) for what the data cannot do.
+  /// (kRecipe) when the data does not allow them.
   std::unique_ptr<DataLoader> remixed(const TrainState& state, const Mix& mix) const;
-  /// Reads with a loader of remixed() from now on.
+  /// Uses a loader of remixed() from now on.
   void switch_to(std::unique_ptr<DataLoader> loader, TrainState& state);
 
  private:

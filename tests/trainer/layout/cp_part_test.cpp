@@ -11,8 +11,8 @@ namespace {
 /// Work of causal attention: the keys that each of a rank's queries sees.
 int64_t keys_seen(int64_t seq, const CpShape& cp) {
   int64_t sum = 0;
-  for (const CpSpan& stretch : cp_spans(seq, cp))
-    for (int64_t i = 0; i < stretch.count; ++i) sum += stretch.first + i + 1;
+  for (const CpSpan& span : cp_spans(seq, cp))
+    for (int64_t i = 0; i < span.count; ++i) sum += span.first + i + 1;
   return sum;
 }
 

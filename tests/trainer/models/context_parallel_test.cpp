@@ -72,9 +72,9 @@ TEST_P(ContextParallel, KeepsDocumentsApart) {
 int64_t received(const Schedule& schedule) {
   int64_t bytes = 0;
   for (const RecordedCall& call : schedule)
-    if (call.verb == "all_gather" || call.verb == "reduce_scatter")
+    if (call.op == "all_gather" || call.op == "reduce_scatter")
       bytes += call.num_bytes * (static_cast<int64_t>(call.ranks.size()) - 1);
-    else if (call.verb == "recv")
+    else if (call.op == "recv")
       bytes += call.num_bytes;
   return bytes;
 }
@@ -103,7 +103,7 @@ TEST_P(ContextParallel, MovesWhatThePlanCounts) {
             << size << " ranks, ring " << cp.ring << ", recompute " << static_cast<int>(mode);
         // Messages alone, and nothing of all ranks at once.
         const auto is_message = [](const RecordedCall& call) {
-          return call.verb == "send" || call.verb == "recv";
+          return call.op == "send" || call.op == "recv";
         };
         EXPECT_TRUE(!cp.ring || std::all_of(schedule.begin(), schedule.end(), is_message));
       });

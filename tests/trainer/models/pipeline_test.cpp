@@ -174,7 +174,7 @@ TEST_P(PipelineStages, ComputeWhatOneRankDoesWithFrozenParameters) {
 int64_t received_along_pp(const Schedule& schedule, bool is_tied) {
   int64_t bytes = 0;
   for (const RecordedCall& call : schedule)
-    if (call.verb == "recv" || (is_tied && call.verb == "all_reduce")) bytes += call.num_bytes;
+    if (call.op == "recv" || (is_tied && call.op == "all_reduce")) bytes += call.num_bytes;
   return bytes;
 }
 

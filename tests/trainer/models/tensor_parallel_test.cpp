@@ -54,8 +54,8 @@ int64_t received(const Schedule& schedule) {
   double bytes = 0;
   for (const RecordedCall& call : schedule) {
     const auto size = static_cast<double>(call.num_bytes), ranks = static_cast<double>(call.ranks.size());
-    if (call.verb == "all_gather" || call.verb == "reduce_scatter") bytes += size * (ranks - 1);
-    if (call.verb == "all_reduce") bytes += 2 * size * (ranks - 1) / ranks;
+    if (call.op == "all_gather" || call.op == "reduce_scatter") bytes += size * (ranks - 1);
+    if (call.op == "all_reduce") bytes += 2 * size * (ranks - 1) / ranks;
   }
   return static_cast<int64_t>(bytes);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using State = RecentCollectives::State;
 
-constexpr CollectiveCall kSum = {.verb = "all_reduce", .dtype = "fp32", .num_bytes = 16};
+constexpr CollectiveCall kSum = {.op = "all_reduce", .dtype = "fp32", .num_bytes = 16};
 
 class RecentCollectivesTest : public testing::Test {
  protected:
@@ -47,9 +47,9 @@ TEST_F(RecentCollectivesTest, SaysWhatTheCallWasAndWhatItsRankWasDoing) {
   {
     const InPhase phase("in callback with_a_name_that_is_far_too_long_to_keep", progress_);
     const ForUnit unit("model.layers.3");
-    recent_.add(world, {.verb = "broadcast", .dtype = "bf16", .num_bytes = 32, .peer = 1}, State::kStarted);
+    recent_.add(world, {.op = "broadcast", .dtype = "bf16", .num_bytes = 32, .peer = 1}, State::kStarted);
   }
-  recent_.add(world, {.verb = "barrier"}, State::kQueued);
+  recent_.add(world, {.op = "barrier"}, State::kQueued);
   const Json json = recent_.json(), first = call(0), second = call(1);
   EXPECT_EQ(json.at("groups").at(0).at("name"), "dp_shard");
   EXPECT_EQ(json.at("groups").at(0).at("ranks"), Json::parse("[3, 5]"));
@@ -90,7 +90,7 @@ TEST_F(RecentCollectivesTest, WhatAGpuWasGivenIsDoneWhenTheGpuIs) {
 TEST_F(RecentCollectivesTest, CountsMessagesByTheOtherRankAndTheirWay) {
   const int world = recent_.add_group("world", {4, 6, 8});
   const auto message = [&](const char* verb, int peer) {
-    recent_.add(world, {.verb = verb, .dtype = "fp32", .num_bytes = 4, .peer = peer}, State::kDone);
+    recent_.add(world, {.op = verb, .dtype = "fp32", .num_bytes = 4, .peer = peer}, State::kDone);
   };
   for (const char* verb : {"send", "send", "recv"}) message(verb, 1);
   message("send", 2);

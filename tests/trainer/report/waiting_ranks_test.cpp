@@ -22,7 +22,7 @@ using State = RecentCollectives::State;
 using Calls = std::function<void(RecentCollectives&)>;
 
 CollectiveCall sum_of(int64_t num_bytes) {
-  return {.verb = "all_reduce", .dtype = "fp32", .num_bytes = num_bytes};
+  return {.op = "all_reduce", .dtype = "fp32", .num_bytes = num_bytes};
 }
 void call(RecentCollectives& rank, int group, State state, int64_t num_bytes = 16) {
   rank.add(group, sum_of(num_bytes), state);
@@ -75,7 +75,7 @@ TEST_F(WaitingRanksTest, NamesTheRankThatDidNotComeToACollective) {
   const WaitingRanks waiting = waiting_ranks(run_dir());
   ASSERT_EQ(waiting.calls.size(), 1U);
   const OpenCall& open = waiting.calls.front();
-  EXPECT_EQ(open.verb, "all_reduce");
+  EXPECT_EQ(open.op, "all_reduce");
   EXPECT_EQ(open.group, "world");
   EXPECT_EQ(open.number, 2);
   EXPECT_EQ(open.in_it, (std::vector<int>{0, 2}));
@@ -175,7 +175,7 @@ TEST_F(WaitingRanksTest, ShowsCallsThatDiffer) {
   leave(0, kInTheThird);
   leave(1, [](RecentCollectives& rank) {
     kTwoDone(rank);
-    rank.add(0, {.verb = "broadcast", .dtype = "fp32", .num_bytes = 8, .peer = 2}, State::kFailed);
+    rank.add(0, {.op = "broadcast", .dtype = "fp32", .num_bytes = 8, .peer = 2}, State::kFailed);
   });
   leave(2, kInTheThird);
   const WaitingRanks waiting = waiting_ranks(run_dir());
@@ -189,14 +189,14 @@ TEST_F(WaitingRanksTest, ShowsCallsThatDiffer) {
 TEST_F(WaitingRanksTest, FollowsAChainOfWaitingRanksToItsEnd) {
   // Rank 0 waits for rank 1's message, and rank 1 for rank 2, which computes.
   leave(0, [](RecentCollectives& rank) {
-    rank.add(1, {.verb = "recv", .dtype = "bf16", .num_bytes = 64, .peer = 1}, State::kStarted);
+    rank.add(1, {.op = "recv", .dtype = "bf16", .num_bytes = 64, .peer = 1}, State::kStarted);
   });
   leave(1, [](RecentCollectives& rank) { call(rank, 0, State::kStarted); });
   leave(2, [](RecentCollectives&) {});
   const WaitingRanks waiting = waiting_ranks(run_dir());
   ASSERT_EQ(waiting.calls.size(), 2U);
   EXPECT_EQ(waiting.calls[0].group, "pp, from rank 1 to rank 0");
-  EXPECT_EQ(waiting.calls[0].verb, "message");
+  EXPECT_EQ(waiting.calls[0].op, "message");
   EXPECT_EQ(waiting.calls[0].not_there, std::vector<int>{1});
   EXPECT_EQ(waiting.calls[1].not_there, (std::vector<int>{0, 2}));
   EXPECT_EQ(waiting.first, std::vector<int>{2});

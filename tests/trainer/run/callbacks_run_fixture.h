@@ -10,6 +10,7 @@
 
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "tests/trainer/run/run_fixture.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 

@@ -36,13 +36,13 @@ TEST(CommBench, EveryVerbIsRightAtEverySize) {
   for (const int num_ranks : {1, 2, 3, 4}) {
     std::map<std::string, int> lines;
     for (const CommTiming& timing : timings_of(num_ranks, small())) {
-      ++lines[timing.verb];
+      ++lines[timing.op];
       EXPECT_EQ(timing.axis, "all");
       EXPECT_EQ(timing.group_size, num_ranks);
-      EXPECT_TRUE(timing.out_of_place || timing.in_place) << timing.verb;
+      EXPECT_TRUE(timing.out_of_place || timing.in_place) << timing.op;
       for (const auto& form : {timing.out_of_place, timing.in_place}) {
         if (!form) continue;
-        EXPECT_EQ(form->num_wrong, 0) << timing.verb << " of " << timing.num_bytes;
+        EXPECT_EQ(form->num_wrong, 0) << timing.op << " of " << timing.num_bytes;
         EXPECT_GT(form->seconds, 0);
       }
     }
@@ -73,17 +73,17 @@ class WrongSums final : public Communicator {
 TEST(CommBench, CountsWrongElements) {
   WrongSums world;
   CommBenchRequest request = small();
-  request.verbs = {"all_reduce", "broadcast"};
+  request.collectives = {"all_reduce", "broadcast"};
   std::map<std::string, int64_t> wrong;
   bench_comm(request, world, at::kCPU, kNoStop,
-             [&](const CommTiming& timing) { wrong[timing.verb] += timing.in_place->num_wrong; });
+             [&](const CommTiming& timing) { wrong[timing.op] += timing.in_place->num_wrong; });
   EXPECT_EQ(wrong["all_reduce"], 4);  // one at each size
   EXPECT_EQ(wrong["broadcast"], 0);
 }
 
 TEST(CommBench, MeasuresAlongEachAxis) {
   CommBenchRequest request = small("dp_replicate=2,tp=2");
-  request.verbs = {"all_reduce"};
+  request.collectives = {"all_reduce"};
   request.min_bytes = request.max_bytes = 64;
   const std::vector<CommTiming> timings = timings_of(4, request);
   ASSERT_EQ(timings.size(), 3u);
@@ -107,7 +107,7 @@ TEST(CommBench, RefusesWhatMakesNoSense) {
     return error_of([&] { bench_comm(request, *make_world_of_one(), at::kCPU, kNoStop, {}); });
   };
   CommBenchRequest request = small();
-  request.verbs = {"all_reduce", "allgather"};
+  request.collectives = {"all_reduce", "allgather"};
   EXPECT_NE(refusal(request).find("got allgather"), std::string::npos);
   request = small();
   request.max_bytes = 4;

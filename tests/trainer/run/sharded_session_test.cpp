@@ -16,6 +16,7 @@
 #include "trainer/huggingface/hf_export.h"
 #include "trainer/plan/plan.h"
 #include "trainer/run/evaluate_checkpoint.h"
+#include "trainer/session/callback_source.h"
 
 namespace tycho {
 namespace {

@@ -10,22 +10,22 @@ namespace tycho {
 namespace {
 
 void check_spans(const char* op, const AttentionShape& s) {
-  const auto ends = [](const TokenSpan& stretch) { return stretch.first + stretch.count; };
+  const auto ends = [](const TokenSpan& span) { return span.first + span.count; };
   const auto in_order = [&](const TokenSpan& early, const TokenSpan& late) {
     return early.first >= 0 && late.count >= 0 &&
            (late.count == 0 ? ends(early) <= s.keys : ends(early) <= late.first && ends(late) <= s.keys);
   };
   TYCHO_CHECK(!s.is_part() || in_order(s.early_keys, s.late_keys),
-              "[{}] expected some of {} keys as two stretches, one after the other, got {} from {} on and {} "
+              "[{}] expected some of {} keys as two spans, one after the other, got {} from {} on and {} "
               "from {} on",
               op, s.keys, s.early_keys.count, s.early_keys.first, s.late_keys.count, s.late_keys.first);
   if (s.keys == 0) return;
-  TYCHO_CHECK(
-      s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 && ends(s.early) <= s.late.first &&
-          ends(s.late) <= s.keys && s.early.count + s.late.count == s.seq,
-      "[{}] expected {} queries as two stretches of {} tokens, one after the other, got {} from {} on "
-      "and {} from {} on",
-      op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
+  TYCHO_CHECK(s.early.first >= 0 && s.early.count >= 0 && s.late.count >= 0 &&
+                  ends(s.early) <= s.late.first && ends(s.late) <= s.keys &&
+                  s.early.count + s.late.count == s.seq,
+              "[{}] expected {} queries as two spans of {} tokens, one after the other, got {} from {} on "
+              "and {} from {} on",
+              op, s.seq, s.keys, s.early.count, s.early.first, s.late.count, s.late.first);
 }
 
 /// Elements between rows, for kernels.

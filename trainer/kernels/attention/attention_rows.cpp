@@ -9,8 +9,8 @@ namespace tycho {
 namespace {
 
 Tensor positions(const TokenSpan& first, const TokenSpan& second, const at::Device& device) {
-  const auto of = [&](const TokenSpan& stretch) {
-    return at::arange(stretch.first, stretch.first + stretch.count,
+  const auto of = [&](const TokenSpan& span) {
+    return at::arange(span.first, span.first + span.count,
                       at::TensorOptions().dtype(at::kLong).device(device));
   };
   return second.count > 0 ? at::cat({of(first), of(second)}) : of(first);

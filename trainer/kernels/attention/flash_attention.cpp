@@ -74,9 +74,9 @@ std::vector<Call> calls_of(const AttentionShape& s, const ScoreRules& rules, con
     return one;
   }
   std::vector<Call> calls;
-  const std::array<TokenSpan, 2> stretches = {s.early, s.late};
-  for (size_t i = 0; i < stretches.size(); ++i) {
-    const auto [first, count] = stretches[i];
+  const std::array<TokenSpan, 2> spans = {s.early, s.late};
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const auto [first, count] = spans[i];
     if (count == 0) continue;
     const TokenSpan queries = {i == 0 ? 0 : s.early.count, count};
     if (flash.documents.spans_B.empty())
@@ -314,7 +314,7 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
   const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
   const InFixedOrder fixed;
-  const bool cut = s.keys > 0;  // both stretches see the keys before the early one's end
+  const bool cut = s.keys > 0;  // both spans see the keys before the early one's end
   if (cut) Tensor(gradients.kv).zero_();
   for (size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];

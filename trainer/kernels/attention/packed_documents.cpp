@@ -20,18 +20,18 @@ namespace {
 /// Finds the documents of a span. [begin, end): first tokens of a row's documents among the tokens of all
 /// rows, and the end of the last one.
 SpanDocuments documents_of(const at::Device& device, const int32_t* begin, const int32_t* end,
-                           const TokenSpan& stretch) {
-  const int64_t row = *begin, last = stretch.first + stretch.count;
+                           const TokenSpan& span) {
+  const int64_t row = *begin, last = span.first + span.count;
   SpanDocuments documents;
   std::vector<int32_t> queries, keys;
   for (const int32_t* document = begin; document + 1 < end; ++document) {
     const int64_t first = document[0] - row, behind = std::min<int64_t>(document[1] - row, last);
-    if (behind <= stretch.first || first >= last) continue;
+    if (behind <= span.first || first >= last) continue;
     if (keys.empty()) {
-      documents.first_token = first, documents.first_queries = behind - stretch.first;
+      documents.first_token = first, documents.first_queries = behind - span.first;
       queries.push_back(0), keys.push_back(0);
     }
-    queries.push_back(static_cast<int32_t>(behind - stretch.first));
+    queries.push_back(static_cast<int32_t>(behind - span.first));
     keys.push_back(static_cast<int32_t>(behind - documents.first_token));
     documents.most_queries = std::max<int64_t>(documents.most_queries, queries.back() - queries.rbegin()[1]);
     documents.most_keys = std::max<int64_t>(documents.most_keys, keys.back() - keys.rbegin()[1]);
@@ -44,12 +44,12 @@ SpanDocuments documents_of(const at::Device& device, const int32_t* begin, const
 
 std::vector<std::array<SpanDocuments, 2>> span_documents(const at::Device& device,
                                                          const std::vector<int32_t>& starts, int64_t seq,
-                                                         const std::array<TokenSpan, 2>& stretches) {
+                                                         const std::array<TokenSpan, 2>& spans) {
   std::vector<std::array<SpanDocuments, 2>> rows_B;
   for (auto begin = starts.begin(); begin + 1 < starts.end();) {
     const auto next = std::lower_bound(begin, starts.end(), *begin + seq);
     const auto of = [&](const TokenSpan& s) { return documents_of(device, &*begin, &*next + 1, s); };
-    rows_B.push_back({of(stretches[0]), of(stretches[1])});
+    rows_B.push_back({of(spans[0]), of(spans[1])});
     begin = next;
   }
   return rows_B;
@@ -76,7 +76,7 @@ std::vector<int32_t> document_starts(const Tensor& number_N, int64_t seq) {
 }
 
 PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq,
-                             const std::optional<std::array<TokenSpan, 2>>& stretches) {
+                             const std::optional<std::array<TokenSpan, 2>>& spans) {
   if (!number_N.defined()) return {};
   const std::vector<int32_t> starts = document_starts(number_N, seq);
   Tensor position_N = at::empty_like(number_N);
@@ -89,7 +89,7 @@ PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, i
   if (device.is_cpu()) return {.number_N = number_N, .position_N = position_N};
   PackedDocuments documents = {copied_to(device, number_N), copied_to(device, position_N),
                                copied_to(device, at::tensor(starts, at::kInt)), longest};
-  if (stretches) documents.spans_B = span_documents(device, starts, seq, *stretches);
+  if (spans) documents.spans_B = span_documents(device, starts, seq, *spans);
   return documents;
 }
 

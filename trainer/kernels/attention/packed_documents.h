@@ -30,10 +30,10 @@ struct PackedDocuments {
 };
 
 /// Makes the documents for a device. number_N: int32 [B * T] on the host, never decreasing along a row of
-/// `seq` tokens; undefined: no documents. Throws Error for anything else. stretches: the two spans of each
+/// `seq` tokens; undefined: no documents. Throws Error for anything else. spans: the two spans of each
 /// row that this rank has, if it does not have whole rows.
 PackedDocuments documents_on(const at::Device& device, const Tensor& number_N, int64_t seq,
-                             const std::optional<std::array<TokenSpan, 2>>& stretches = {});
+                             const std::optional<std::array<TokenSpan, 2>>& spans = {});
 
 /// Returns the first token of each document among B * T, where the end of a row also ends a document; the
 /// last element is B * T.

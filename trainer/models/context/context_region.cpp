@@ -38,9 +38,9 @@ Tensor ContextRegion::own_rows(const Tensor& table_PD) const {
 void ContextRegion::put_rows(const Tensor& own_TD, Tensor& table_PD, bool add) const {
   if (!add) table_PD.zero_();
   int64_t row = 0;
-  for (const CpSpan& stretch : cp_spans(seq_, shape())) {
-    table_PD.narrow(0, stretch.first, stretch.count).add_(own_TD.narrow(0, row, stretch.count));
-    row += stretch.count;
+  for (const CpSpan& span : cp_spans(seq_, shape())) {
+    table_PD.narrow(0, span.first, span.count).add_(own_TD.narrow(0, row, span.count));
+    row += span.count;
   }
 }
 

@@ -31,9 +31,9 @@ struct OnDevice {
     if (host.document_BT) {
       const int64_t keys = num_keys(s);
       const Tensor number_N = at::tensor(at::ArrayRef<int32_t>(host.document_BT, s.batch * keys), at::kInt);
-      using Stretches = std::array<TokenSpan, 2>;
+      using Spans = std::array<TokenSpan, 2>;
       flash.documents = documents_on(device, number_N, keys,
-                                     s.keys > 0 ? std::optional(Stretches{s.early, s.late}) : std::nullopt);
+                                     s.keys > 0 ? std::optional(Spans{s.early, s.late}) : std::nullopt);
       rules.document_BT = flash.documents.number_N.const_data_ptr<int32_t>();
     }
   }
@@ -106,20 +106,20 @@ TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
   EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, cut, {}), kProducts);
 }
 
-/// Stretches of a whole shape's tokens as the queries of a shape of their own.
+/// Spans of a whole shape's tokens as the queries of a shape of their own.
 AttentionShape cut_shape(const AttentionShape& whole, TokenSpan early, TokenSpan late) {
   AttentionShape cut = whole;
   cut.seq = early.count + late.count, cut.keys = whole.seq, cut.early = early, cut.late = late;
   return cut;
 }
 
-/// Pairs of stretches that name every token once, in as many parts as two `pairs`.
+/// Pairs of spans that name every token once, in as many parts as two `pairs`.
 std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
   std::vector<AttentionShape> all;
   const auto start = [&](int64_t part) { return part * whole.seq / (2 * pairs); };
-  const auto stretch = [&](int64_t part) { return TokenSpan{start(part), start(part + 1) - start(part)}; };
+  const auto span = [&](int64_t part) { return TokenSpan{start(part), start(part + 1) - start(part)}; };
   for (int64_t i = 0; i < pairs; ++i) {
-    const AttentionShape cut = cut_shape(whole, stretch(i), stretch(2 * pairs - 1 - i));
+    const AttentionShape cut = cut_shape(whole, span(i), span(2 * pairs - 1 - i));
     if (cut.seq > 0) all.push_back(cut);
   }
   return all;
@@ -163,7 +163,7 @@ TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
   expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
 }
 
-/// The same with the keys of each pair of stretches one after the other, as they come by on a ring.
+/// The same with the keys of each pair of spans one after the other, as they come by on a ring.
 void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
   at::manual_seed(4);
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
@@ -304,16 +304,14 @@ TEST(AttentionOp, NamesArgumentsThatDoNotFit) {
   };
   EXPECT_EQ(error({2, 3, 3, 2, 4}), "[attention] 3 query heads cannot evenly share 2 key heads");
   EXPECT_NE(error({2, 3, 3, 1, 4}).find("[6, 12]"), std::string::npos);
-  EXPECT_EQ(
-      error({2, 3, 2, 1, 4, 6, {0, 1}, {3, 1}}),
-      "[attention] expected 3 queries as two stretches of 6 tokens, one after the other, got 1 from 0 on "
-      "and 1 from 3 on");
+  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 1}, {3, 1}}),
+            "[attention] expected 3 queries as two spans of 6 tokens, one after the other, got 1 from 0 on "
+            "and 1 from 3 on");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {2, 2}, {3, 1}}), "");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {6, 1}}), "");
-  EXPECT_EQ(
-      error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}, {1, 1}}),
-      "[attention] expected some of 6 keys as two stretches, one after the other, got 2 from 0 on and 1 "
-      "from 1 on");
+  EXPECT_EQ(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}, {1, 1}}),
+            "[attention] expected some of 6 keys as two spans, one after the other, got 2 from 0 on and 1 "
+            "from 1 on");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {4, 3}}), "");
   EXPECT_NE(error({2, 3, 2, 1, 4, 6, {0, 2}, {5, 1}, {0, 2}}).find("[4, 8]"), std::string::npos);
   EXPECT_NE(error_of([&] {

@@ -41,7 +41,7 @@ TEST(ProductAttention, TakesHeadsAFewAtATime) {
 
 TEST_P(ProductAttentionTest, OfStretchesIsThatOfTheWhole) {
   const auto& [s, type] = GetParam();
-  if (s.seq < 4) GTEST_SKIP() << "too few tokens for two stretches";
+  if (s.seq < 4) GTEST_SKIP() << "too few tokens for two spans";
   AttentionShape cut = s;
   cut.keys = s.seq, cut.early = {1, s.seq / 3}, cut.late = {s.seq - 2, 2}, cut.seq = s.seq / 3 + 2;
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim;

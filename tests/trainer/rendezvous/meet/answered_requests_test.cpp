@@ -49,7 +49,7 @@ class AnsweredRequestsTest : public testing::Test {
       peers.keep_collectives_in(folder_);
       RecentCollectives& calls = peers.collectives();
       const int world = calls.add_group("world", {0, 1, 2});
-      if (peers.rank() != 1) calls.add(world, {.verb = "barrier"}, RecentCollectives::State::kStarted);
+      if (peers.rank() != 1) calls.add(world, {.op = "barrier"}, RecentCollectives::State::kStarted);
       ++num_stuck;
       EXPECT_TRUE(comes_true([&] { return may_end.load(); }));
     }));

@@ -163,8 +163,8 @@ struct Forward {
   }
 
   /// Returns at most `most` queries of a span whose rows begin at `row`, starting at its `first` query.
-  Queries queries_of(const TokenSpan& stretch, int64_t row, int64_t first, int64_t most) const {
-    return {row + first, stretch.first + first, smaller(most, stretch.count - first)};
+  Queries queries_of(const TokenSpan& span, int64_t row, int64_t first, int64_t most) const {
+    return {row + first, span.first + first, smaller(most, span.count - first)};
   }
 
   void run() const {

@@ -145,12 +145,12 @@ struct Backward {
     const Workspace work(KeyTiles(shape).count(), d, width);
     lay_out_keys(rows, work, width);
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-      const TokenSpan stretches[] = {shape.early, shape.late};
+      const TokenSpan spans[] = {shape.early, shape.late};
       int64_t row = 0;
-      for (const TokenSpan& stretch : stretches)
-        for (int64_t done = 0; done < stretch.count; done += kTileTokens) {
-          const int64_t queries = smaller(kTileTokens, stretch.count - done);
-          query_tile(rows, work, sequence, head, {row, stretch.first + done, queries}, width);
+      for (const TokenSpan& span : spans)
+        for (int64_t done = 0; done < span.count; done += kTileTokens) {
+          const int64_t queries = smaller(kTileTokens, span.count - done);
+          query_tile(rows, work, sequence, head, {row, span.first + done, queries}, width);
           row += queries;
         }
     }

@@ -46,8 +46,8 @@ class KeyTiles {
   }
 
  private:
-  static KeyTile of(const TokenSpan& stretch, int64_t row, int64_t first) {
-    return {row + first, stretch.first + first, smaller(kTileTokens, stretch.count - first)};
+  static KeyTile of(const TokenSpan& span, int64_t row, int64_t first) {
+    return {row + first, span.first + first, smaller(kTileTokens, span.count - first)};
   }
   TokenSpan early_, late_;
   int64_t num_early_;
