@@ -10,7 +10,7 @@ struct LocalRanks {
   std::vector<std::string> argv;  // the command of each rank; argv[0] is the program
   int num_ranks = 1;              // on this machine
   int node = 0, num_nodes = 1;  // index of this machine, and how many machines start as many ranks of the run
-  // Where rank 0 listens, and the secret of the ranks. Chosen here when there is one machine.
+  // Address and port at which rank 0 listens, and the secret of the ranks. Chosen here for ranks of one node.
   std::string address = "127.0.0.1", port, token;
   std::chrono::duration<double> grace{
       30};                 // time that ranks have to end after one has ended, or after a signal

@@ -1,4 +1,4 @@
-// Context parallel with device=cuda on the stand-in: flash attention of each stretch of a rank's tokens.
+// Context parallel with device=cuda on the stand-in: flash attention of each span of a rank's tokens.
 #include "tests/standin_gpu/standin_fixture.h"
 
 namespace tycho {
@@ -27,9 +27,9 @@ class Context : public StandinTest {
 constexpr const char* kLlama =
     "llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }";
 
-TEST_F(Context, TakesFlashAttentionForEachStretch) {
+TEST_F(Context, TakesFlashAttentionForEachSpan) {
   const int64_t calls = flash_calls(kLlama, "");
-  EXPECT_GE(calls, 12 * 2 * 2 * 2) << "steps, micro-batches, blocks, stretches";
+  EXPECT_GE(calls, 12 * 2 * 2 * 2) << "steps, micro-batches, blocks, spans";
   EXPECT_EQ(calls % 2, 0);
 }
 
@@ -49,7 +49,7 @@ TEST_F(Context, TakesItWithAlibiAndWindows) {
 }
 
 // Rank 0 has the first and the last quarter: three calls with its own keys, two with the other rank's.
-TEST_F(Context, OnARingCallsItForEachPairOfStretches) {
+TEST_F(Context, OnARingCallsItForEachPairOfSpans) {
   const std::string ring = "parallel.cp_attention=ring";
   EXPECT_GE(flash_calls(kLlama, "", ring), 12 * 2 * 2 * 5) << "steps, micro-batches, blocks, pairs";
   EXPECT_GT(

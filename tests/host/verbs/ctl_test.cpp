@@ -1,4 +1,4 @@
-// What tycho ctl does without a live run: it refuses, and draws what runs wrote.
+// tycho ctl without a live run: it refuses commands, and plots the metrics that runs recorded.
 #include "tests/host/shell.h"
 
 namespace tycho {

@@ -74,14 +74,14 @@ Tensor bmm(const Tensor& a, const Tensor& b, at::ScalarType type) {
 }
 
 /// One sequence of queries and its keys, rows of [.., heads, d].
-struct Stretch {
+struct Span {
   int64_t first_q, num_q, first_k, num_k;
 };
 
 /// What both passes share.
 struct Flash {
   Tensor q, k, v;  // [rows, heads, d], fp32 on the CPU
-  std::vector<Stretch> stretches;
+  std::vector<Span> spans;
   double scale;
   int64_t left, right;
   double dropout;
@@ -106,11 +106,11 @@ struct Flash {
       for (int64_t i = 0; i + 1 < a.numel(); ++i) {
         const auto at_q = [&](int64_t j) { return static_cast<int64_t>(a.const_data_ptr<int32_t>()[j]); };
         const auto at_k = [&](int64_t j) { return static_cast<int64_t>(b.const_data_ptr<int32_t>()[j]); };
-        stretches.push_back({at_q(i), at_q(i + 1) - at_q(i), at_k(i), at_k(i + 1) - at_k(i)});
+        spans.push_back({at_q(i), at_q(i + 1) - at_q(i), at_k(i), at_k(i + 1) - at_k(i)});
       }
     } else {
       for (int64_t b = 0; b < query.size(0); ++b)
-        stretches.push_back({b * query.size(1), query.size(1), b * key.size(1), key.size(1)});
+        spans.push_back({b * query.size(1), query.size(1), b * key.size(1), key.size(1)});
     }
     const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
     q = rows(query), k = rows(key), v = rows(value);
@@ -118,13 +118,13 @@ struct Flash {
     k = k.repeat_interleave(group, 1), v = v.repeat_interleave(group, 1);
   }
 
-  /// Rows of a stretch by head, [heads, rows, d].
+  /// Rows of a span by head, [heads, rows, d].
   static Tensor part(const Tensor& x, int64_t first, int64_t count) {
     return x.narrow(0, first, count).transpose(0, 1);
   }
 
   /// Scores [heads, queries, keys], -infinity where a query must not look. The last query sees the last key.
-  Tensor scores(const Stretch& s) const {
+  Tensor scores(const Span& s) const {
     Tensor all = at::matmul(part(q, s.first_q, s.num_q), part(k, s.first_k, s.num_k).transpose(1, 2)) * scale;
     const Tensor behind =
         at::arange(s.num_k).unsqueeze(0) - (at::arange(s.num_q).unsqueeze(1) + (s.num_k - s.num_q));
@@ -133,8 +133,8 @@ struct Flash {
     return all;
   }
 
-  /// 0 where dropout drops, else 1 / (1 - p): the same for the same seed and stretch.
-  Tensor kept(const Stretch& s, uint64_t seed) const {
+  /// 0 where dropout drops, else 1 / (1 - p): the same for the same seed and span.
+  Tensor kept(const Span& s, uint64_t seed) const {
     const at::Generator generator =
         at::detail::createCPUGenerator(seed + static_cast<uint64_t>(s.first_q) * 0x9e3779b9);
     const Tensor random =
@@ -148,7 +148,7 @@ Tensor statistics_like(const Tensor& query) {
   if (query.dim() == 3) return at::empty({query.size(1), query.size(0)}, at::kFloat);
   return at::empty({query.size(0), query.size(2), query.size(1)}, at::kFloat);
 }
-Tensor statistics_part(const Tensor& all, size_t index, const Stretch& s) {
+Tensor statistics_part(const Tensor& all, size_t index, const Span& s) {
   return all.dim() == 2 ? all.narrow(1, s.first_q, s.num_q) : all[static_cast<int64_t>(index)];
 }
 
@@ -163,8 +163,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
   const uint64_t seed =
       dropout_p > 0 ? at::globalContext().defaultGenerator(query.device()).current_seed() : 0;
   Tensor out = at::empty(flash.q.sizes(), at::kFloat), log_sum_exp = statistics_like(query);
-  for (size_t i = 0; i < flash.stretches.size(); ++i) {
-    const Stretch& s = flash.stretches[i];
+  for (size_t i = 0; i < flash.spans.size(); ++i) {
+    const Span& s = flash.spans[i];
     const Tensor scores = flash.scores(s), sums = scores.logsumexp(-1);
     statistics_part(log_sum_exp, i, s).copy_(sums);
     Tensor weights = (scores - sums.unsqueeze(-1)).exp();
@@ -194,8 +194,8 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
   const Tensor dy = rows(d_out), y = rows(out), sums = on_cpu(log_sum_exp);
   Tensor dq = at::zeros_like(flash.q), dk = at::zeros_like(flash.k), dv = at::zeros_like(flash.v);
   const auto rounded = [&](const Tensor& x) { return x.to(query.scalar_type()).to(at::kFloat); };
-  for (size_t i = 0; i < flash.stretches.size(); ++i) {
-    const Stretch& s = flash.stretches[i];
+  for (size_t i = 0; i < flash.spans.size(); ++i) {
+    const Span& s = flash.spans[i];
     const Tensor weights = (flash.scores(s) - statistics_part(sums, i, s).unsqueeze(-1)).exp();
     const Tensor dy_s = Flash::part(dy, s.first_q, s.num_q);
     const Tensor dot = (dy_s * Flash::part(y, s.first_q, s.num_q)).sum(-1, /*keepdim=*/true);

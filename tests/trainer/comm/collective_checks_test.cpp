@@ -1,4 +1,4 @@
-// What one rank can see to be wrong with a collective before anything is sent.
+// Errors in the arguments of a collective that one rank finds before anything is sent.
 #include "trainer/comm/collective_checks.h"
 
 #include "tests/trainer/aten.h"

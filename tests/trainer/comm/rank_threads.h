@@ -30,7 +30,7 @@ inline void expect_ended_by(int rank, const std::string& words, const Ended& end
       << ended.what;
 }
 
-/// What `op` throws, or "no error".
+/// Returns the message that `op` throws, or "no error".
 inline std::string error_of(const std::function<void()>& op) {
   try {
     op();

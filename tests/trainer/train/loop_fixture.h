@@ -1,4 +1,5 @@
-// What tests of the parts of the training loop share: a tiny model on one rank, and what is reported.
+// Shared by tests of the parts of the training loop: a tiny model on one rank, and a record of what is
+// reported.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// What a step's numbers may be before they reach the weights.
+// The guard refuses losses and gradients that would damage the weights.
 #include "trainer/train/step_guard.h"
 
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@ namespace {
 struct Updated {
   Updated(const TrainConfig& config, const LoopContext& context)
       : clip(config.clip), small(config, context), update(config, context, *small.units, 100) {}
-  /// The same gradients for every model.
+  /// Sets gradients that depend on the seed alone, so that two models get equal ones.
   void set_gradients(uint64_t seed) {
     at::manual_seed(seed);
     for (const OwnedRange& range : small.units->owned()) range.grads.normal_();
@@ -100,7 +100,7 @@ TEST_F(WeightUpdateTest, TakesOtherRulesAndKeepsTheStateOfTheOptimizer) {
   std::get<AdamWConfig>(changed.optimizer.value).weight_decay = 0.5;
   updated.update.change(changed);
   expect_same(state(updated.update), before);
-  // Of the first parameter, a matrix that decays: with no gradient and no state left only the decay acts.
+  // Only weight decay acts on the first parameter, a matrix: its gradient and state are zero.
   for (const StateBuffer& buffer : updated.update.optimizer().state()) buffer.flat.zero_();
   for (const OwnedRange& range : updated.small.units->owned()) range.grads.zero_();
   const double was = updated.small.weights()[0].flatten()[0].item<double>();

@@ -82,7 +82,7 @@ ChatTemplate::ChatTemplate(const ChatConfig& config, const std::string& text, co
   if (const auto day = config.template_day()) {
     date_ = jinja::Date{static_cast<int>(day->year()), static_cast<int>(static_cast<unsigned>(day->month())),
                         static_cast<int>(static_cast<unsigned>(day->day()))};
-    // The same name as in LLM Foundry.
+    // LLM Foundry uses this name.
     names_.emplace_back(
         "date_string",
         jinja_text(jinja::Template("{{ strftime_now('%d %b %Y') }}", "date").render({}, date_)));

@@ -13,9 +13,9 @@
 
 namespace tycho {
 
-/// BringShard loads a shard that is missing. To make room, it removes only shards that `may_evict` allows.
-/// From any thread.
+/// Returns true if a shard may be evicted. Called from any thread.
 using MayEvict = std::function<bool(size_t)>;
+/// Loads a shard that is missing. To make room, it removes only shards that `may_evict` allows.
 using BringShard = std::function<void(size_t shard, const std::stop_token& stop, const MayEvict& may_evict)>;
 
 /// Loads announced shards ahead, with memory bounded by the samples that are announced and not yet read. An

@@ -82,7 +82,7 @@ struct DatasetInfo {
   int64_t shards = 0, samples = 0, bytes = 0;
   std::vector<std::string> column_names, column_encodings;
   std::vector<std::string> hashes;  // names of the checksums that the index records
-  // From tycho.json, which convert_text writes next to index.json; zero or empty for data sets made
+  // Read from tycho.json, which convert_text writes next to index.json; zero or empty for data sets made
   // elsewhere.
   std::string tokenizer_hash, bos_text, eos_text;
   int64_t concat_tokens = 0, documents = 0, tokens = 0, vocab_size = 0;

@@ -20,7 +20,7 @@ TEST(AttentionRows, OfPackedRowsAreViews) {
   EXPECT_EQ(rows.q_NE.data_ptr(), qkv.data_ptr());
 }
 
-TEST(AttentionRows, QueriesAreAllTokensOrThoseOfTwoStretches) {
+TEST(AttentionRows, QueriesAreAllTokensOrThoseOfTwoSpans) {
   EXPECT_TRUE(at::equal(query_positions({1, 4, 1, 1, 2}), at::arange(4)));
   EXPECT_EQ(num_keys({1, 4, 1, 1, 2}), 4);
   const AttentionShape cut = {1, 5, 1, 1, 2, 12, {2, 2}, {8, 3}};

@@ -126,7 +126,7 @@ std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
 }
 
 /// Output rows are those of the whole, and so are gradients: of queries in their places, of keys in sum.
-void expect_stretches_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
+void expect_spans_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
   at::manual_seed(4);
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
   const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
@@ -159,11 +159,11 @@ void expect_stretches_equal_whole(const AttentionShape& s, at::ScalarType type, 
   }
 }
 
-TEST_P(AttentionTest, OfStretchesIsThatOfTheWhole) {
-  expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
+TEST_P(AttentionTest, OverSpansEqualsTheWhole) {
+  expect_spans_equal_whole(GetParam().shape, GetParam().type, at::kCPU);
 }
 
-/// The same with the keys of each pair of spans one after the other, as they come by on a ring.
+/// Compares attention over all keys with attention over each pair of spans in turn, the order of a ring.
 void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device) {
   at::manual_seed(4);
   const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
@@ -231,8 +231,8 @@ TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
   }
 }
 
-TEST_P(AttentionOnGpu, OfStretchesIsThatOfTheWhole) {
-  expect_stretches_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
+TEST_P(AttentionOnGpu, OverSpansEqualsTheWhole) {
+  expect_spans_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
 }
 
 TEST_P(AttentionOnGpu, OfPartsOfTheKeysIsThatOfTheWhole) {

@@ -39,7 +39,7 @@ TEST(ProductAttention, TakesHeadsAFewAtATime) {
   expect_near(out, oracle_packed(s, rules, as_double(qkv)), 1e-5, 0);
 }
 
-TEST_P(ProductAttentionTest, OfStretchesIsThatOfTheWhole) {
+TEST_P(ProductAttentionTest, OverSpansEqualsTheWhole) {
   const auto& [s, type] = GetParam();
   if (s.seq < 4) GTEST_SKIP() << "too few tokens for two spans";
   AttentionShape cut = s;
