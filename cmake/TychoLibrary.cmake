@@ -29,6 +29,20 @@ if(TYCHO_SANITIZE)
   target_compile_options(tycho_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 
+# Hardens code that reads downloads and listens on ports, which is everything that needs no LibTorch: glibc checks the sizes of
+# copies, and an overwritten stack or an index beyond a vector's end stops the program. Tests have none of it, since -O0 checks no
+# copies; nor have builds with a sanitizer, which watches the plain calls, nor targets with the property TYCHO_KERNELS, where the
+# time of a step is spent. Ubuntu's compilers set a level of _FORTIFY_SOURCE of their own.
+add_library(tycho_hardening INTERFACE)
+set(is_hardened $<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:TYCHO_KERNELS>>>>)
+if(NOT TYCHO_SANITIZE)
+  target_compile_options(tycho_hardening INTERFACE
+    $<${is_hardened}:-fstack-protector-strong -D_GLIBCXX_ASSERTIONS>
+    $<$<AND:${is_hardened},$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+endif()
+# Names that hide others, classes deleted without a virtual destructor, overloads that hide a virtual function.
+target_compile_options(tycho_hardening INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>)
+
 # tycho_harden_link(TARGET): no table of a program or shared library that holds addresses can be written once it is loaded.
 function(tycho_harden_link target)
   target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
@@ -63,6 +77,10 @@ function(tycho_compile target)
   elseif(arg_COLD AND NOT TYCHO_SANITIZE)
     string(APPEND pch _cold)
     set(options -Og)
+  endif()
+  if(NOT arg_CHECKS AND NOT arg_TORCH)
+    list(APPEND packages tycho_hardening)
+    target_link_libraries(${target} PRIVATE tycho_hardening)
   endif()
   if(NOT TARGET ${pch})
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/pch.cpp CONTENT "// Carries a precompiled header.\n")

@@ -181,25 +181,25 @@ std::vector<std::string> Arguments::all(const std::string& option) const {
 }
 
 int64_t Arguments::integer(const std::string& option, int64_t low, int64_t high) const {
-  const std::string& given = text(option);
+  const std::string& value_text = text(option);
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
+  const auto [end, error] = std::from_chars(value_text.data(), value_text.data() + value_text.size(), value);
+  if (error == std::errc() && end == value_text.data() + value_text.size() && value >= low && value <= high)
     return value;
   const std::string range =
       high == INT64_MAX ? fmt::format("of at least {}", low) : fmt::format("from {} to {}", low, high);
   fail(ExitCode::kUsage, "[tycho {}] --{} expected a whole number {}, got \"{}\"", verb, option, range,
-       given);
+       value_text);
 }
 
 double Arguments::number(const std::string& option, double low, double high) const {
-  const std::string& given = text(option);
+  const std::string& value_text = text(option);
   double value = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-  if (error == std::errc() && end == given.data() + given.size() && value >= low && value <= high)
+  const auto [end, error] = std::from_chars(value_text.data(), value_text.data() + value_text.size(), value);
+  if (error == std::errc() && end == value_text.data() + value_text.size() && value >= low && value <= high)
     return value;
   fail(ExitCode::kUsage, "[tycho {}] --{} expected a number from {} to {}, got \"{}\"", verb, option, low,
-       high, given);
+       high, value_text);
 }
 
 std::vector<std::string> Arguments::list(const std::string& option) const {

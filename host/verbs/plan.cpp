@@ -158,9 +158,9 @@ std::string probe_text(const Plan& plan, const Probe& probe, const RunInfo& run)
       probe.speed.mfu ? percent_text(*probe.speed.mfu) + " of the peak" : "peak unknown";
   std::string text =
       fmt::format("\nprobe: {} steps on {}\n{:22}planned    measured\n", probe.num_steps, run.device, "");
-  const auto row = [&](const char* name, const std::string& plan, const std::string& measured,
+  const auto row = [&](const char* name, const std::string& expected, const std::string& measured,
                        const std::string& note) {
-    text += fmt::format("  {:<14}{:>13}{:>12}  {}\n", name, plan, measured, note);
+    text += fmt::format("  {:<14}{:>13}{:>12}  {}\n", name, expected, measured, note);
   };
   row("memory", bytes(plan.training_bytes), bytes(probe.memory_bytes),
       fmt::format("at the peak, in addition to {} used before", bytes(probe.memory_before)));

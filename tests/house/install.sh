@@ -18,9 +18,18 @@ for file in bin/tycho lib/*.so; do
   ! readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -qF "$TYCHO_BUILD" || fail "$file looks for libraries in $TYCHO_BUILD"
   ! readelf -d "$file" | grep -q '(RPATH)' || fail "$file has an RPATH, which LD_LIBRARY_PATH cannot override"
 done
+
+# Hardened. LuaJIT brings stack checks and checked copies of its own into bin/tycho: a count and the name of a call that it has not
+# tell whether our code has them.
 for file in bin/tycho lib/*.so; do
   [[ $(readelf -lW "$file") == *GNU_RELRO* ]] || fail "$file has no RELRO"
   [[ $(readelf -dW "$file") == *BIND_NOW* ]] || fail "$file binds symbols lazily, and its table of functions can be written"
+done
+for file in bin/tycho lib/libtycho_engine.so; do
+  objdump -d --no-show-raw-insn "$file" | grep -o 'call.*<__[a-z_]*chk[a-z_]*@' >"$scratch/checks" || true
+  stacks=$(grep -c __stack_chk_fail "$scratch/checks" || true)
+  ((stacks > 1000)) || fail "$stacks functions of $file check their stack: expected more than 1000"
+  grep -q __recv_chk "$scratch/checks" || fail "$file does not check the size of what it receives"
 done
 bin/tycho check share/tycho/recipes/demo.lua
 bin/tycho version

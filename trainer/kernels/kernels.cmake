@@ -12,7 +12,7 @@ tycho_library(kernels_cpu FOLDER kernels/cpu ALONE APART kernels/cpu/matmul/bf16
 function(tycho_instruction_set target name)
   target_compile_definitions(${target} PRIVATE TYCHO_ISA=${name})
   target_compile_options(${target} PRIVATE -O3 -fno-math-errno -ffp-contract=fast ${ARGN})
-  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON TYCHO_KERNELS ON)
 endfunction()
 tycho_instruction_set(tycho_kernels_cpu generic)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
