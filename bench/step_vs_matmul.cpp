@@ -42,10 +42,10 @@ std::vector<Product> products_of(const DecoderSpec& s, int64_t tokens, int64_t h
                                  at::ScalarType dtype) {
   std::vector<Product> products;
   for (int64_t i = 0; i < s.layers; ++i) {
-    products.push_back(make_product(tokens, s.width, s.qkv_width(), dtype));
-    products.push_back(make_product(tokens, s.attention_width(), s.width, dtype));
-    products.push_back(make_product(tokens, s.width, (s.gated ? 2 : 1) * s.ffn_width, dtype));
-    products.push_back(make_product(tokens, s.ffn_width, s.width, dtype));
+    products.push_back(make_product(tokens, s.width, s.attention.qkv_width(), dtype));
+    products.push_back(make_product(tokens, s.attention.width(), s.width, dtype));
+    products.push_back(make_product(tokens, s.width, (s.ffn.gated ? 2 : 1) * s.ffn.width, dtype));
+    products.push_back(make_product(tokens, s.ffn.width, s.width, dtype));
   }
   const Product head = make_product(head_chunk, s.width, s.vocab_size, dtype);
   for (int64_t begin = 0; begin < tokens; begin += head_chunk) products.push_back(head);

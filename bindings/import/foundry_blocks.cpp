@@ -5,7 +5,7 @@
 
 #include "bindings/import/systems.h"
 #include "trainer/base/json_writer.h"
-#include "trainer/huggingface/foundry_blocks.h"
+#include "trainer/families/foundry_blocks.h"
 
 namespace tycho {
 namespace {

@@ -14,22 +14,22 @@
 namespace tycho {
 namespace {
 
-void at_most(const char* path, std::optional<int64_t> value, double limit, ConfigProblems& problems) {
+void size_at_most(const char* path, std::optional<int64_t> value, double limit, ConfigProblems& problems) {
   problems.at_most(path, static_cast<double>(value.value_or(0)), limit);
 }
 
 template <class Family>
 void check_sizes(const Family& model, ConfigProblems& problems) {
-  at_most("model.width", model.width, 0x1p20, problems);
-  at_most("model.layers", model.layers, 0x1p14, problems);
-  at_most("model.heads", model.heads, 0x1p14, problems);
+  size_at_most("model.width", model.width, 0x1p20, problems);
+  size_at_most("model.layers", model.layers, 0x1p14, problems);
+  size_at_most("model.heads", model.heads, 0x1p14, problems);
   if constexpr (requires { model.head_width; })
-    at_most("model.head_width", model.head_width, 0x1p14, problems);
+    size_at_most("model.head_width", model.head_width, 0x1p14, problems);
   if constexpr (requires { model.expansion_ratio; })
     problems.at_most("model.expansion_ratio", model.expansion_ratio, 0x1p10);
-  at_most("model.ffn_width", model.ffn_width, 0x1p22, problems);
-  at_most("model.vocab_size", model.vocab_size, 0x1p24, problems);
-  at_most("model.max_seq_len", model.max_seq_len, 0x1p24, problems);
+  size_at_most("model.ffn_width", model.ffn_width, 0x1p22, problems);
+  size_at_most("model.vocab_size", model.vocab_size, 0x1p24, problems);
+  size_at_most("model.max_seq_len", model.max_seq_len, 0x1p24, problems);
 }
 
 template <class Family>

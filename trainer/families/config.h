@@ -4,10 +4,10 @@
 #include <variant>
 
 #include "trainer/base/fields.h"
-#include "trainer/families/gpt2_config.h"
-#include "trainer/families/llama_config.h"
+#include "trainer/families/gpt2.h"
+#include "trainer/families/llama.h"
 #include "trainer/families/lora_config.h"
-#include "trainer/families/mpt_config.h"
+#include "trainer/families/mpt.h"
 
 namespace tycho {
 

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "trainer/base/error.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/huggingface/export_folder.h"
 #include "trainer/huggingface/hf_import.h"
 #include "trainer/huggingface/weight_source.h"
 #include "trainer/layout/adapters.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {

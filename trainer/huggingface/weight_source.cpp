@@ -9,10 +9,10 @@
 #include "trainer/base/error.h"
 #include "trainer/base/text/line_list.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/huggingface/float_types.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/hf_import.h"
-#include "trainer/layout/decoder_spec.h"
 
 namespace tycho {
 namespace {

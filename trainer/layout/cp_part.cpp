@@ -37,7 +37,7 @@ int64_t cp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units, 
     rows += recompute.of(i) == Recompute::kFull ? 2 : 1;
     gradients += 1;
   }
-  const int64_t numbers = shape.tokens() / cp.size * 2 * spec.kv_heads * spec.head_dim;
+  const int64_t numbers = shape.tokens() / cp.size * 2 * spec.attention.kv_heads * spec.attention.head_dim;
   const int64_t others = cp.size - 1;
   // On a ring, gradients pass around the whole ring, in fp32.
   return numbers * (rows * others * compute_bytes +

@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "trainer/families/decoder_spec.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/layout/cp_shape.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/stages.h"

@@ -6,7 +6,7 @@ namespace tycho {
 std::vector<SlotSpec> cp_slots(const DecoderSpec& s, BatchShape whole, int64_t compute_bytes,
                                const CpShape& cp) {
   constexpr int64_t kFp32 = 4;
-  const int64_t E = s.attention_width(), KV = s.qkv_width() - E, N = whole.tokens() / cp.size;
+  const int64_t E = s.attention.width(), KV = s.attention.qkv_width() - E, N = whole.tokens() / cp.size;
   const int64_t gathered = cp.size > 1 && !cp.ring ? whole.tokens() : 0, own = cp.ring ? N : 0;
   return {{"all_kv", {gathered, KV}},
           {"kv_workspace", {gathered, KV}},

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_shape.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
 

@@ -17,6 +17,9 @@ namespace {
 const Init kOnes = {Init::Kind::kOnes, 0};
 const Init kZeros = {Init::Kind::kZeros, 0};
 
+/// Returns the initial weight of a norm, which multiplies by 1.
+Init unit_weight(const NormSpec& norm) { return norm.weight_offset == 0 ? kOnes : kZeros; }
+
 using Sections = std::vector<TpCut::Section>;
 
 int64_t size_of(const Sections& sections) {
@@ -43,10 +46,16 @@ class BlockBuilder {
   }
 
   BlockUnit build() {
-    norm(s_.names.norm1, built_.at.norm1_weight, built_.at.norm1_bias, s_.width, s_.norm_bias);
+    BlockParams& at = built_.at;
+    if (s_.norms_before()) norm(s_.names.norm1, at.norm1_weight, at.norm1_bias, s_.width, s_.norm);
     attention();
-    norm(s_.names.norm2, built_.at.norm2_weight, built_.at.norm2_bias, s_.width, s_.norm_bias);
+    if (s_.norms_after())
+      norm(s_.names.norm1_after, at.norm1_after_weight, at.norm1_after_bias, s_.width, s_.norm);
+    if (s_.norms_before()) norm(s_.names.norm2, at.norm2_weight, at.norm2_bias, s_.width, s_.norm);
     feed_forward();
+    if (s_.norms_after())
+      norm(s_.names.norm2_after, at.norm2_after_weight, at.norm2_after_bias, s_.width, s_.norm);
+    place_stacks();
     built_.unit.base = s_.lora.is_used();
     place_adapters();
     return std::move(built_);
@@ -91,33 +100,34 @@ class BlockBuilder {
     const Init drawn = {Init::Kind::kUniform, 1 / std::sqrt(static_cast<double>(fan_in))};
     return init_.draws_biases ? drawn : kZeros;
   }
-  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, bool has_bias,
+  void norm(const std::string& name, int& weight, int& norm_bias, int64_t width, const NormSpec& spec,
             TpCut tp = {.sections = {}, .gradient = TpCut::Gradient::kOfTokens}) {
-    weight = add(name + ".weight", {width}, kOnes, false, tp);
-    if (has_bias) norm_bias = add(name + ".bias", {width}, kZeros, false, tp);
+    weight = add(name + ".weight", {width}, unit_weight(spec), false, tp);
+    if (spec.bias) norm_bias = add(name + ".bias", {width}, kZeros, false, tp);
   }
   /// Adds a norm of all heads together, or of each head.
   void head_norm(const std::string& name, int& weight, int& norm_bias, const Sections& heads) {
-    const bool each = s_.qk_norm == QkNorm::kPerHead;
+    const bool each = s_.attention.qk_norm == QkNorm::kPerHead;
     const TpCut tp =
         each ? TpCut{.sections = {}, .gradient = TpCut::Gradient::kOfHeads} : TpCut{.sections = heads};
-    norm(name, weight, norm_bias, each ? s_.head_dim : size_of(heads), s_.qk_norm_bias, tp);
+    norm(name, weight, norm_bias, each ? s_.attention.head_dim : size_of(heads), s_.attention.qk, tp);
   }
   void attention() {
-    const TpCut::Section heads = {s_.heads, s_.head_dim}, kv_heads = {s_.kv_heads, s_.head_dim};
+    const TpCut::Section heads = {s_.attention.heads, s_.attention.head_dim},
+                         kv_heads = {s_.attention.kv_heads, s_.attention.head_dim};
     const Sections q = {heads}, kv = {kv_heads}, qkv = {heads, kv_heads, kv_heads};
     const DecoderNames& n = s_.names;
     if (reuses_kv_) {
       built_.at.qkv_weight = matrix(n.q_alone, q, init_.qkv);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q);
+      if (s_.attention.qkv_bias) built_.at.qkv_bias = bias(n.q_alone, q);
     } else if (n.k.empty()) {
       built_.at.qkv_weight = matrix(n.q, qkv, init_.qkv);
-      if (s_.qkv_bias) built_.at.qkv_bias = bias(n.q, qkv);
+      if (s_.attention.qkv_bias) built_.at.qkv_bias = bias(n.q, qkv);
     } else if (reuses_x_) {
       built_.at.qkv_weight = matrix(n.q, q, init_.qkv);
       stacks_.push_back({&built_.at.kv_weight, matrix(n.k, kv, init_.qkv), 2});
       matrix(n.v, kv, init_.qkv);
-      if (s_.qkv_bias) {
+      if (s_.attention.qkv_bias) {
         built_.at.qkv_bias = bias(n.q, q);
         stacks_.push_back({&built_.at.kv_bias, bias(n.k, kv), 2});
         bias(n.v, kv);
@@ -126,36 +136,44 @@ class BlockBuilder {
       stacks_.push_back({&built_.at.qkv_weight, matrix(n.q, q, init_.qkv), 3});
       matrix(n.k, kv, init_.qkv);
       matrix(n.v, kv, init_.qkv);
-      if (s_.qkv_bias) {
+      if (s_.attention.qkv_bias) {
         stacks_.push_back({&built_.at.qkv_bias, bias(n.q, q), 3});
         bias(n.k, kv);
         bias(n.v, kv);
       }
     }
-    if (s_.qk_norm != QkNorm::kNone) {
+    if (s_.attention.qk_norm != QkNorm::kNone) {
       head_norm(n.q_norm, built_.at.q_norm_weight, built_.at.q_norm_bias, q);
       if (!reuses_kv_) head_norm(n.k_norm, built_.at.k_norm_weight, built_.at.k_norm_bias, kv);
     }
-    built_.at.out_weight = matrix_back(n.out, q, init_.out, s_.first_head * s_.head_dim);
-    if (s_.out_bias) built_.at.out_bias = bias_back(n.out, q);
+    built_.at.out_weight = matrix_back(n.out, q, init_.out, s_.attention.first_head * s_.attention.head_dim);
+    if (s_.attention.out_bias) built_.at.out_bias = bias_back(n.out, q);
   }
 
   void feed_forward() {
     const DecoderNames& n = s_.names;
-    const Sections hidden = {{s_.ffn_width, 1}};
-    if (s_.gated) {
+    const Sections hidden = {{s_.ffn.width, 1}};
+    if (s_.ffn.gated && n.up.empty()) {
+      const Sections both = {hidden.front(), hidden.front()};
+      built_.at.up_weight = matrix(n.gate, both, init_.gate);
+      if (s_.ffn.bias) built_.at.up_bias = bias(n.gate, both);
+    } else if (s_.ffn.gated) {
       stacks_.push_back({&built_.at.up_weight, matrix(n.gate, hidden, init_.gate), 2});
       matrix(n.up, hidden, init_.up);
-      if (s_.ffn_bias) {
+      if (s_.ffn.bias) {
         stacks_.push_back({&built_.at.up_bias, bias(n.gate, hidden), 2});
         bias(n.up, hidden);
       }
     } else {
       built_.at.up_weight = matrix(n.up, hidden, init_.up);
-      if (s_.ffn_bias) built_.at.up_bias = bias(n.up, hidden);
+      if (s_.ffn.bias) built_.at.up_bias = bias(n.up, hidden);
     }
-    built_.at.down_weight = matrix_back(n.down, hidden, init_.down, s_.first_hidden);
-    if (s_.ffn_bias) built_.at.down_bias = bias_back(n.down, hidden);
+    built_.at.down_weight = matrix_back(n.down, hidden, init_.down, s_.ffn.first_hidden);
+    if (s_.ffn.bias) built_.at.down_bias = bias_back(n.down, hidden);
+  }
+
+  /// Assigns the views of stacked matrices, which follow all parameters.
+  void place_stacks() {
     for (const auto& [index, first, count] : stacks_) {
       *index = static_cast<int>(built_.unit.params.size() + built_.unit.stacks.size());
       built_.unit.stacks.push_back({first, count});
@@ -200,9 +218,9 @@ ParamSpec vocabulary_matrix(const DecoderSpec& s, const std::string& name, Init 
 UnitSpec embedding_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.embedding};
   unit.params.push_back(vocabulary_matrix(s, s.names.embedding, s.init.embedding));
-  if (s.learned_positions > 0)
+  if (s.positions.learned > 0)
     unit.params.push_back({.name = s.names.positions + ".weight",
-                           .shape = {s.learned_positions, s.width},
+                           .shape = {s.positions.learned, s.width},
                            .init = s.init.positions});
   return unit;
 }
@@ -216,8 +234,8 @@ UnitSpec head_unit(const DecoderSpec& s) {
                            .decay = false,
                            .tp = {.sections = {}, .gradient = TpCut::Gradient::kOfTokens}});
   };
-  norm(".weight", kOnes);
-  if (s.norm_bias) norm(".bias", kZeros);
+  norm(".weight", unit_weight(s.norm));
+  if (s.norm.bias) norm(".bias", kZeros);
   if (!s.tied) unit.params.push_back(vocabulary_matrix(s, s.names.head, s.init.head));
   return unit;
 }
@@ -254,38 +272,47 @@ SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}
 
 /// Returns the saved slots in the order of block_saved.
 std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block, const TpShape& tp) {
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, S = tp.own_tokens(N);
-  const int64_t E = s.attention_width(), KV = 2 * s.kv_heads * s.head_dim;
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, S = tp.own_tokens(N);
+  const int64_t E = s.attention.width(), KV = 2 * s.attention.kv_heads * s.attention.head_dim;
   const bool reuses = s.reuses_kv(block), reused = !reuses && s.last_user_of_kv(block) != block;
   const bool reuses_x = s.reuses_x(block), x_reused = !reuses_x && s.last_user_of_x(block) != block;
-  const int64_t C = reuses ? E : E + KV, means = s.norm == NormKind::kLayer ? S : 0;
-  const int64_t groups_q = s.qk_norm == QkNorm::kPerHead    ? s.heads
-                           : s.qk_norm == QkNorm::kTogether ? 1
-                                                            : 0,
-                groups_k = reuses                          ? 0
-                           : s.qk_norm == QkNorm::kPerHead ? s.kv_heads
-                                                           : groups_q;
-  return {{"normed1", {S, D}, SlotType::kCompute, /*cheap=*/true},
+  const bool has_means = s.norm.kind == NormKind::kLayer;
+  const int64_t C = reuses ? E : E + KV;
+  const int64_t before = s.norms_before() ? S : 0, after = s.norms_after() ? S : 0;
+  const int64_t means = has_means ? before : 0, means_after = has_means ? after : 0;
+  const int64_t groups_q = s.attention.qk_norm == QkNorm::kPerHead    ? s.attention.heads
+                           : s.attention.qk_norm == QkNorm::kTogether ? 1
+                                                                      : 0,
+                groups_k = reuses                                    ? 0
+                           : s.attention.qk_norm == QkNorm::kPerHead ? s.attention.kv_heads
+                                                                     : groups_q;
+  return {{"normed1", {before, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean1", means),
-          fp32("inv1", S),
-          {"qkv_raw", {s.changes_qkv() ? N : 0, C}},
+          fp32("inv1", before),
+          {"qkv_raw", {s.attention.changes_qkv() ? N : 0, C}},
           fp32("q_mean", N * groups_q),
           fp32("q_inv", N * groups_q),
           fp32("k_mean", N * groups_k),
           fp32("k_inv", N * groups_k),
           {"qkv", {N, C}, SlotType::kCompute, /*cheap=*/false, /*kept=*/reused},
           {"attention", {N, E}},
-          {"log_sum_exp", {shape.batch, s.heads, shape.seq}, SlotType::kFp32},
+          {"log_sum_exp", {shape.batch, s.attention.heads, shape.seq}, SlotType::kFp32},
           {"middle", {S, D}},
-          {"normed2", {S, D}, SlotType::kCompute, /*cheap=*/true},
+          {"normed2", {before, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean2", means),
-          fp32("inv2", S),
-          {"up", {N, s.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
+          fp32("inv2", before),
+          {"up", {N, s.ffn.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
           {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
           {"normed_kv", {reuses_x ? S : 0, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean_kv", reuses_x ? means : 0),
           fp32("inv_kv", reuses_x ? S : 0),
-          {"d_x", {x_reused ? S : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true}};
+          {"d_x", {x_reused ? S : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
+          {"branch1", {after, D}},
+          fp32("mean_after1", means_after),
+          fp32("inv_after1", after),
+          {"branch2", {after, D}},
+          fp32("mean_after2", means_after),
+          fp32("inv_after2", after)};
 }
 
 }  // namespace
@@ -296,15 +323,15 @@ BlockParams block_params(const DecoderSpec& spec, int64_t block) {
 
 HeadParamIndex head_params(const DecoderSpec& spec) {
   HeadParamIndex index;
-  if (spec.norm_bias) index.norm_bias = 1;
-  if (!spec.tied) index.output = spec.norm_bias ? 2 : 1;
+  if (spec.norm.bias) index.norm_bias = 1;
+  if (!spec.tied) index.output = spec.norm.bias ? 2 : 1;
   return index;
 }
 
 ModelLayout decoder_layout(const DecoderSpec& s) {
   ModelLayout layout;
   layout.num_blocks = s.layers;
-  layout.attention_width = s.attention_width();
+  layout.attention_width = s.attention.width();
   layout.width = s.width;
   layout.vocab_size = s.vocab_size;
   layout.tied = s.tied;
@@ -354,9 +381,10 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                                     bool on_gpu, const TpShape& tp, const CpShape& cp) {
   const DecoderSpec s = tp_spec(spec, tp);
   const BatchShape shape = {whole.batch, whole.seq / cp.size};
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn_width, V = s.vocab_size, S = tp.own_tokens(N);
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, V = s.vocab_size, S = tp.own_tokens(N);
   const bool shared = tp.size > 1, cut = tp.cuts_tokens();
-  const int64_t E = s.attention_width(), C = s.qkv_width();
+  const bool adds_apart = shared || s.residual.dropout > 0 || s.residual.scale != 1 || s.norms_after();
+  const int64_t E = s.attention.width(), C = s.attention.qkv_width();
   ActivationSpecs specs;
   for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i, tp));
   specs.scratch = {{"hidden", {N, F}},
@@ -364,7 +392,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                    {"d_qkv", {N, C}},
                    {"d_attention", {N, E}},
                    {"d_normed", {S, D}},
-                   {"added", {s.resid_dropout > 0 || shared ? S : 0, D}},
+                   {"added", {adds_apart ? S : 0, D}},
                    {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
                    {"d_normed_kv", {s.shares_x() ? S : 0, D}},
                    {"all_tokens", {cut ? N : 0, D}},
@@ -378,7 +406,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
   const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // the first rank has the most items
   specs.head_chunk =
       std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
-  const int64_t means = s.norm == NormKind::kLayer ? S : 0;
+  const int64_t means = s.norm.kind == NormKind::kLayer ? S : 0;
   specs.model = {{"stream", {s.layers + 1, S, D}},
                  {"normed_final", {S, D}},
                  fp32("mean_final", means),

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_shape.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/tp_parts.h"
 
@@ -25,6 +25,7 @@ struct AdapterViews {
 /// block that reuses another block's input has kv_* in addition.
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
+  int norm1_after_weight = -1, norm1_after_bias = -1, norm2_after_weight = -1, norm2_after_bias = -1;
   int qkv_weight = -1, qkv_bias = -1, kv_weight = -1, kv_bias = -1, out_weight = -1, out_bias = -1;
   int q_norm_weight = -1, q_norm_bias = -1, k_norm_weight = -1, k_norm_bias = -1;
   int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
@@ -67,7 +68,13 @@ enum : int {
   kNormedKv,  // for another block's input
   kMeanKv,
   kInvKv,
-  kDX  // gradient of this block's input from later blocks that project keys and values from it
+  kDX,       // gradient of this block's input from later blocks that project keys and values from it
+  kBranch1,  // output of attention's branch before its norm, with the norm's statistics
+  kMeanAfter1,
+  kInvAfter1,
+  kBranch2,  // output of the feed-forward's branch before its norm
+  kMeanAfter2,
+  kInvAfter2
 };
 }
 /// Slots that blocks share.

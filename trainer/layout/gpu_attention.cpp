@@ -15,69 +15,70 @@ int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 /// Returns the bytes of the gradients of q, k and v as flash attention returns them, k's and v's first for
 /// every query head; of its fp32 sums for q; and with ALiBi, of wider copies of q, k, v, out and its
 /// gradient. Ranks that share sequences have some of the queries, and keys of nearly all tokens.
-int64_t flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
-  const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0);
-  const int64_t of_query = s.heads + (alibi ? 3 * s.heads : 0);
-  const int64_t of_key = 2 * (s.kv_heads + (s.kv_heads < s.heads ? s.heads : 0) + (alibi ? s.kv_heads : 0));
+int64_t flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp) {
+  const int64_t d = a.head_dim + (alibi ? kAlibiColumns : 0);
+  const int64_t of_query = a.heads + (alibi ? 3 * a.heads : 0);
+  const int64_t of_key = 2 * (a.kv_heads + (a.kv_heads < a.heads ? a.heads : 0) + (alibi ? a.kv_heads : 0));
   const int64_t queries = shape.batch * rounded(shape.seq / cp, 128);
   return kBf16 * d * (shape.tokens() / cp * of_query + shape.tokens() * of_key) +
-         kFp32 * queries * s.heads * (rounded(d, 32) + 1);
+         kFp32 * queries * a.heads * (rounded(d, 32) + 1);
 }
 
 /// Returns the bytes for a ring, where a call has half of a rank's queries and half of its keys: results and
 /// fp32 sums of such a call, the sums that these are added to, and with ALiBi wide copies of a rank's rows.
-int64_t ring_flash_bytes(const DecoderSpec& s, bool alibi, BatchShape shape, int64_t cp) {
-  const int64_t d = s.head_dim + (alibi ? kAlibiColumns : 0), tokens = shape.tokens() / cp;
-  const int64_t copies = alibi ? 3 * s.heads + 2 * s.kv_heads : 0;
-  const int64_t returned = s.heads + 2 * (s.kv_heads + (s.kv_heads < s.heads ? s.heads : 0));
+int64_t ring_flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp) {
+  const int64_t d = a.head_dim + (alibi ? kAlibiColumns : 0), tokens = shape.tokens() / cp;
+  const int64_t copies = alibi ? 3 * a.heads + 2 * a.kv_heads : 0;
+  const int64_t returned = a.heads + 2 * (a.kv_heads + (a.kv_heads < a.heads ? a.heads : 0));
   const int64_t queries = shape.batch * rounded(shape.seq / cp / 2, 128);
   return kBf16 * d * (tokens * copies + tokens / 2 * returned) +
-         kFp32 * queries * s.heads * (rounded(d, 32) + 1) + kFp32 * tokens / 2 * s.heads * s.head_dim;
+         kFp32 * queries * a.heads * (rounded(d, 32) + 1) + kFp32 * tokens / 2 * a.heads * a.head_dim;
 }
 
 /// Returns the bytes of plain products: scores, weights and their gradient in fp32, weights and gradient in
 /// bf16, and tanh or dropout.
-int64_t product_bytes(const DecoderSpec& s, BatchShape shape, const CpShape& cp) {
+int64_t product_bytes(const AttentionSpec& a, BatchShape shape, const CpShape& cp) {
   constexpr int64_t kMatricesFp32 = 5;
   const int64_t queries = shape.seq / cp.size, keys = cp.ring ? queries : shape.seq;
-  const int64_t query_heads = kv_heads_at_once(s.heads, s.kv_heads, queries, keys) * (s.heads / s.kv_heads);
+  const int64_t query_heads = kv_heads_at_once(a.heads, a.kv_heads, queries, keys) * (a.heads / a.kv_heads);
   // A mask is drawn for all keys, one head at a time.
-  const int64_t mask = cp.ring && s.attn_dropout > 0 ? kFp32 * queries * shape.seq : 0;
+  const int64_t mask = cp.ring && a.dropout > 0 ? kFp32 * queries * shape.seq : 0;
   return kMatricesFp32 * kFp32 * query_heads * queries * keys + mask;
 }
 
 /// Returns the obstacle for blocks with or without ALiBi.
-const char* obstacle_of(const DecoderSpec& s, bool alibi, bool bf16, int64_t seq, int64_t cp) {
+const char* obstacle_of(const AttentionSpec& a, bool alibi, bool bf16, int64_t seq, int64_t cp) {
   return flash_obstacle({.bf16 = bf16,
-                         .softcap = s.attn_softcap > 0,
+                         .softcap = a.softcap > 0,
                          .alibi = alibi,
-                         .head_dim = s.head_dim,
+                         .head_dim = a.head_dim,
                          .seq = seq,
                          .cut = cp > 1,
-                         .drops = s.attn_dropout > 0});
+                         .drops = a.dropout > 0});
 }
 
 bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
-  return s.alibi_bias_max > 0 && block.positions;
+  return s.positions.alibi_bias_max > 0 && block.positions;
 }
 
 }  // namespace
 
 const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
   for (const BlockSpec& block : s.blocks)
-    if (const char* obstacle = obstacle_of(s, has_alibi(s, block), bf16, seq, cp)) return obstacle;
+    if (const char* obstacle = obstacle_of(s.attention, has_alibi(s, block), bf16, seq, cp)) return obstacle;
   return nullptr;
 }
 
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, const CpShape& cp) {
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
-    const bool alibi = has_alibi(s, block), flash = !obstacle_of(s, alibi, bf16, shape.seq, cp.size);
+    const bool alibi = has_alibi(s, block),
+               flash = !obstacle_of(s.attention, alibi, bf16, shape.seq, cp.size);
     // On a ring the log-sum-exp is a slot of the activations.
-    if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.heads;
+    if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.attention.heads;
     const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
-    bytes.passing =
-        std::max(bytes.passing, flash ? of_flash(s, alibi, shape, cp.size) : product_bytes(s, shape, cp));
+    bytes.passing = std::max(bytes.passing, flash ? of_flash(s.attention, alibi, shape, cp.size)
+                                                  : product_bytes(s.attention, shape, cp));
   }
   return bytes;
 }

@@ -1,7 +1,7 @@
 // Memory that LibTorch's attention takes on a GPU in addition to the activations that the planner lays out.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_shape.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 
 namespace tycho {

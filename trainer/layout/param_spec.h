@@ -5,20 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "trainer/families/init.h"
+
 namespace tycho {
 
 using Shape = std::vector<int64_t>;
 /// Product of the dims; 1 for a scalar.
 int64_t numel(const Shape& shape);
-
-/// Initial value of an element. It is drawn from (seed, parameter name, element index): the same bits on
-/// every topology.
-struct Init {
-  enum class Kind { kNormal, kCutNormal, kUniform, kOnes, kZeros };
-  Kind kind = Kind::kNormal;
-  double scale = 0.02;  // normal: standard deviation, cut at three of them; uniform: half of its width
-  double middle = 0;    // for uniform
-};
 
 /// Division of a parameter among the ranks along the mesh's tp axis: each has a part of every section.
 struct TpCut {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/pipeline/program.h"

@@ -61,11 +61,11 @@ TpItems tp_items(int64_t count, const TpShape& tp) {
 }
 
 DecoderSpec tp_spec(DecoderSpec spec, const TpShape& tp) {
-  const TpItems heads = tp_items(spec.heads, tp), tokens = tp_items(spec.vocab_size, tp);
-  spec.first_head = heads.begin, spec.heads = heads.size();
-  spec.kv_heads = tp_items(spec.kv_heads, tp).size();
-  const TpItems hidden = tp_items(spec.ffn_width, tp);
-  spec.first_hidden = hidden.begin, spec.ffn_width = hidden.size();
+  const TpItems heads = tp_items(spec.attention.heads, tp), tokens = tp_items(spec.vocab_size, tp);
+  spec.attention.first_head = heads.begin, spec.attention.heads = heads.size();
+  spec.attention.kv_heads = tp_items(spec.attention.kv_heads, tp).size();
+  const TpItems hidden = tp_items(spec.ffn.width, tp);
+  spec.ffn.first_hidden = hidden.begin, spec.ffn.width = hidden.size();
   spec.first_vocab = tokens.begin, spec.vocab_size = tokens.size();
   return spec;
 }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/unit_layout.h"
 

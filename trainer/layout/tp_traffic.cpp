@@ -29,7 +29,7 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
 /// Returns the number of gathers of two numbers per token, for norms over all heads: of queries, and of keys
 /// if the block has its own.
 int64_t norm_gathers(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
-  if (spec.qk_norm != QkNorm::kTogether) return 0;
+  if (spec.attention.qk_norm != QkNorm::kTogether) return 0;
   const int64_t passes = !trained ? 1 : mode == Recompute::kFull ? 3 : 2;
   return passes * (spec.reuses_kv(block) ? 1 : 2);
 }

@@ -1,7 +1,7 @@
 // Keeps the head's parameters acquired, and the embedding's if the head is tied to it.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/head.h"
 #include "trainer/models/linear.h"

@@ -2,11 +2,11 @@
 #pragma once
 #include <vector>
 
+#include "trainer/families/decoder_spec.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/kernels/attention/attention.h"
 #include "trainer/kernels/attention/packed_documents.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/sharding/gathered_unit.h"
 

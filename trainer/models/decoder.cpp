@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/kernels/embedding.h"
 #include "trainer/models/acquired_head.h"
+#include "trainer/models/embedding_scale.h"
 #include "trainer/models/shared_vocabulary.h"
 
 namespace tycho {
@@ -37,10 +38,10 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
       options_(at::TensorOptions().dtype(dtype).device(device)),
       blocks_(decoder_blocks(spec_, {batch, num_positions}, num_positions, device, head_.region)),
       length_B_(static_cast<size_t>(batch)) {
-  TYCHO_CHECK(spec_.learned_positions == 0 || num_positions <= spec_.learned_positions,
+  TYCHO_CHECK(spec_.positions.learned == 0 || num_positions <= spec_.positions.learned,
               "[decoder] expected at most the {} positions of the model's table, got {}: shorten the prompt "
               "or ask for fewer tokens",
-              spec_.learned_positions, num_positions);
+              spec_.positions.learned, num_positions);
   const auto options = options_.dtype(device.is_cpu() ? at::kFloat : dtype);
   // Each head's keys begin at a multiple of 64 bytes: the bits of MKL's products depend on the alignment of
   // operands.
@@ -49,7 +50,8 @@ Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int
   for (int64_t i = 0; i < layout_.num_blocks; ++i) {
     if (spec_.reuses_kv(i) || !part_.has_block(i)) continue;
     for (std::vector<Tensor>* side : {&cache_.keys, &cache_.values})
-      (*side)[static_cast<size_t>(i)] = at::empty({batch, spec_.kv_heads, aligned, spec_.head_dim}, options);
+      (*side)[static_cast<size_t>(i)] =
+          at::empty({batch, spec_.attention.kv_heads, aligned, spec_.attention.head_dim}, options);
   }
 }
 
@@ -117,7 +119,7 @@ Tensor Decoder::embed(const Tensor& tokens_N, int64_t seq) {
   int64_t done = 0;
   for (const CachedRows& rows : cache_.pass) {
     LearnedPositions positions;
-    if (spec_.learned_positions > 0) positions = {table[embedding_param::kPositions], seq, rows.length};
+    if (spec_.positions.learned > 0) positions = {table[embedding_param::kPositions], seq, rows.length};
     const int64_t count = rows.count * seq;
     const Tensor tokens = tokens_N.narrow(0, done, count);
     Tensor x = x_ND.narrow(0, done, count);
@@ -128,6 +130,7 @@ Tensor Decoder::embed(const Tensor& tokens_N, int64_t seq) {
     done += count;
   }
   if (head_.region.is_shared()) head_.region.leave(x_ND, x_ND);
+  if (const double scale = embedding_scale(spec_, x_ND.scalar_type()); scale != 1) x_ND.mul_(scale);
   units_.release(0, Pass::kForward);
   return x_ND;
 }

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "trainer/families/config.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/models/block_units.h"

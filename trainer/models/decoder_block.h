@@ -1,9 +1,10 @@
-// The block of every family: norm, attention, norm, feed-forward, each branch added to the residual stream.
+// The block of every family: attention and feed-forward, each a branch that is added to the residual stream,
+// with norms before it, after it or both.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/feed_forward.h"
@@ -38,17 +39,23 @@ class DecoderBlock {
                         KvCache& cache) const;
 
  private:
-  NormParams norm1(const Views& p) const { return {p[at_.norm1_weight], view(p, at_.norm1_bias)}; }
-  NormParams norm2(const Views& p) const { return {p[at_.norm2_weight], view(p, at_.norm2_bias)}; }
+  NormParams norm1(const Views& p) const { return {view(p, at_.norm1_weight), view(p, at_.norm1_bias)}; }
+  NormParams norm2(const Views& p) const { return {view(p, at_.norm2_weight), view(p, at_.norm2_bias)}; }
 
-  /// Computes the norms for attention: of this block's input, and of the input of keys and values where that
-  /// is another block's.
-  void norm_inputs(const Views& params, const Tensor& x_SD, BlockActivations act) const;
+  /// Returns the input of attention: x, normed where the family norms it. Also norms the input of keys and
+  /// values where that is another block's.
+  const Tensor& attention_input(const Views& params, const Tensor& x_SD, BlockActivations act) const;
+  /// Returns the input of the feed-forward: the stream after attention, normed where the family norms it.
+  const Tensor& feed_forward_input(const Views& params, BlockActivations act) const;
+  /// Adds to d_SD, the gradient of the stream, what comes from a branch's input.
+  void norm_backward(NormParams p, const Tensor& x_SD, NormStats stats, int weight, int bias,
+                     const Tensor& d_input_SD, Views& g, bool add, Tensor& d_SD) const;
 
   BlockParams at_;
   bool reuses_x_;         // uses the input of an earlier block
   bool last_to_reuse_x_;  // last block that uses that input: the first one in backward
   bool x_reused_;         // its input is used by later blocks
+  bool norms_before_;     // what enters a branch
   Norm norm_;
   SelfAttention attention_;
   FeedForward feed_forward_;

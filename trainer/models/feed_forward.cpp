@@ -5,17 +5,17 @@
 #include <ATen/ops/empty_like.h>
 
 #include "trainer/kernels/activation.h"
-#include "trainer/models/residual.h"
 
 namespace tycho {
 
 FeedForward::FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region)
     : region_(region),
       at_(block_params(spec, block)),
-      activation_(spec.activation),
-      gated_(spec.gated),
+      activation_(spec.ffn.activation),
+      gated_(spec.ffn.gated),
       in_out_(spec.in_out),
-      ffn_width_(spec.ffn_width) {}
+      ffn_width_(spec.ffn.width),
+      end_(spec, at_, DropoutSite::kFeedForward, region) {}
 
 void FeedForward::activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const {
   if (gated_) return gated_activation(activation_, up, hidden_NF);
@@ -41,7 +41,15 @@ void FeedForward::forward(const Views& p, const Tensor& x_SD, const Tensor& resi
   Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
   forward_up(p, x_SD, act);
   activate(p, up_NF, hidden_NF);
-  add_to_stream(region_, down(p, act), hidden_NF, residual_SD, act, DropoutSite::kFeedForward, y_SD);
+  end_.forward(p, down(p, act), hidden_NF, residual_SD, act, y_SD);
+}
+
+void FeedForward::recompute(const Views& p, const Tensor& x_SD, BlockActivations act, bool whole) const {
+  forward_up(p, x_SD, act);
+  if (!whole || !end_.keeps_output()) return;
+  Tensor& hidden_NF = act.scratch[block_scratch::kHidden];
+  activate(p, act.saved[block_saved::kUp], hidden_NF);
+  end_.recompute(down(p, act), hidden_NF, act);
 }
 
 void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,
@@ -49,7 +57,7 @@ void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations 
   Tensor& up_NF = act.saved[block_saved::kUp];
   Tensor &hidden_NF = act.scratch[block_scratch::kHidden],
          &d_hidden_NF = act.scratch[block_scratch::kDHidden];
-  const Tensor& d_added_ND = added_gradient(region_, dy_SD, act, DropoutSite::kFeedForward);
+  const Tensor& d_added_ND = end_.backward(p, dy_SD, act, g, add);
   linear_input_gradient(down(p, act), d_added_ND, d_hidden_NF);
   activate_backward(p, up_NF, d_hidden_NF, hidden_NF, g, add);
   linear_weight_gradient(down(p, act), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias), g},
@@ -68,7 +76,7 @@ Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& resi
   Tensor y_ND = at::empty_like(residual_ND);
   linear(up(p), x_ND, up_NF);
   activate(p, up_NF, hidden_NF);
-  add_to_stream(region_, down(p), hidden_NF, residual_ND, y_ND);
+  end_.apply(p, down(p), hidden_NF, residual_ND, y_ND);
   return y_ND;
 }
 

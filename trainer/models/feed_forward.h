@@ -1,12 +1,13 @@
 // The feed-forward of a block, gated or plain.
 #pragma once
 #include "trainer/base/activation.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/residual.h"
 #include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
@@ -20,8 +21,8 @@ class FeedForward {
   FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region);
   void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD) const;
-  /// Fills slot kUp as forward does, and does nothing else.
-  void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
+  /// Fills slot kUp as forward does, and with `whole` the slot of the branch's output, and does nothing else.
+  void recompute(const Views& p, const Tensor& x_SD, BlockActivations act, bool whole) const;
   /// Computes dx_SD from dy_SD; overwrites slot kUp with its gradient. Gradients are written to g, or added.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
@@ -42,6 +43,7 @@ class FeedForward {
     return {p[static_cast<size_t>(at_.down_weight)], view(p, at_.down_bias), in_out_,
             layer_adapters(at_, at_.down_weight, region_.context(), p, act...)};
   }
+  void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
   void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;
   void activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF, Views& g,
                          bool add) const;
@@ -51,6 +53,7 @@ class FeedForward {
   Activation activation_;
   bool gated_, in_out_;
   int64_t ffn_width_;
+  BranchEnd end_;
 };
 
 }  // namespace tycho

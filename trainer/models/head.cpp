@@ -45,9 +45,9 @@ const Tensor& normed_input(const HeadRules& rules, HeadParams p, const Tensor& x
 }  // namespace
 
 HeadRules::HeadRules(const DecoderSpec& spec, const ParallelRegion& with)
-    : norm(spec),
-      logits{.scale = static_cast<float>(spec.logit_scale),
-             .softcap = static_cast<float>(spec.final_softcap)},
+    : norm(spec.norm),
+      logits{.scale = static_cast<float>(spec.logits.scale),
+             .softcap = static_cast<float>(spec.logits.softcap)},
       first_vocab(spec.first_vocab),
       region(with) {}
 

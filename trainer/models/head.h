@@ -1,9 +1,9 @@
 // The end of a model: final norm, output matrix, loss. The logits of only one chunk of tokens exist at once.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"

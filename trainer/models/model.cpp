@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/kernels/embedding.h"
 #include "trainer/models/acquired_head.h"
+#include "trainer/models/embedding_scale.h"
 #include "trainer/models/residual.h"
 #include "trainer/models/shared_vocabulary.h"
 #include "trainer/profiler/range.h"
@@ -34,7 +35,7 @@ Tensor sum_of(const Tensor& losses_N) {
 /// for families without them.
 LearnedPositions positions_of(const DecoderSpec& spec, const Views& embedding, int64_t seq,
                               const ContextRegion& context) {
-  if (spec.learned_positions == 0) return {};
+  if (spec.positions.learned == 0) return {};
   const Tensor& table_PD = embedding[embedding_param::kPositions];
   if (!context.is_shared()) return {table_PD, seq, 0};
   return {context.own_rows(table_PD), seq / context.shape().size, 0};
@@ -210,8 +211,8 @@ Tensor Model::row(const ActivationSlot& place, int64_t i) {
 
 BlockActivations Model::block_activations(int64_t i, const ActivationSlot& place) {
   const Passing& pass = passing(place);
-  const DropoutSource dropout = {.p = pass.dropping ? spec_.resid_dropout : 0.0,
-                                 .attn_p = pass.dropping ? spec_.attn_dropout : 0.0,
+  const DropoutSource dropout = {.p = pass.dropping ? spec_.residual.dropout : 0.0,
+                                 .attn_p = pass.dropping ? spec_.attention.dropout : 0.0,
                                  .key = pass.dropout_key + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u,
                                  .adapter_p = pass.dropping ? spec_.lora.dropout : 0.0};
   const BlockSpec& block = spec_.block(i);
@@ -237,7 +238,8 @@ void Model::embed(const Tensor& tokens_N, const ActivationSlot& place) {
   } else {
     embedding(tokens_N, unit[embedding_param::kTable], x_SD, positions);
   }
-  if (passing(place).dropping && spec_.embedding_dropout > 0)
+  if (const double scale = embedding_scale(spec_, dtype_); scale != 1) x_SD.mul_(scale);
+  if (passing(place).dropping && spec_.embedding.dropout > 0)
     drop_tokens(head_.region, embedding_dropout(place), DropoutSite::kEmbedding, x_SD, Tensor(), x_SD);
   units_.release(0, Pass::kForward);
 }
@@ -268,7 +270,7 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
   const AcquiredHead head(units_, spec_, Pass::kBackward);
   // The copy of a tied table is in a unit with positions, whose gradient is computed on the stage with the
   // tokens.
-  if (layout_.tied && !part_.is_first() && spec_.learned_positions > 0 && !add)
+  if (layout_.tied && !part_.is_first() && spec_.positions.learned > 0 && !add)
     if (Tensor& positions = units_.grads(0)[embedding_param::kPositions]; positions.defined())
       positions.zero_();
   head_forward_backward(head_, head.params(), output(place), targets_N, weight_1, activations_, head.grads(),
@@ -279,12 +281,13 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
 void Model::embed_backward(const Tensor& tokens_N, bool add, const ActivationSlot& place) {
   const Range range("embedding backward");
   Tensor& d_SD = gradient(place);
-  if (spec_.embedding_dropout > 0)
+  if (spec_.embedding.dropout > 0)
     drop_tokens(head_.region, embedding_dropout(place), DropoutSite::kEmbedding, d_SD, Tensor(), d_SD);
-  if (spec_.embedding_fraction < 1) d_SD.mul_(spec_.embedding_fraction);
+  const double factor = spec_.embedding.fraction * embedding_scale(spec_, dtype_);
+  if (factor != 1) d_SD.mul_(factor);
   Tensor d_ND = head_.region.enter(d_SD, activations_.scratch(block_scratch::kAllTokens));
   Views& grads = units_.grads(0);
-  if (spec_.learned_positions > 0 && grads[embedding_param::kPositions].defined())
+  if (spec_.positions.learned > 0 && grads[embedding_param::kPositions].defined())
     learned_gradient(context(), d_ND, shape_.seq, grads[embedding_param::kPositions], add);
   Tensor& d_table_VD = grads[embedding_param::kTable];
   if (!d_table_VD.defined()) return;

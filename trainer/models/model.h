@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "trainer/families/config.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/kernels/attention/packed_documents.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/models/activations.h"
@@ -134,7 +134,7 @@ class Model {
   void run_chunk(const Tensor& tokens_N, const ActivationSlot& place);
   void embed(const Tensor& tokens_N, const ActivationSlot& place);
   DropoutSource embedding_dropout(const ActivationSlot& place) {
-    return {.p = spec_.embedding_dropout, .key = passing(place).dropout_key};
+    return {.p = spec_.embedding.dropout, .key = passing(place).dropout_key};
   }
   void run_forward(int64_t i, const ActivationSlot& place);
   void run_backward(int64_t i, bool add, const ActivationSlot& place);

@@ -1,7 +1,7 @@
 // The norm of a family: RMSNorm or LayerNorm, with or without a bias.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
-#include "trainer/layout/decoder_spec.h"
 
 namespace tycho {
 
@@ -22,8 +22,7 @@ struct NormStats {
 
 class Norm {
  public:
-  Norm(NormKind kind, double eps) : kind_(kind), eps_(eps) {}
-  explicit Norm(const DecoderSpec& spec) : Norm(spec.norm, spec.norm_eps) {}
+  explicit Norm(const NormSpec& spec) : spec_(spec) {}
   /// Requires rows as kernels/layer_norm.h and rms_norm.h do; y may be x.
   void forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const;
   void backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx, bool add_to_dx,
@@ -32,8 +31,7 @@ class Norm {
   Tensor apply(NormParams p, const Tensor& x_ND) const;
 
  private:
-  NormKind kind_;
-  double eps_;
+  NormSpec spec_;
 };
 
 }  // namespace tycho

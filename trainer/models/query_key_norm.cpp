@@ -67,11 +67,12 @@ NormStats QueryKeyNorm::Side::stats(Views& saved) const { return {view(saved, me
 QueryKeyNorm::QueryKeyNorm(const DecoderSpec& spec, const BlockParams& at, bool has_keys,
                            const ParallelRegion& region)
     : region_(region),
-      shared_(spec.qk_norm == QkNorm::kTogether && region.is_shared()),
-      eps_(spec.qk_norm_eps),
-      norm_(NormKind::kLayer, eps_) {
-  if (spec.qk_norm == QkNorm::kNone) return;
-  const int64_t queries = spec.heads * spec.head_dim, keys = spec.kv_heads * spec.head_dim;
+      shared_(spec.attention.qk_norm == QkNorm::kTogether && region.is_shared()),
+      eps_(spec.attention.qk.eps),
+      norm_(spec.attention.qk) {
+  if (spec.attention.qk_norm == QkNorm::kNone) return;
+  const int64_t queries = spec.attention.heads * spec.attention.head_dim,
+                keys = spec.attention.kv_heads * spec.attention.head_dim;
   sides_.push_back({at.q_norm_weight, at.q_norm_bias, block_saved::kQMean, block_saved::kQInv, 0, queries});
   if (!has_keys) return;
   sides_.push_back(

@@ -2,9 +2,9 @@
 #pragma once
 #include <vector>
 
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/sharding/gathered_unit.h"

@@ -1,28 +1,19 @@
-// Fuses dropout with the addition; without dropout the matrix product adds.
+// Fuses dropout with the addition; where nothing but the addition follows it, the matrix product adds.
 #include "trainer/models/residual.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include "trainer/base/random/philox.h"
 #include "trainer/kernels/bias.h"
 #include "trainer/kernels/dropout.h"
-#include "trainer/layout/decoder_layout.h"
 
 namespace tycho {
-
 namespace {
 
 /// Returns the matrix without its bias, which is added to the sum of all ranks' shares.
 LinearParams without_bias(LinearParams p) { return {p.weight, view(Views(), -1), p.in_out, p.adapters}; }
-
-Tensor& sum_of_shares(const ParallelRegion& region, LinearParams p, const Tensor& x_NK, Tensor& workspace_ND,
-                      Tensor& sum_SD) {
-  Tensor& share_ND = region.share(sum_SD, workspace_ND);
-  linear(without_bias(p), x_NK, share_ND);
-  region.leave(share_ND, sum_SD);
-  if (p.bias_M.defined()) add_bias(p.bias_M, sum_SD, sum_SD);
-  return sum_SD;
-}
 
 }  // namespace
 
@@ -42,35 +33,76 @@ void drop_tokens(const ParallelRegion& region, const DropoutSource& source, Drop
   });
 }
 
-void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
-                   const Tensor& residual_SD, BlockActivations act, DropoutSite site, Tensor& y_SD) {
-  if (act.dropout.p == 0 && !region.is_shared()) return linear_add(p, x_NK, residual_SD, y_SD);
+BranchEnd::BranchEnd(const DecoderSpec& spec, const BlockParams& at, DropoutSite site,
+                     const ParallelRegion& region)
+    : region_(region),
+      site_(site),
+      norm_(spec.norm),
+      has_norm_(spec.norms_after()),
+      scale_(spec.residual.scale),
+      weight_(site == DropoutSite::kAttention ? at.norm1_after_weight : at.norm2_after_weight),
+      bias_(site == DropoutSite::kAttention ? at.norm1_after_bias : at.norm2_after_bias),
+      output_(site == DropoutSite::kAttention ? block_saved::kBranch1 : block_saved::kBranch2) {}
+
+Tensor& BranchEnd::sum_of_shares(LinearParams out, const Tensor& x_NK, Tensor& workspace_ND,
+                                 Tensor& sum_SD) const {
+  if (!region_.is_shared()) {
+    linear(out, x_NK, sum_SD);
+    return sum_SD;
+  }
+  Tensor& share_ND = region_.share(sum_SD, workspace_ND);
+  linear(without_bias(out), x_NK, share_ND);
+  region_.leave(share_ND, sum_SD);
+  if (out.bias_M.defined()) add_bias(out.bias_M, sum_SD, sum_SD);
+  return sum_SD;
+}
+
+void BranchEnd::recompute(LinearParams out, const Tensor& x_NK, BlockActivations act) const {
+  sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], act.saved[output_]);
+}
+
+void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
+                        BlockActivations act, Tensor& y_SD) const {
+  if (act.dropout.p == 0 && !region_.is_shared() && !has_norm_ && scale_ == 1)
+    return linear_add(out, x_NK, residual_SD, y_SD);
   Tensor& added_SD = act.scratch[block_scratch::kAdded];
-  if (region.is_shared())
-    sum_of_shares(region, p, x_NK, act.scratch[block_scratch::kPartial], added_SD);
-  else
-    linear(p, x_NK, added_SD);
+  if (has_norm_) {
+    recompute(out, x_NK, act);
+    norm_.forward(norm_params(p), act.saved[output_], stats(act.saved), added_SD);
+  } else {
+    sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], added_SD);
+  }
   if (act.dropout.p == 0) {
-    at::add_out(y_SD, residual_SD, added_SD);
+    at::add_out(y_SD, residual_SD, added_SD, scale_);
     return;
   }
-  drop_tokens(region, act.dropout, site, added_SD, residual_SD, y_SD);
+  if (scale_ != 1) added_SD.mul_(scale_);
+  drop_tokens(region_, act.dropout, site_, added_SD, residual_SD, y_SD);
 }
 
-void add_to_stream(const ParallelRegion& region, LinearParams p, const Tensor& x_NK,
-                   const Tensor& residual_ND, Tensor& y_ND) {
-  if (!region.is_shared()) return linear_add(p, x_NK, residual_ND, y_ND);
-  sum_of_shares(region, p, x_NK, y_ND, y_ND);
-  y_ND.add_(residual_ND);
-}
-
-const Tensor& added_gradient(const ParallelRegion& region, const Tensor& dy_SD, BlockActivations act,
-                             DropoutSite site) {
+const Tensor& BranchEnd::backward(const Views& p, const Tensor& dy_SD, BlockActivations act, Views& g,
+                                  bool add) const {
   Tensor& workspace_ND = act.scratch[block_scratch::kAllTokens];
-  if (act.dropout.p == 0) return region.enter(dy_SD, workspace_ND);
   Tensor& d_added_SD = act.scratch[block_scratch::kAdded];
-  drop_tokens(region, act.dropout, site, dy_SD, Tensor(), d_added_SD);
-  return region.enter(d_added_SD, workspace_ND);
+  const bool changed = act.dropout.p > 0 || scale_ != 1;
+  if (act.dropout.p > 0) {
+    drop_tokens(region_, act.dropout, site_, dy_SD, Tensor(), d_added_SD);
+    if (scale_ != 1) d_added_SD.mul_(scale_);
+  } else if (scale_ != 1) {
+    at::mul_out(d_added_SD, dy_SD, at::scalar_tensor(scale_));
+  }
+  if (has_norm_)
+    norm_.backward(norm_params(p), act.saved[output_], stats(act.saved), changed ? d_added_SD : dy_SD,
+                   d_added_SD, /*add_to_dx=*/false, {view(g, weight_), view(g, bias_)}, add);
+  return region_.enter(changed || has_norm_ ? d_added_SD : dy_SD, workspace_ND);
+}
+
+void BranchEnd::apply(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_ND,
+                      Tensor& y_ND) const {
+  if (!region_.is_shared() && !has_norm_ && scale_ == 1) return linear_add(out, x_NK, residual_ND, y_ND);
+  sum_of_shares(out, x_NK, y_ND, y_ND);
+  if (has_norm_) y_ND.copy_(norm_.apply(norm_params(p), y_ND));
+  at::add_out(y_ND, residual_ND, y_ND, scale_);
 }
 
 }  // namespace tycho

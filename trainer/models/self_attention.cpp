@@ -14,7 +14,6 @@
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/temperature.h"
 #include "trainer/models/context/ring_attention.h"
-#include "trainer/models/residual.h"
 
 namespace tycho {
 namespace {
@@ -30,7 +29,8 @@ RingWorkspace ring_workspace(BlockActivations act) {
 
 /// Returns the shape of this rank's queries over all keys.
 AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const CpShape& cp) {
-  AttentionShape s = {shape.batch, shape.seq / cp.size, spec.heads, spec.kv_heads, spec.head_dim};
+  AttentionShape s = {shape.batch, shape.seq / cp.size, spec.attention.heads, spec.attention.kv_heads,
+                      spec.attention.head_dim};
   if (cp.size == 1) return s;
   const auto [early, late] = cp_spans(shape.seq, cp);
   s.keys = shape.seq;
@@ -38,10 +38,9 @@ AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const 
   return s;
 }
 
-RopeTables rope_tables(const DecoderSpec& spec, int64_t seq, int64_t longest) {
-  const std::vector<double> frequencies =
-      rope_frequencies(spec.head_dim, spec.rope_theta, spec.rope_scaling, longest);
-  if (spec.xpos_scale_base > 0) return xpos_tables(seq, frequencies, spec.xpos_scale_base);
+RopeTables rope_tables(const RotarySpec& rotary, int64_t seq, int64_t longest) {
+  const std::vector<double> frequencies = rope_frequencies(rotary.dim, rotary.theta, rotary.scaling, longest);
+  if (rotary.xpos_scale_base > 0) return xpos_tables(seq, frequencies, rotary.xpos_scale_base);
   return {rope_table(seq, frequencies), {}};
 }
 
@@ -50,23 +49,26 @@ RopeTables rope_tables(const DecoderSpec& spec, int64_t seq, int64_t longest) {
 AttentionTables attention_tables(const DecoderSpec& spec, BatchShape shape, int64_t longest,
                                  const at::Device& device, const ContextRegion& context) {
   AttentionTables tables;
-  if (spec.rope_theta > 0) {
-    tables.cos_sin = rope_tables(spec, shape.seq, longest);
-    for (Tensor* table : {&tables.cos_sin.queries, &tables.cos_sin.keys})
+  for (const RotarySpec& rotary : spec.positions.rotary) {
+    tables.rotary.push_back(rope_tables(rotary, shape.seq, longest));
+    for (Tensor* table : {&tables.rotary.back().queries, &tables.rotary.back().keys})
       if (table->defined()) *table = (context.is_shared() ? context.own_rows(*table) : *table).to(device);
   }
-  if (spec.alibi_bias_max == 0) return tables;
-  const Tensor slopes = at::tensor(alibi_slopes(spec.all_heads, spec.alibi_bias_max), at::kFloat);
-  tables.slopes_H = slopes.narrow(0, spec.first_head, spec.heads).to(device);
+  if (spec.positions.alibi_bias_max == 0) return tables;
+  const Tensor slopes =
+      at::tensor(alibi_slopes(spec.attention.all_heads, spec.positions.alibi_bias_max), at::kFloat);
+  tables.slopes_H = slopes.narrow(0, spec.attention.first_head, spec.attention.heads).to(device);
   if (!device.is_cpu() && shape.seq <= kMostAlibiPositions)
-    tables.alibi = alibi_columns(tables.slopes_H, static_cast<float>(spec.softmax_scale), shape.seq);
+    tables.alibi =
+        alibi_columns(tables.slopes_H, static_cast<float>(spec.attention.softmax_scale), shape.seq);
   return tables;
 }
 
 SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape,
                              const AttentionTables& tables, const at::Device& device,
                              const ParallelRegion& region)
-    : spec_(spec),
+    : attn_(spec.attention),
+      in_out_(spec.in_out),
       region_(region),
       block_(spec.block(block)),
       reuses_(spec.reuses_kv(block)),
@@ -76,20 +78,22 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
       at_(block_params(spec, block)),
       norm_(spec, at_, /*has_keys=*/!reuses_, region),
       shape_(attention_shape(spec, shape, region.context().shape())),
-      device_(device) {
-  rules_.scale = static_cast<float>(spec.softmax_scale);
-  rules_.softcap = static_cast<float>(spec.attn_softcap);
+      device_(device),
+      end_(spec, at_, DropoutSite::kAttention, region) {
+  rules_.scale = static_cast<float>(spec.attention.softmax_scale);
+  rules_.softcap = static_cast<float>(spec.attention.softcap);
   rules_.window = block_.window;
-  rules_.dropout_heads = spec.all_heads;
+  rules_.dropout_heads = spec.attention.all_heads;
   if (!block_.positions) return;
-  cos_sin_ = tables.cos_sin, slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;
+  if (!tables.rotary.empty()) cos_sin_ = tables.rotary[block_.rotary];
+  slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;
   if (slopes_H_.defined()) rules_.alibi_H = slopes_H_.const_data_ptr<float>();
 }
 
 ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
   ScoreRules rules = rules_;
   if (act.dropout.attn_p > 0)
-    rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores, spec_.first_head * num_keys(shape_));
+    rules.dropout = dropout_mask(act.dropout, DropoutSite::kScores, attn_.first_head * num_keys(shape_));
   if (const Tensor& number_N = act.documents.number_N; number_N.defined()) {
     check_tensor("model", "documents", number_N, {shape_.batch * num_keys(shape_)}, at::kInt, device_);
     rules.document_BT = number_N.const_data_ptr<int32_t>();
@@ -98,15 +102,15 @@ ScoreRules SelfAttention::rules_for(const BlockActivations& act) const {
 }
 
 Tensor SelfAttention::heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const {
-  return qkv.narrow(1, first_head * spec_.head_dim, heads * spec_.head_dim);
+  return qkv.narrow(1, first_head * attn_.head_dim, heads * attn_.head_dim);
 }
 
 void SelfAttention::rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const {
   if (!cos_sin_.queries.defined()) return;
   const auto rotate = [&](const Tensor& table, HeadRange heads) {
-    rope(qkv_NP, table, seq, first_position, heads, spec_.head_dim, inverse);
+    rope(qkv_NP, table, seq, first_position, heads, attn_.head_dim, inverse);
   };
-  const HeadRange queries = {0, spec_.heads}, keys = {spec_.heads, reuses_ ? 0 : spec_.kv_heads};
+  const HeadRange queries = {0, attn_.heads}, keys = {attn_.heads, reuses_ ? 0 : attn_.kv_heads};
   if (!cos_sin_.keys.defined()) return rotate(cos_sin_.queries, {0, queries.count + keys.count});
   rotate(cos_sin_.queries, queries);
   rotate(cos_sin_.keys, keys);
@@ -115,7 +119,7 @@ void SelfAttention::rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, 
 void SelfAttention::scale_by_temperature(Tensor& qkv_NP, int64_t seq, int64_t first_position,
                                          const Tensor& position_N) const {
   if (block_.attn_scale == 0) return;
-  Tensor q_NE = heads_of(qkv_NP, 0, spec_.heads);
+  Tensor q_NE = heads_of(qkv_NP, 0, attn_.heads);
   temperature({static_cast<float>(block_.attn_scale), static_cast<float>(block_.floor_scale)}, seq,
               first_position, position_N, q_NE);
 }
@@ -132,8 +136,8 @@ void SelfAttention::apply_positions_backward(Tensor& d_qkv_NP, const Tensor& pos
 }
 
 void SelfAttention::clamp_and_norm(const Views& p, const Tensor& raw_NP, Views& saved, Tensor& qkv_NP) const {
-  if (spec_.clip_qkv > 0)
-    clamp(spec_.clip_qkv, raw_NP, qkv_NP);
+  if (attn_.clip_qkv > 0)
+    clamp(attn_.clip_qkv, raw_NP, qkv_NP);
   else
     qkv_NP.copy_(raw_NP);
   if (norm_.is_used()) norm_.forward(p, qkv_NP, saved);
@@ -145,18 +149,18 @@ void SelfAttention::clamp_and_norm_backward(const Views& p, Views& saved, Tensor
   if (norm_.is_used()) {
     // Attention no longer needs qkv: its memory is filled again with the input of the norms.
     Tensor& clamped_NP = saved[block_saved::kQkv];
-    if (spec_.clip_qkv > 0)
-      clamp(spec_.clip_qkv, raw_NP, clamped_NP);
+    if (attn_.clip_qkv > 0)
+      clamp(attn_.clip_qkv, raw_NP, clamped_NP);
     else
       clamped_NP.copy_(raw_NP);
     norm_.backward(p, clamped_NP, saved, d_qkv_NP, g, add);
   }
-  if (spec_.clip_qkv > 0) clamp_backward(spec_.clip_qkv, raw_NP, d_qkv_NP, d_qkv_NP);
+  if (attn_.clip_qkv > 0) clamp_backward(attn_.clip_qkv, raw_NP, d_qkv_NP, d_qkv_NP);
 }
 
 SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
   const Tensor& memory_NC = act.scratch[block_scratch::kPackedQkv];
-  const int64_t rows = memory_NC.size(0), q = spec_.attention_width(), kv = memory_NC.size(1) - q;
+  const int64_t rows = memory_NC.size(0), q = attn_.width(), kv = memory_NC.size(1) - q;
   const Tensor flat = memory_NC.view(-1);
   return {flat.narrow(0, 0, rows * q).view({rows, q}), flat.narrow(0, rows * q, rows * kv).view({rows, kv})};
 }
@@ -167,8 +171,8 @@ void SelfAttention::project(const Views& p, const Tensor& x_SD, BlockActivations
   Apart part = apart(act);
   linear(qkv(p, act), region_.enter(x_SD, workspace_ND), part.q_NE);
   linear(kv(p, act), region_.enter(act.saved[block_saved::kNormedKv], workspace_ND), part.kv);
-  heads_of(raw_NP, 0, spec_.heads).copy_(part.q_NE);
-  heads_of(raw_NP, spec_.heads, 2 * spec_.kv_heads).copy_(part.kv);
+  heads_of(raw_NP, 0, attn_.heads).copy_(part.q_NE);
+  heads_of(raw_NP, attn_.heads, 2 * attn_.kv_heads).copy_(part.kv);
 }
 
 void SelfAttention::product_backward(LinearParams p, const Tensor& x_SD, BlockActivations act,
@@ -184,16 +188,16 @@ void SelfAttention::project_backward(const Views& p, const Tensor& x_SD, BlockAc
   const LinearGrads g_qkv = {g[at_.qkv_weight], view(g, at_.qkv_bias), g};
   if (!reuses_x_) return product_backward(qkv(p, act), x_SD, act, d_raw_NP, g_qkv, add, dx_SD);
   const Apart part = apart(act);
-  part.q_NE.copy_(heads_of(d_raw_NP, 0, spec_.heads));
-  part.kv.copy_(heads_of(d_raw_NP, spec_.heads, 2 * spec_.kv_heads));
+  part.q_NE.copy_(heads_of(d_raw_NP, 0, attn_.heads));
+  part.kv.copy_(heads_of(d_raw_NP, attn_.heads, 2 * attn_.kv_heads));
   product_backward(qkv(p, act), x_SD, act, part.q_NE, g_qkv, add, dx_SD);
   product_backward(kv(p, act), act.saved[block_saved::kNormedKv], act, part.kv,
                    {g[at_.kv_weight], view(g, at_.kv_bias), g}, add, act.scratch[block_scratch::kDNormedKv]);
 }
 
 AttentionRows SelfAttention::own_rows(BlockActivations act) const {
-  return {heads_of(act.saved[block_saved::kQkv], 0, spec_.heads),
-          heads_of(act.kv_saved[block_saved::kQkv], spec_.heads, 2 * spec_.kv_heads)};
+  return {heads_of(act.saved[block_saved::kQkv], 0, attn_.heads),
+          heads_of(act.kv_saved[block_saved::kQkv], attn_.heads, 2 * attn_.kv_heads)};
 }
 
 AttentionRows SelfAttention::rows(BlockActivations act) const {
@@ -217,11 +221,11 @@ void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_att
     return ring_attention_backward(
         region_.context(), shape_, rules_for(act), own_rows(act), ring_workspace(act), attention_saved(act),
         d_attention_NE,
-        {heads_of(d_qkv_NC, 0, spec_.heads), heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads)},
+        {heads_of(d_qkv_NC, 0, attn_.heads), heads_of(d_qkv_NC, attn_.heads, 2 * attn_.kv_heads)},
         flash_rules(act));
   const AttentionRows in = rows(act);
-  const Tensor d_q_NE = heads_of(d_qkv_NC, 0, spec_.heads),
-               d_own_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
+  const Tensor d_q_NE = heads_of(d_qkv_NC, 0, attn_.heads),
+               d_own_kv = heads_of(d_qkv_NC, attn_.heads, 2 * attn_.kv_heads);
   const bool shared = region_.context().is_shared();
   const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvWorkspace] : d_own_kv};
   attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE, gradients,
@@ -233,7 +237,7 @@ void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_att
 Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const {
   if (!reuses_ && !reused_) return d_qkv_NC;
   Tensor& d_kv = act.kv_saved[block_saved::kDKv];
-  Tensor own_d_kv = heads_of(d_qkv_NC, spec_.heads, 2 * spec_.kv_heads);
+  Tensor own_d_kv = heads_of(d_qkv_NC, attn_.heads, 2 * attn_.kv_heads);
   if (reused_) {
     own_d_kv.add_(d_kv);
     return d_qkv_NC;
@@ -241,34 +245,33 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
   last_to_reuse_ ? d_kv.copy_(own_d_kv) : d_kv.add_(own_d_kv);
   // A product needs contiguous rows.
   Tensor d_q_NE = apart(act).q_NE;
-  d_q_NE.copy_(heads_of(d_qkv_NC, 0, spec_.heads));
+  d_q_NE.copy_(heads_of(d_qkv_NC, 0, attn_.heads));
   return d_q_NE;
 }
 
 void SelfAttention::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD,
                             BlockActivations act, Tensor& y_SD) const {
   Tensor& qkv_NP = act.saved[block_saved::kQkv];
-  Tensor& raw_NP = spec_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
+  Tensor& raw_NP = attn_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
   project(p, x_SD, act, raw_NP);
-  if (spec_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
+  if (attn_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
   apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
   attend(act);
-  add_to_stream(region_, out(p, act), act.saved[block_saved::kAttention], residual_SD, act,
-                DropoutSite::kAttention, y_SD);
+  end_.forward(p, out(p, act), act.saved[block_saved::kAttention], residual_SD, act, y_SD);
 }
 
 void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,
                              Views& g, bool add, Tensor& dx_SD) const {
   Tensor &d_qkv_NC = act.scratch[block_scratch::kDQkv],
          &d_attention_NE = act.scratch[block_scratch::kDAttention];
-  const Tensor& d_added_ND = added_gradient(region_, dy_SD, act, DropoutSite::kAttention);
+  const Tensor& d_added_ND = end_.backward(p, dy_SD, act, g, add);
   linear_input_gradient(out(p, act), d_added_ND, d_attention_NE);
   linear_weight_gradient(out(p, act), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias), g}, add);
   attention_gradient(act, d_attention_NE, d_qkv_NC);
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
   apply_positions_backward(d_qkv_NP, act.documents.position_N);
-  if (spec_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
+  if (attn_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
   project_backward(p, x_SD, act, d_qkv_NP, g, add, dx_SD);
 }
 
@@ -288,12 +291,12 @@ Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor
 }
 
 Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const {
-  const int64_t seq = qkv_NP.size(0) / rows.count, heads = spec_.heads, kv_heads = spec_.kv_heads;
-  const AttentionShape shape = {rows.count, seq, heads, kv_heads, spec_.head_dim};
+  const int64_t seq = qkv_NP.size(0) / rows.count, heads = attn_.heads, kv_heads = attn_.kv_heads;
+  const AttentionShape shape = {rows.count, seq, heads, kv_heads, attn_.head_dim};
   apply_positions(qkv_NP, seq, rows.length, /*position_N=*/{});
   const Tensor keys = cache.keys[static_cast<size_t>(block_.kv_block)].narrow(0, rows.first, rows.count),
                values = cache.values[static_cast<size_t>(block_.kv_block)].narrow(0, rows.first, rows.count),
-               heads_BTHd = qkv_NP.view({rows.count, seq, -1, spec_.head_dim});
+               heads_BTHd = qkv_NP.view({rows.count, seq, -1, attn_.head_dim});
   if (!reuses_) {
     const auto add_to = [&](const Tensor& side, int64_t first) {
       side.narrow(2, rows.length, seq).copy_(heads_BTHd.narrow(2, first, kv_heads).transpose(1, 2));
@@ -311,8 +314,8 @@ Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCac
 
 Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const Tensor& normed_kv_ND,
                                      const Tensor& residual_ND, KvCache& cache) const {
-  const int64_t num_tokens = x_ND.size(0), heads = spec_.heads, kv_heads = spec_.kv_heads,
-                dim = spec_.head_dim;
+  const int64_t num_tokens = x_ND.size(0), heads = attn_.heads, kv_heads = attn_.kv_heads,
+                dim = attn_.head_dim;
   const int64_t projected = reuses_ ? heads : heads + 2 * kv_heads;
   Tensor qkv_NP = at::empty({num_tokens, projected * dim}, x_ND.options());
   if (reuses_x_) {
@@ -325,7 +328,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
   } else {
     linear(qkv(p), x_ND, qkv_NP);
   }
-  if (spec_.clip_qkv > 0) clamp(spec_.clip_qkv, qkv_NP, qkv_NP);
+  if (attn_.clip_qkv > 0) clamp(attn_.clip_qkv, qkv_NP, qkv_NP);
   if (norm_.is_used()) norm_.apply(p, qkv_NP);
   int64_t sequences = 0, done = 0;
   for (const CachedRows& rows : cache.pass) sequences += rows.count;
@@ -338,7 +341,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
   }
   const Tensor out_NE = parts.size() == 1 ? parts.front() : at::cat(parts);
   Tensor y_ND = at::empty_like(residual_ND);
-  add_to_stream(region_, out(p), out_NE, residual_ND, y_ND);
+  end_.apply(p, out(p), out_NE, residual_ND, y_ND);
   return y_ND;
 }
 

@@ -1,5 +1,6 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #pragma once
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
@@ -7,7 +8,6 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/context/context_region.h"
@@ -15,6 +15,7 @@
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/query_key_norm.h"
+#include "trainer/models/residual.h"
 #include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
@@ -22,7 +23,8 @@ namespace tycho {
 /// Tables of positions and heads, equal for all blocks of a model, on its device; undefined where the model
 /// has none.
 struct AttentionTables {
-  RopeTables cos_sin;  // rotations of this rank's positions
+  std::vector<RopeTables>
+      rotary;  // rotations of this rank's positions, in the order of PositionsSpec::rotary
   Tensor slopes_H;
   AlibiColumns alibi;  // made from slopes_H, for flash attention
 };
@@ -68,7 +70,7 @@ class SelfAttention {
   }
   template <class... Act>
   LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
-    return {p[static_cast<size_t>(weight)], view(p, bias), spec_.in_out,
+    return {p[static_cast<size_t>(weight)], view(p, bias), in_out_,
             layer_adapters(at_, weight, region_.context(), p, act...)};
   }
   /// Scratch for separate products of queries and of keys and values: [N, E] and [N, 2 K d].
@@ -112,7 +114,8 @@ class SelfAttention {
                             const Tensor& position_N) const;
   Tensor heads_of(const Tensor& qkv, int64_t first_head, int64_t heads) const;
 
-  DecoderSpec spec_;
+  AttentionSpec attn_;
+  bool in_out_;
   ParallelRegion region_;
   BlockSpec block_;
   bool reuses_;         // uses the keys and values of an earlier block
@@ -127,6 +130,7 @@ class SelfAttention {
   Tensor slopes_H_;
   AlibiColumns alibi_;
   ScoreRules rules_;
+  BranchEnd end_;
 };
 
 }  // namespace tycho

@@ -14,8 +14,8 @@
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/stages.h"
@@ -96,10 +96,11 @@ std::string count_text(int64_t n) { return n < 100000 ? grouped(n) : human_count
 
 std::string model_line(const ModelConfig& config) {
   const DecoderSpec spec = decoder_spec(config);
-  const std::string kv =
-      spec.kv_heads == spec.heads ? "" : fmt::format(" ({} for keys and values)", spec.kv_heads);
+  const std::string kv = spec.attention.kv_heads == spec.attention.heads
+                             ? ""
+                             : fmt::format(" ({} for keys and values)", spec.attention.kv_heads);
   return fmt::format("{}, {} blocks of width {}, {} heads{}", config.kind(), spec.layers, spec.width,
-                     spec.heads, kv);
+                     spec.attention.heads, kv);
 }
 
 std::string length_line(const Plan& plan) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "trainer/base/bytes.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/shard_rules.h"

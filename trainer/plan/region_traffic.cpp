@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_part.h"
-#include "trainer/layout/decoder_spec.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/tp_traffic.h"
 

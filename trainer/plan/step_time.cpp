@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 
@@ -23,10 +23,11 @@ constexpr double kFlopsPerByte = 300;
 
 /// Returns the FLOPs per token that blocks compute a second time.
 double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
-  const auto width = static_cast<double>(spec.width), ffn = static_cast<double>(spec.ffn_width);
-  const double up = 2 * width * ffn * (spec.gated ? 2 : 1);
-  const double attention = 2 * width * static_cast<double>(spec.qkv_width() + spec.attention_width()) +
-                           4 * static_cast<double>(spec.attention_width() * config.seq_len);
+  const auto width = static_cast<double>(spec.width), ffn = static_cast<double>(spec.ffn.width);
+  const double up = 2 * width * ffn * (spec.ffn.gated ? 2 : 1);
+  const double attention =
+      2 * width * static_cast<double>(spec.attention.qkv_width() + spec.attention.width()) +
+      4 * static_cast<double>(spec.attention.width() * config.seq_len);
   double sum = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
     const Recompute mode = config.recompute.of(i);
@@ -113,9 +114,9 @@ class RingTime {
            double flops_per_s, const Machine& machine)
       : parts_(mesh.size(Axis::kCp)) {
     const double tp = mesh.size(Axis::kTp), bytes = config.precision == Precision::kBf16 ? 2 : 4;
-    const double queries = static_cast<double>(spec.attention_width()) / tp;
-    const double keys =
-        2 * std::max(1.0, static_cast<double>(spec.kv_heads) / tp) * static_cast<double>(spec.head_dim);
+    const double queries = static_cast<double>(spec.attention.width()) / tp;
+    const double keys = 2 * std::max(1.0, static_cast<double>(spec.attention.kv_heads) / tp) *
+                        static_cast<double>(spec.attention.head_dim);
     group_in_domain(mesh, Axis::kCp, ranks_per_domain(machine), crosses_);
     rate_ = crosses_ ? machine.network_rate : machine.nvlink_rate;
     least_s_ = crosses_ ? machine.network_s : machine.nvlink_s;

@@ -5,7 +5,7 @@
 
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/base/json_writer.h"
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 
 namespace tycho {
 namespace {
@@ -351,10 +351,10 @@ TEST(HfConfig, HoldsTheRulesOfTheFamily) {
 
 TEST(HfConfig, ReadsDropoutOfEveryFamily) {
   const auto of = [](const Json& json) { return decoder_spec(read_hf_config(json, "config.json").model); };
-  EXPECT_EQ(of({{"model_type", "gpt2"}}).attn_dropout, 0.1);  // transformers' default
-  EXPECT_EQ(of({{"model_type", "gpt2"}, {"attn_pdrop", 0.3}}).attn_dropout, 0.3);
-  EXPECT_EQ(of({{"model_type", "llama"}, {"attention_dropout", 0.2}}).attn_dropout, 0.2);
-  EXPECT_EQ(of({{"model_type", "mpt"}, {"attn_config", {{"attn_pdrop", 0.4}}}}).attn_dropout, 0.4);
+  EXPECT_EQ(of({{"model_type", "gpt2"}}).attention.dropout, 0.1);  // transformers' default
+  EXPECT_EQ(of({{"model_type", "gpt2"}, {"attn_pdrop", 0.3}}).attention.dropout, 0.3);
+  EXPECT_EQ(of({{"model_type", "llama"}, {"attention_dropout", 0.2}}).attention.dropout, 0.2);
+  EXPECT_EQ(of({{"model_type", "mpt"}, {"attn_config", {{"attn_pdrop", 0.4}}}}).attention.dropout, 0.4);
 }
 
 TEST(HfConfig, NotesThatDocumentsAreTheDatasMatter) {

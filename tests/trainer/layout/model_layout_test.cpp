@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 
 namespace tycho {
 namespace {
@@ -284,11 +284,12 @@ TEST(ModelLayout, StartsALlamaByOneDeviation) {
 }
 
 TEST(DecoderSpec, ScalesScoresAsLlmFoundryDoes) {
-  EXPECT_DOUBLE_EQ(decoder_spec({MptConfig{.width = 512, .heads = 8}}).softmax_scale, 1.0 / 8);
-  EXPECT_DOUBLE_EQ(decoder_spec({MptConfig{.width = 512, .heads = 8, .head_width = 16}}).softmax_scale,
-                   1.0 / 8);
-  EXPECT_DOUBLE_EQ(decoder_spec({LlamaConfig{.width = 512, .heads = 8, .head_width = 16}}).softmax_scale,
-                   1.0 / 4);
+  EXPECT_DOUBLE_EQ(decoder_spec({MptConfig{.width = 512, .heads = 8}}).attention.softmax_scale, 1.0 / 8);
+  EXPECT_DOUBLE_EQ(
+      decoder_spec({MptConfig{.width = 512, .heads = 8, .head_width = 16}}).attention.softmax_scale, 1.0 / 8);
+  EXPECT_DOUBLE_EQ(
+      decoder_spec({LlamaConfig{.width = 512, .heads = 8, .head_width = 16}}).attention.softmax_scale,
+      1.0 / 4);
 }
 
 TEST(ModelLayout, TiedModelsHaveNoSecondTable) {

@@ -28,7 +28,7 @@ TEST(TpParts, HaveEveryElementOnceAndTheShapesThatARankComputesWith) {
   for (const ModelConfig& model : models())
     for (const int64_t size : {2, 3, 4, 6, 12}) {
       const DecoderSpec spec = decoder_spec(model);
-      if (spec.kv_heads % size != 0 && size % spec.kv_heads != 0) continue;
+      if (spec.attention.kv_heads % size != 0 && size % spec.attention.kv_heads != 0) continue;
       const ModelLayout whole = decoder_layout(spec);
       std::vector<std::vector<UnitSpec>> ranks;
       for (int64_t rank = 0; rank < size; ++rank) {

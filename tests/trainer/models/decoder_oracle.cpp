@@ -11,15 +11,18 @@ at::Tensor rotate_half(const at::Tensor& x) {
   return at::concat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
 }
 
-// x: [B, heads, T, d]. xpos: 1 / its scale base for queries, minus that for keys, counted from position 0.
-at::Tensor rotary(const at::Tensor& x, double theta, double xpos) {
-  const int64_t seq = x.size(2), dim = x.size(3);
+// x: [B, heads, T, d], of which the first `dim` elements are rotated. xpos: 1 / its scale base for queries,
+// minus that for keys, counted from position 0.
+at::Tensor rotary(const at::Tensor& whole, const RotarySpec& spec, double sign) {
+  const int64_t seq = whole.size(2), dim = spec.dim;
+  const at::Tensor x = whole.narrow(-1, 0, dim), rest = whole.narrow(-1, dim, whole.size(-1) - dim);
+  const double theta = spec.theta, xpos = spec.xpos_scale_base > 0 ? sign / spec.xpos_scale_base : 0;
   const at::Tensor exponent = at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim);
   const at::Tensor frequency = at::pow(theta, -exponent);
   const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequency);
   const at::Tensor angle = at::concat({half, half}, -1);
   const at::Tensor turned = x * at::cos(angle) + rotate_half(x) * at::sin(angle);
-  if (xpos == 0) return turned;
+  if (xpos == 0) return at::concat({turned, rest}, -1);
   const at::Tensor fade = (at::arange(0, dim, 2, at::kDouble) + 0.4 * dim) / (1.4 * dim);
   return turned * at::pow(fade.repeat({2}), at::arange(seq, at::kDouble).unsqueeze(1) * xpos);
 }
@@ -38,7 +41,7 @@ at::Tensor activated(Activation f, const at::Tensor& x) {
 }  // namespace
 
 DecoderOracle::DecoderOracle(const DecoderSpec& spec, const std::map<std::string, at::Tensor>& weights)
-    : spec_(spec) {
+    : spec_(spec), attn_(spec.attention) {
   for (const auto& [name, value] : weights)
     weights_[name] = value.detach().to(at::kDouble).clone().set_requires_grad(true);
 }
@@ -52,29 +55,28 @@ at::Tensor DecoderOracle::linear(const at::Tensor& x, const std::string& name) c
   return kept(with_bias + kept(at::matmul(low, weight(name + ".lora_B.weight").t())));
 }
 
-at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, NormKind kind,
-                               double eps) const {
-  const at::Tensor centred = kind == NormKind::kLayer ? x - x.mean(-1, true) : x;
-  const at::Tensor y =
-      centred * at::rsqrt((centred * centred).mean(-1, true) + eps) * weight(name + ".weight");
+at::Tensor DecoderOracle::norm(const at::Tensor& x, const std::string& name, const NormSpec& norm) const {
+  const at::Tensor centred = norm.kind == NormKind::kLayer ? x - x.mean(-1, true) : x;
+  const at::Tensor y = centred * at::rsqrt((centred * centred).mean(-1, true) + norm.eps) *
+                       (weight(name + ".weight") + norm.weight_offset);
   return kept(weights_.count(name + ".bias") ? y + weight(name + ".bias") : y);
 }
 
 at::Tensor DecoderOracle::heads_normed(const at::Tensor& x_BTE, const std::string& name) const {
-  if (spec_.qk_norm == QkNorm::kNone) return x_BTE;
-  const bool together = spec_.qk_norm == QkNorm::kTogether;
-  const at::Tensor rows = together ? x_BTE : x_BTE.unflatten(-1, {-1, spec_.head_dim});
-  return norm(rows, name, NormKind::kLayer, spec_.qk_norm_eps).view(x_BTE.sizes());
+  if (attn_.qk_norm == QkNorm::kNone) return x_BTE;
+  const bool together = attn_.qk_norm == QkNorm::kTogether;
+  const at::Tensor rows = together ? x_BTE : x_BTE.unflatten(-1, {-1, attn_.head_dim});
+  return norm(rows, name, attn_.qk).view(x_BTE.sizes());
 }
 
 at::Tensor DecoderOracle::scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd,
                                  const BlockSpec& block) const {
   const int64_t seq = q_BHTd.size(2);
-  at::Tensor scores = at::matmul(q_BHTd, k_BHTd.transpose(-1, -2)) * spec_.softmax_scale;
-  if (spec_.attn_softcap > 0) scores = at::tanh(scores / spec_.attn_softcap) * spec_.attn_softcap;
+  at::Tensor scores = at::matmul(q_BHTd, k_BHTd.transpose(-1, -2)) * attn_.softmax_scale;
+  if (attn_.softcap > 0) scores = at::tanh(scores / attn_.softcap) * attn_.softcap;
   const at::Tensor position = at::arange(seq), behind = position.unsqueeze(0) - position.unsqueeze(1);
-  if (spec_.alibi_bias_max > 0 && block.positions) {
-    const std::vector<float> slopes = alibi_slopes(spec_.heads, spec_.alibi_bias_max);
+  if (spec_.positions.alibi_bias_max > 0 && block.positions) {
+    const std::vector<float> slopes = alibi_slopes(attn_.heads, spec_.positions.alibi_bias_max);
     scores = scores + at::tensor(slopes, at::kDouble).view({-1, 1, 1}) * behind;
   }
   at::Tensor hidden = behind > 0;
@@ -92,7 +94,8 @@ at::Tensor DecoderOracle::longer_queries(const at::Tensor& q_BHTd, const BlockSp
     const at::Tensor same = documents_BT.unsqueeze(2) == documents_BT.unsqueeze(1);
     seen_BT = same.to(at::kDouble).tril().sum(-1);
   }
-  const at::Tensor factor = ((seen_BT / block.floor_scale).floor() + 1).log() * block.attn_scale + 1;
+  const at::Tensor factor =
+      (((seen_BT - 1 + block.counts_from) / block.floor_scale).floor() + 1).log() * block.attn_scale + 1;
   return q_BHTd * factor.view({batch, 1, seq, 1});
 }
 
@@ -100,11 +103,10 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
                                     std::vector<KeysValues>& kv) const {
   const std::string layer = spec_.names.block + std::to_string(number) + ".";
   const BlockSpec& block = spec_.blocks[static_cast<size_t>(number)];
-  const int64_t batch = x_BTD.size(0), seq = x_BTD.size(1), dim = spec_.head_dim;
-  const int64_t q_width = spec_.heads * dim, kv_width = spec_.kv_heads * dim,
-                group = spec_.heads / spec_.kv_heads;
-  const bool rotates = spec_.rope_theta > 0 && block.positions;
-  const double xpos = spec_.xpos_scale_base > 0 ? 1 / spec_.xpos_scale_base : 0;
+  const int64_t batch = x_BTD.size(0), seq = x_BTD.size(1), dim = attn_.head_dim;
+  const int64_t q_width = attn_.heads * dim, kv_width = attn_.kv_heads * dim,
+                group = attn_.heads / attn_.kv_heads;
+  const bool rotates = !spec_.positions.rotary.empty() && block.positions;
   const DecoderNames& names = spec_.names;
   at::Tensor qkv = block.kv_block != number ? linear(x_BTD, layer + names.q_alone)
                    : names.k.empty()
@@ -112,20 +114,20 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
                        : at::concat({linear(x_BTD, layer + names.q), linear(x_of_kv_BTD, layer + names.k),
                                      linear(x_of_kv_BTD, layer + names.v)},
                                     -1);
-  if (spec_.clip_qkv > 0) qkv = at::clamp(qkv, -spec_.clip_qkv, spec_.clip_qkv);
+  if (attn_.clip_qkv > 0) qkv = at::clamp(qkv, -attn_.clip_qkv, attn_.clip_qkv);
   const auto split = [&](const at::Tensor& x, int64_t heads) {
     return x.view({batch, seq, heads, dim}).transpose(1, 2);
   };
   at::Tensor q =
-      split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), spec_.heads);
+      split(heads_normed(qkv.narrow(-1, 0, q_width), layer + names.q_norm).contiguous(), attn_.heads);
   q = longer_queries(q, block);
-  if (rotates) q = rotary(q, spec_.rope_theta, xpos);
+  if (rotates) q = rotary(q, spec_.positions.rotary[block.rotary], 1);
   q = kept(q);
   if (block.kv_block == number) {
     at::Tensor k = split(heads_normed(qkv.narrow(-1, q_width, kv_width), layer + names.k_norm).contiguous(),
-                         spec_.kv_heads);
-    if (rotates) k = rotary(k, spec_.rope_theta, -xpos);
-    kv.push_back({kept(k), split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), spec_.kv_heads)});
+                         attn_.kv_heads);
+    if (rotates) k = rotary(k, spec_.positions.rotary[block.rotary], -1);
+    kv.push_back({kept(k), split(qkv.narrow(-1, q_width + kv_width, kv_width).contiguous(), attn_.kv_heads)});
   } else {
     kv.push_back(kv[static_cast<size_t>(block.kv_block)]);
   }
@@ -137,35 +139,46 @@ at::Tensor DecoderOracle::attention(const at::Tensor& x_BTD, const at::Tensor& x
 }
 
 at::Tensor DecoderOracle::feed_forward(const at::Tensor& x_BTD, const std::string& layer) const {
-  const at::Tensor up = linear(x_BTD, layer + spec_.names.up);
-  const at::Tensor hidden = spec_.gated
-                                ? activated(spec_.activation, linear(x_BTD, layer + spec_.names.gate)) * up
-                                : activated(spec_.activation, up);
+  const bool fused = spec_.names.up.empty();
+  const at::Tensor both = fused ? linear(x_BTD, layer + spec_.names.gate) : at::Tensor();
+  const at::Tensor up =
+      fused ? both.narrow(-1, spec_.ffn.width, spec_.ffn.width) : linear(x_BTD, layer + spec_.names.up);
+  at::Tensor hidden = activated(spec_.ffn.activation, up);
+  if (spec_.ffn.gated) {
+    const at::Tensor gate =
+        fused ? both.narrow(-1, 0, spec_.ffn.width) : linear(x_BTD, layer + spec_.names.gate);
+    hidden = activated(spec_.ffn.activation, gate) * up;
+  }
   return linear(kept(hidden), layer + spec_.names.down);
 }
 
 at::Tensor DecoderOracle::logits(const at::Tensor& tokens_BT) const {
   const DecoderNames& names = spec_.names;
   at::Tensor x = at::embedding(weight(names.embedding + ".weight"), tokens_BT.to(at::kLong));
-  if (spec_.learned_positions > 0)
+  if (spec_.positions.learned > 0)
     x = x + weight(names.positions + ".weight").narrow(0, 0, tokens_BT.size(1));
-  x = x * spec_.embedding_fraction + x.detach() * (1 - spec_.embedding_fraction);
+  x = x * spec_.embedding.scale;
+  x = x * spec_.embedding.fraction + x.detach() * (1 - spec_.embedding.fraction);
   std::vector<KeysValues> kv;
   std::vector<at::Tensor> inputs;
   for (int64_t i = 0; i < spec_.layers; ++i) {
     const std::string layer = names.block + std::to_string(i) + ".";
-    const auto normed = [&](const at::Tensor& input) {
-      return norm(input, layer + names.norm1, spec_.norm, spec_.norm_eps);
+    const auto before = [&](const at::Tensor& input, const std::string& name) {
+      return spec_.norms_before() ? norm(input, layer + name, spec_.norm) : input;
+    };
+    const auto added = [&](const at::Tensor& output, const std::string& name) {
+      return (spec_.norms_after() ? norm(output, layer + name, spec_.norm) : output) * spec_.residual.scale;
     };
     inputs.push_back(x);
     const at::Tensor& x_of_kv = inputs[static_cast<size_t>(spec_.block(i).x_block)];
-    x = kept(x + attention(normed(x), normed(x_of_kv), i, kv));
-    x = kept(x + feed_forward(norm(x, layer + names.norm2, spec_.norm, spec_.norm_eps), layer));
+    const at::Tensor attended = attention(before(x, names.norm1), before(x_of_kv, names.norm1), i, kv);
+    x = kept(x + added(attended, names.norm1_after));
+    x = kept(x + added(feed_forward(before(x, names.norm2), layer), names.norm2_after));
   }
   const at::Tensor head = weight((spec_.tied ? names.embedding : names.head) + ".weight");
   const at::Tensor logits =
-      kept(at::matmul(norm(x, names.final_norm, spec_.norm, spec_.norm_eps), head.t()) * spec_.logit_scale);
-  return spec_.final_softcap > 0 ? at::tanh(logits / spec_.final_softcap) * spec_.final_softcap : logits;
+      kept(at::matmul(norm(x, names.final_norm, spec_.norm), head.t()) * spec_.logits.scale);
+  return spec_.logits.softcap > 0 ? at::tanh(logits / spec_.logits.softcap) * spec_.logits.softcap : logits;
 }
 
 at::Tensor DecoderOracle::loss_sum(const at::Tensor& tokens_BT, const at::Tensor& targets_BT) const {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tests/trainer/aten.h"
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 
 namespace tycho {
 
@@ -36,7 +36,7 @@ class DecoderOracle {
   }
   at::Tensor weight(const std::string& name) const { return weights_.at(name); }
   at::Tensor linear(const at::Tensor& x, const std::string& name) const;
-  at::Tensor norm(const at::Tensor& x, const std::string& name, NormKind kind, double eps) const;
+  at::Tensor norm(const at::Tensor& x, const std::string& name, const NormSpec& norm) const;
   at::Tensor heads_normed(const at::Tensor& x_BTE, const std::string& name) const;
   at::Tensor scores(const at::Tensor& q_BHTd, const at::Tensor& k_BHTd, const BlockSpec& block) const;
   at::Tensor longer_queries(const at::Tensor& q_BHTd, const BlockSpec& block) const;
@@ -50,6 +50,7 @@ class DecoderOracle {
   at::Tensor feed_forward(const at::Tensor& x_BTD, const std::string& layer) const;
 
   DecoderSpec spec_;
+  AttentionSpec attn_;
   std::map<std::string, at::Tensor> weights_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/trainer/aten.h"
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/base/error.h"
@@ -139,7 +141,8 @@ TEST_P(DecoderTest, TextsThatGrowTogetherAreThoseThatGrowAlone) {
   };
   std::vector<std::vector<int32_t>> wanted;
   for (const TextToGrow& text : all) wanted.push_back(grow({text}, 8192).texts[0]);
-  const bool by_room = decoder_spec(config_).xpos_scale_base > 0;
+  const bool by_room = std::ranges::any_of(decoder_spec(config_).positions.rotary,
+                                           [](const RotarySpec& r) { return r.xpos_scale_base > 0; });
   const Grown together = grow(all, 8192), in_pairs = grow(all, 50), one_by_one = grow(all, 1);
   EXPECT_EQ(together.texts, wanted);
   EXPECT_EQ(in_pairs.texts, wanted);

@@ -195,7 +195,7 @@ TEST_P(ModelTest, AttentionStaysWithinDocuments) {
 
 // Positions go on along the row; what turns on their differences alone cannot tell.
 TEST_P(ModelTest, APackedRowIsItsDocumentsAlone) {
-  if (decoder_spec(config_).learned_positions > 0 || dtype_ != at::kFloat) return;
+  if (decoder_spec(config_).positions.learned > 0 || dtype_ != at::kFloat) return;
   const at::Tensor documents = packed_documents({1, shape_.seq});
   const at::Tensor weight_1 = at::ones({1}, at::kFloat);
   MicroBatch packed = {tokens_[0].contiguous(), targets_[0].contiguous(), true, true};

@@ -1,6 +1,7 @@
 // Rows that are narrower than a model's: the numbers of a model that was made for them, in the same memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/trainer/models/model_cases.h"
@@ -36,7 +37,11 @@ class ModelWidth : public testing::TestWithParam<ModelCase> {
     for (size_t i = 0; i < given.size(); ++i) EXPECT_TRUE(at::equal(given[i], wanted[i])) << i;
   }
   /// Whether frequencies depend on the longest row that a model can have.
-  bool is_dynamic() const { return decoder_spec(config_).rope_scaling.type == RopeScaling::kDynamic; }
+  bool is_dynamic() const {
+    return std::ranges::any_of(decoder_spec(config_).positions.rotary, [](const RotarySpec& rotary) {
+      return rotary.scaling.type == RopeScaling::kDynamic;
+    });
+  }
 
   ModelConfig config_ = GetParam().config;
   BatchShape shape_ = GetParam().shape;

@@ -59,15 +59,16 @@ constexpr BlockParams kAt = {.q_norm_weight = 0, .q_norm_bias = 1, .k_norm_weigh
 
 DecoderSpec spec_of(const Whole& whole, const TpShape& tp) {
   DecoderSpec spec;
-  spec.heads = whole.heads, spec.kv_heads = whole.kv_heads, spec.head_dim = kHeadDim;
-  spec.qk_norm = QkNorm::kTogether;
-  spec.ffn_width = spec.vocab_size = 12;  // which ranks share too
+  spec.attention.heads = whole.heads, spec.attention.kv_heads = whole.kv_heads,
+  spec.attention.head_dim = kHeadDim;
+  spec.attention.qk_norm = QkNorm::kTogether;
+  spec.ffn.width = spec.vocab_size = 12;  // which ranks share too
   return tp_spec(spec, tp);
 }
 
 /// Views of the norm's parameters, or of zeros for their gradients.
 Views views_of(const DecoderSpec& spec, const Tensor& weight_P, const Tensor& bias_P) {
-  const int64_t q = spec.heads * kHeadDim, k = spec.kv_heads * kHeadDim;
+  const int64_t q = spec.attention.heads * kHeadDim, k = spec.attention.kv_heads * kHeadDim;
   return {weight_P.narrow(0, 0, q), bias_P.narrow(0, 0, q), weight_P.narrow(0, q, k), bias_P.narrow(0, q, k)};
 }
 
@@ -157,14 +158,14 @@ TEST(QueryKeyNorm, OfEachHeadNeedsNoOtherRank) {
   ThreadWorld(2).run([&](Communicator& world) {
     if (world.rank() == 1) return;  // would be waited for
     DecoderSpec spec = spec_of(whole, {2, 0});
-    spec.qk_norm = QkNorm::kPerHead;
+    spec.attention.qk_norm = QkNorm::kPerHead;
     const QueryKeyNorm norm(spec, kAt, /*has_keys=*/false, ParallelRegion(world, true));
     const Tensor ones = at::ones({kHeadDim}), zeros = at::zeros({kHeadDim});
     Tensor x_NP = share_of(whole, whole.x_NP, {2, 0});
     const Tensor before = x_NP.clone();
     norm.apply({ones, zeros, ones, zeros}, x_NP);
-    const int64_t queries = spec.heads * kHeadDim;
-    const Tensor heads = before.narrow(1, 0, queries).reshape({kRows, spec.heads, kHeadDim});
+    const int64_t queries = spec.attention.heads * kHeadDim;
+    const Tensor heads = before.narrow(1, 0, queries).reshape({kRows, spec.attention.heads, kHeadDim});
     const Tensor wanted = at::layer_norm(heads.to(at::kDouble), {kHeadDim}).reshape({kRows, queries});
     EXPECT_LE(distance(x_NP.narrow(1, 0, queries), wanted), 1e-6);
     EXPECT_TRUE(at::equal(x_NP.narrow(1, queries, before.size(1) - queries),

@@ -26,7 +26,8 @@ Tensor part_of(const ParamSpec& spec, const Tensor& whole) {
 }  // namespace
 
 bool divides(const DecoderSpec& spec, int64_t tp) {
-  return tp == 1 || (spec.heads % tp == 0 && (spec.kv_heads % tp == 0 || tp % spec.kv_heads == 0));
+  return tp == 1 || (spec.attention.heads % tp == 0 &&
+                     (spec.attention.kv_heads % tp == 0 || tp % spec.attention.kv_heads == 0));
 }
 
 MptConfig with_dropout(PositionKind positions) {

@@ -60,4 +60,12 @@ struct Gpt2Config {
   int64_t hidden() const { return ffn_width.value_or(4 * width); }
 };
 
+struct DecoderSpec;
+template <class Family>
+struct HfFamily;
+/// Returns the model in the terms of the one decoder.
+DecoderSpec spec_of(const Gpt2Config& model);
+/// Returns the family's name in config.json, and how its keys are read and written there.
+const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&);
+
 }  // namespace tycho

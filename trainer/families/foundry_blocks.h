@@ -3,8 +3,8 @@
 #include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/families/blocks_config.h"
-#include "trainer/families/mpt_config.h"
-#include "trainer/huggingface/hf_keys.h"
+#include "trainer/families/hf_keys.h"
+#include "trainer/families/mpt.h"
 
 namespace tycho {
 

@@ -1,5 +1,5 @@
 // LLM Foundry's block_overrides and temperature tuning in config.json, both ways, and what is wrong in them.
-#include "trainer/huggingface/foundry_blocks.h"
+#include "trainer/families/foundry_blocks.h"
 
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/huggingface/hf_config.h"

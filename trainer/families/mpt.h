@@ -214,4 +214,12 @@ struct MptConfig {
   }
 };
 
+struct DecoderSpec;
+template <class Family>
+struct HfFamily;
+/// Returns the model in the terms of the one decoder.
+DecoderSpec spec_of(const MptConfig& model);
+/// Returns the family's name in config.json, and how its keys are read and written there.
+const HfFamily<MptConfig>& hf_family(const MptConfig&);
+
 }  // namespace tycho

@@ -2,8 +2,8 @@
 // rope_hf_config.
 #pragma once
 #include "trainer/base/json.h"
-#include "trainer/families/mpt_config.h"
-#include "trainer/huggingface/hf_keys.h"
+#include "trainer/families/hf_keys.h"
+#include "trainer/families/mpt.h"
 
 namespace tycho {
 

@@ -1,5 +1,8 @@
 // The config.json of GPT2LMHeadModel.
-#include "trainer/huggingface/hf_families.h"
+#include "trainer/families/gpt2.h"
+
+#include "trainer/families/decoder_spec.h"
+#include "trainer/families/hf_family.h"
 
 namespace tycho {
 namespace {
@@ -38,6 +41,36 @@ Gpt2Config gpt2_defaults() {
 }
 
 }  // namespace
+
+DecoderSpec spec_of(const Gpt2Config& c) {
+  DecoderSpec s = sized_spec(c, c.hidden());
+  s.norm.kind = NormKind::kLayer;
+  s.norm.bias = s.attention.qkv_bias = s.attention.out_bias = s.ffn.bias = true;
+  s.ffn.gated = false;
+  s.ffn.activation = c.activation;
+  s.in_out = true;
+  s.positions.learned = c.max_seq_len;
+  s.residual.dropout = c.resid_dropout, s.embedding.dropout = c.embedding_dropout;
+  s.names = {.embedding = "transformer.wte",
+             .positions = "transformer.wpe",
+             .block = "transformer.h.",
+             .norm1 = "ln_1",
+             .norm2 = "ln_2",
+             .q_norm = "",
+             .k_norm = "",
+             .q = "attn.c_attn",
+             .k = "",
+             .v = "",
+             .q_alone = "",
+             .out = "attn.c_proj",
+             .gate = "",
+             .up = "mlp.c_fc",
+             .down = "mlp.c_proj",
+             .final_norm = "transformer.ln_f",
+             .head = "lm_head"};
+  s.init = normal_init(c.init_std, c.layers);
+  return s;
+}
 
 const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&) {
   static const HfFamily<Gpt2Config> family = {

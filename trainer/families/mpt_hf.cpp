@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/huggingface/foundry_blocks.h"
-#include "trainer/huggingface/foundry_rope.h"
-#include "trainer/huggingface/hf_families.h"
+#include "trainer/families/foundry_blocks.h"
+#include "trainer/families/foundry_rope.h"
+#include "trainer/families/hf_family.h"
 
 namespace tycho {
 namespace {

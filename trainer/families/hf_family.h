@@ -6,11 +6,8 @@
 #include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/families/config.h"
-#include "trainer/families/gpt2_config.h"
-#include "trainer/families/llama_config.h"
-#include "trainer/families/mpt_config.h"
+#include "trainer/families/hf_keys.h"
 #include "trainer/families/rope_config.h"
-#include "trainer/huggingface/hf_keys.h"
 
 namespace tycho {
 
@@ -22,9 +19,6 @@ struct HfFamily {
   Family defaults;  // transformers'; a config.json may leave out keys with these values
   HfTable<Family> table;
 };
-const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&);
-const HfFamily<MptConfig>& hf_family(const MptConfig&);
-const HfFamily<Gpt2Config>& hf_family(const Gpt2Config&);
 
 /// Returns the key init_config of an MPT.
 const HfTable<MptConfig>& mpt_init_hf_table();

@@ -1,7 +1,7 @@
 // LLM Foundry's two implementations of rotary positions and their configuration.
-#include "trainer/huggingface/foundry_rope.h"
+#include "trainer/families/foundry_rope.h"
 
-#include "trainer/huggingface/hf_families.h"
+#include "trainer/families/hf_family.h"
 
 namespace tycho {
 namespace {

@@ -72,4 +72,12 @@ struct LlamaConfig {
   int64_t head_dim() const { return head_width.value_or(width / heads); }
 };
 
+struct DecoderSpec;
+template <class Family>
+struct HfFamily;
+/// Returns the model in the terms of the one decoder.
+DecoderSpec spec_of(const LlamaConfig& model);
+/// Returns the family's name in config.json, and how its keys are read and written there.
+const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&);
+
 }  // namespace tycho

@@ -1,11 +1,11 @@
 // LLM Foundry's block_overrides, both ways.
-#include "trainer/huggingface/foundry_blocks.h"
+#include "trainer/families/foundry_blocks.h"
 
 #include <fmt/ranges.h>
 
 #include <cmath>
 
-#include "trainer/layout/decoder_spec.h"
+#include "trainer/families/decoder_spec.h"
 
 namespace tycho {
 namespace {

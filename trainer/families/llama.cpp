@@ -1,8 +1,24 @@
-// The config.json of LlamaForCausalLM.
-#include "trainer/huggingface/hf_families.h"
+// Llama as a decoder, and the config.json of LlamaForCausalLM.
+#include "trainer/families/llama.h"
+
+#include <cmath>
+
+#include "trainer/families/decoder_spec.h"
+#include "trainer/families/hf_family.h"
 
 namespace tycho {
 namespace {
+
+/// Returns the init of TorchTitan's Llama (v0.2, depth_init): up is scaled by depth as out and down are, gate
+/// is not. Its bounds of the matrices, ±2, are a hundred deviations away, so they are drawn as plain normal
+/// numbers.
+DecoderInit torchtitan_init(const LlamaConfig& c) {
+  const Init matrix = normal(c.init_std);
+  const Init head = {Init::Kind::kCutNormal, 1 / std::sqrt(static_cast<double>(c.width))};
+  DecoderInit init = {c.tied ? head : normal(1), {}, head, matrix, matrix, matrix, matrix, matrix};
+  init.by_depth = true;
+  return init;
+}
 
 using LlamaKey = HfKey<LlamaConfig>;
 
@@ -74,6 +90,16 @@ LlamaConfig llama_defaults() {
 }
 
 }  // namespace
+
+DecoderSpec spec_of(const LlamaConfig& c) {
+  DecoderSpec s = sized_spec(c, c.ffn_width);
+  s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
+  s.ffn.bias = c.ffn_bias;
+  s.positions.rotary = {{.theta = c.rope_theta, .dim = c.head_dim(), .scaling = c.rope_scaling}};
+  s.names = llama_names();
+  s.init = c.init == LlamaInit::kTorchtitan ? torchtitan_init(c) : normal_init(c.init_std, c.layers);
+  return s;
+}
 
 const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&) {
   static const HfFamily<LlamaConfig> family = {
