@@ -1,4 +1,4 @@
-"""What peft computes from adapters of the tiny models in hf/: losses, logits and the gradients of every adapter.
+"""What peft computes from adapters of tiny models in hf/ and families/: losses, logits and the gradients of every adapter.
 
 Writes peft_oracles/<case>.safetensors: ids, labels, losses by row, logits, and for each adapter its weights, adapter.<name>,
 and grad.<name> of the sum of all losses. The names are those of the model's layers: peft's without its prefix.
@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 
 HF = pathlib.Path(__file__).parent / "hf"
 OUT = pathlib.Path(__file__).parent / "peft_oracles"
-VOCAB, BATCH, SEQ = 101, 2, 13
+BATCH, SEQ = 2, 13
 CASES = {
     "llama": ("llama", dict(r=3, lora_alpha=5, target_modules="all-linear")),
     # Some layers of a stack, in one block of the two.
@@ -25,6 +25,11 @@ CASES = {
                                  target_modules=r".*layers\.1\.(self_attn\.[qv]_proj|mlp\.up_proj)")),
     "mpt": ("mpt", dict(r=3, lora_alpha=5, target_modules=["Wqkv", "out_proj", "up_proj", "down_proj"])),
     "gpt2": ("gpt2", dict(r=3, lora_alpha=5, target_modules=["c_attn", "c_proj", "c_fc"], fan_in_fan_out=True)),
+    "qwen3": ("../families/qwen3_tied", dict(r=3, lora_alpha=5, target_modules="all-linear")),
+    "gemma3": ("../families/gemma3_linear", dict(r=3, lora_alpha=5, target_modules="all-linear")),
+    # Its files have q, k and v in one matrix, gate and up in another, and so have its adapters.
+    "phi4_mini": ("../families/phi4_mini", dict(r=3, lora_alpha=5, target_modules="all-linear")),
+    "phi4_mini_some": ("../families/phi4_mini", dict(r=2, lora_alpha=4, target_modules=["qkv_proj", "down_proj"])),
 }
 PREFIX = "base_model.model."
 
@@ -37,7 +42,7 @@ def write(case, base, settings):
     adapters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     for p in adapters.values():
         p.data = torch.randn(p.shape, generator=generator) * 0.2
-    ids = torch.randint(0, VOCAB, (BATCH, SEQ), generator=generator)
+    ids = torch.randint(0, model.config.vocab_size, (BATCH, SEQ), generator=generator)
     labels = torch.where(torch.rand(ids.shape, generator=generator) < 0.2, -100, ids)
     logits = model(ids).logits
     rows = torch.nn.functional.cross_entropy(logits.double()[:, :-1].transpose(1, 2), labels[:, 1:],
