@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
@@ -53,7 +54,45 @@ void check_heads(const Family& model, bool rotary, ConfigProblems& problems) {
   }
 }
 
-void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems& problems) {
+void check_yarn(const RopeScalingConfig& rope, double theta, ConfigProblems& problems) {
+  const RopeScalingConfig usual;
+  const bool yarn = rope.type == RopeScaling::kYarn;
+  const char* const when = "unless rope_scaling.type = \"yarn\"";
+  problems.idle("model.rope_scaling.beta_fast", rope.beta_fast != usual.beta_fast, yarn, when);
+  problems.idle("model.rope_scaling.beta_slow", rope.beta_slow != usual.beta_slow, yarn, when);
+  problems.idle("model.rope_scaling.truncate", rope.truncate != usual.truncate, yarn, when);
+  const auto scale = [&](const char* path, const std::optional<double>& own,
+                         const std::optional<double>& other) {
+    problems.idle(path, own.has_value(), yarn && other && !rope.attention_factor,
+                  "unless rope_scaling.type = \"yarn\", mscale and mscale_all_dim are both set, and "
+                  "attention_factor is not");
+  };
+  scale("model.rope_scaling.mscale", rope.mscale, rope.mscale_all_dim);
+  scale("model.rope_scaling.mscale_all_dim", rope.mscale_all_dim, rope.mscale);
+  if (!yarn) return;
+  if (rope.beta_fast < rope.beta_slow)
+    problems.add("model.rope_scaling.beta_fast", "{} is below beta_slow = {}; 32 and 1 are usual",
+                 rope.beta_fast, rope.beta_slow);
+  if (theta <= 1)
+    problems.add("model.rope_theta", "{} is not above 1, which rope_scaling.type = \"yarn\" needs", theta);
+}
+
+void check_longrope(const RopeScalingConfig& rope, int64_t rotary_dim, ConfigProblems& problems) {
+  const bool longrope = rope.type == RopeScaling::kLongrope;
+  const auto check = [&](const char* path, const std::vector<double>& divisors) {
+    problems.idle(path, !divisors.empty(), longrope, "unless rope_scaling.type = \"longrope\"");
+    if (longrope && std::ssize(divisors) != rotary_dim / 2)
+      problems.add(path, "has {} numbers, but {} pairs are rotated; write one for each", divisors.size(),
+                   rotary_dim / 2);
+  };
+  check("model.rope_scaling.short_factor", rope.short_factor);
+  check("model.rope_scaling.long_factor", rope.long_factor);
+  if (longrope && rope.original_max_seq_len == 1)
+    problems.add("model.rope_scaling.original_max_seq_len", "1 is too short for longrope; write 2 or more");
+}
+
+/// Checks a scaling of rotary_dim elements of each head.
+void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim, ConfigProblems& problems) {
   const RopeScalingConfig usual;
   const bool stretched = rope.type != RopeScaling::kNone, llama3 = rope.type == RopeScaling::kLlama3;
   problems.idle("model.rope_scaling.factor", rope.factor != usual.factor, stretched,
@@ -62,15 +101,29 @@ void check_rope(const RopeScalingConfig& rope, int64_t head_dim, ConfigProblems&
                 "unless rope_scaling.type = \"llama3\"");
   problems.idle("model.rope_scaling.high_freq_factor", rope.high_freq_factor != usual.high_freq_factor,
                 llama3, "unless rope_scaling.type = \"llama3\"");
-  problems.idle(
-      "model.rope_scaling.original_max_seq_len", rope.original_max_seq_len != usual.original_max_seq_len,
-      llama3 || rope.type == RopeScaling::kDynamic, "unless rope_scaling.type is \"llama3\" or \"dynamic\"");
+  problems.idle("model.rope_scaling.original_max_seq_len",
+                rope.original_max_seq_len != usual.original_max_seq_len,
+                stretched && rope.type != RopeScaling::kLinear,
+                "unless rope_scaling.type is \"llama3\", \"dynamic\", \"yarn\" or \"longrope\"");
+  problems.idle("model.rope_scaling.attention_factor", rope.attention_factor.has_value(),
+                rope.type == RopeScaling::kYarn || rope.type == RopeScaling::kLongrope,
+                "unless rope_scaling.type is \"yarn\" or \"longrope\"");
   if (llama3 && rope.low_freq_factor >= rope.high_freq_factor)
     problems.add("model.rope_scaling.low_freq_factor",
                  "{} is not below high_freq_factor = {}; Llama 3.1 has 1 and 4", rope.low_freq_factor,
                  rope.high_freq_factor);
-  if (rope.type == RopeScaling::kDynamic && head_dim <= 2)
-    problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, got {}", head_dim);
+  if (rope.type == RopeScaling::kDynamic && rotary_dim <= 2)
+    problems.add("model.rope_scaling.type", "dynamic needs a head width above 2, got {}", rotary_dim);
+  check_yarn(rope, theta, problems);
+  check_longrope(rope, rotary_dim, problems);
+}
+
+void check_mpt_rope(const MptConfig& model, ConfigProblems& problems) {
+  const RopeScaling type = model.rope_scaling.type;
+  check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
+  if (type == RopeScaling::kYarn || type == RopeScaling::kLongrope)
+    problems.add("model.rope_scaling.type", "{} is not known to LLM Foundry's MPT; use t.model.llama",
+                 enum_name(type));
 }
 
 void check_xpos(const MptConfig& model, ConfigProblems& problems) {
@@ -234,7 +287,7 @@ void check_family(const Family& model, ConfigProblems& problems) {
   const Family usual;
   constexpr bool kRotary = requires { model.rope_scaling; };
   check_heads(model, kRotary, problems);
-  if constexpr (kRotary) check_rope(model.rope_scaling, model.head_dim(), problems);
+  if constexpr (kRotary) check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
   if constexpr (requires { model.init; })
     problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);
   problems.idle("model.init_std", model.init_std != usual.init_std, model.weights.empty(), kBesideWeights);
@@ -250,7 +303,7 @@ void check_family(const MptConfig& model, ConfigProblems& problems) {
                 "unless positions = \"rope\"");
   problems.idle("model.rope_scaling", model.rope_scaling.type != RopeScaling::kNone, rotary,
                 "unless positions = \"rope\"");
-  check_rope(model.rope_scaling, model.head_dim(), problems);
+  check_mpt_rope(model, problems);
   check_xpos(model, problems);
   if (model.qk_ln && model.qk_gn) problems.add("model.qk_gn", "cannot be combined with qk_ln: choose one");
   const double hidden = model.expansion_ratio * static_cast<double>(model.width);

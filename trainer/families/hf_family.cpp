@@ -8,8 +8,16 @@ Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope) {
   if (rope.type == RopeScaling::kLlama3) {
     json["low_freq_factor"] = rope.low_freq_factor;
     json["high_freq_factor"] = rope.high_freq_factor;
-    json["original_max_position_embeddings"] = rope.original_max_seq_len;
   }
+  const bool yarn = rope.type == RopeScaling::kYarn, longrope = rope.type == RopeScaling::kLongrope;
+  if (rope.type == RopeScaling::kLlama3 || yarn || longrope)
+    json["original_max_position_embeddings"] = rope.original_max_seq_len;
+  if (rope.attention_factor) json["attention_factor"] = *rope.attention_factor;
+  if (yarn) {
+    json["beta_fast"] = rope.beta_fast, json["beta_slow"] = rope.beta_slow, json["truncate"] = rope.truncate;
+    if (rope.mscale) json["mscale"] = *rope.mscale, json["mscale_all_dim"] = rope.mscale_all_dim.value_or(0);
+  }
+  if (longrope) json["short_factor"] = rope.short_factor, json["long_factor"] = rope.long_factor;
   return json;
 }
 

@@ -1,5 +1,7 @@
 // The tables of config.json, one per family, and what they share.
 #pragma once
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "trainer/base/activation.h"
@@ -42,24 +44,43 @@ Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope);
 template <class Family>
 HfTable<Family> rope_keys() {
   const auto read_type = [](const JsonPath& place, Family& model) {
-    static const std::vector<std::string> names = {"default", "linear", "dynamic", "llama3"};
+    static const std::vector<std::string> names = {"default", "linear", "dynamic",
+                                                   "llama3",  "yarn",   "longrope"};
     const int index = read_name(place, names);
-    if (index >= 0) model.rope_scaling.type = static_cast<RopeScaling>(index);
+    if (index < 0) return;
+    model.rope_scaling.type = static_cast<RopeScaling>(index);
+    if (model.rope_scaling.type == RopeScaling::kLongrope)
+      model.rope_scaling.factor = 1;  // until a length is read
   };
-  const auto part = [](const char* name, auto member) -> HfKey<Family> {
+  const auto part = [](const char* name, auto member, const Rule& rule = positive) -> HfKey<Family> {
     const auto read = [=](const JsonPath& place, Family& model) {
-      read_value(place, positive, model.rope_scaling.*member);
+      read_value(place, rule, model.rope_scaling.*member);
     };
     return {name, read, {}};
   };
-  HfTable<Family> table = {
-      {"rope_type", read_type, {}},
-      {"type", read_type, {}},
-      also_read("rope_theta", &Family::rope_theta, positive),
-      part("factor", &RopeScalingConfig::factor),
-      part("low_freq_factor", &RopeScalingConfig::low_freq_factor),
-      part("high_freq_factor", &RopeScalingConfig::high_freq_factor),
-      part("original_max_position_embeddings", &RopeScalingConfig::original_max_seq_len)};
+  // A longrope without a factor is stretched from there to the longest sequence.
+  const auto read_original = [](const JsonPath& place, Family& model) {
+    RopeScalingConfig& rope = model.rope_scaling;
+    read_value(place, positive, rope.original_max_seq_len);
+    if (rope.type == RopeScaling::kLongrope)
+      rope.factor = std::max(1.0, static_cast<double>(std::optional<int64_t>(model.max_seq_len).value_or(1)) /
+                                      static_cast<double>(rope.original_max_seq_len));
+  };
+  HfTable<Family> table = {{"rope_type", read_type, {}},
+                           {"type", read_type, {}},
+                           also_read("rope_theta", &Family::rope_theta, positive),
+                           {"original_max_position_embeddings", read_original, {}},
+                           part("factor", &RopeScalingConfig::factor),
+                           part("low_freq_factor", &RopeScalingConfig::low_freq_factor),
+                           part("high_freq_factor", &RopeScalingConfig::high_freq_factor),
+                           part("beta_fast", &RopeScalingConfig::beta_fast),
+                           part("beta_slow", &RopeScalingConfig::beta_slow),
+                           part("truncate", &RopeScalingConfig::truncate, {}),
+                           part("mscale", &RopeScalingConfig::mscale),
+                           part("mscale_all_dim", &RopeScalingConfig::mscale_all_dim),
+                           part("attention_factor", &RopeScalingConfig::attention_factor),
+                           part("short_factor", &RopeScalingConfig::short_factor),
+                           part("long_factor", &RopeScalingConfig::long_factor)};
   table.push_back(must_be<Family>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"));
   return table;
 }

@@ -49,9 +49,19 @@ void leave_out_defaults(RopeScalingConfig& rope) {
   const RopeScalingConfig given = rope;
   rope = {};
   rope.type = given.type;
-  if (given.type != RopeScaling::kNone) rope.factor = given.factor;
-  if (given.type == RopeScaling::kDynamic) rope.original_max_seq_len = given.original_max_seq_len;
-  if (given.type == RopeScaling::kLlama3) rope = given;
+  const bool yarn = given.type == RopeScaling::kYarn, longrope = given.type == RopeScaling::kLongrope;
+  if (given.type == RopeScaling::kNone) return;
+  rope.factor = given.factor;
+  if (given.type != RopeScaling::kLinear) rope.original_max_seq_len = given.original_max_seq_len;
+  if (given.type == RopeScaling::kLlama3)
+    rope.low_freq_factor = given.low_freq_factor, rope.high_freq_factor = given.high_freq_factor;
+  if (yarn || longrope) rope.attention_factor = given.attention_factor;
+  if (yarn) {
+    rope.beta_fast = given.beta_fast, rope.beta_slow = given.beta_slow, rope.truncate = given.truncate;
+    if (!rope.attention_factor && given.mscale && given.mscale_all_dim)
+      rope.mscale = given.mscale, rope.mscale_all_dim = given.mscale_all_dim;
+  }
+  if (longrope) rope.short_factor = given.short_factor, rope.long_factor = given.long_factor;
 }
 
 template <class Family>

@@ -12,6 +12,8 @@ void temperature(TemperatureRule rule, int64_t seq, int64_t first_position, cons
   const Range range("tycho::temperature");
   const char* op = "temperature";
   TYCHO_CHECK(rule.floor_scale > 0, "[{}] expected a floor_scale above 0, got {}", op, rule.floor_scale);
+  TYCHO_CHECK(rule.counts_from == 0 || rule.counts_from == 1, "[{}] expected counts_from 0 or 1, got {}", op,
+              rule.counts_from);
   const RowsShape rows = rows_of(op, "x", x_NE);
   const int64_t step = row_step(op, "x", x_NE, {rows.rows, rows.dim}, x_NE.scalar_type(), x_NE.device());
   RowPositions positions{seq, first_position};

@@ -5,10 +5,10 @@
 
 namespace tycho {
 
-/// Multiplies row r of x_NE, in place, by 1 + attn_scale ln(floor((p + 1) / floor_scale) + 1) for its
-/// position p (Llama 4; Nakanishi 2025, arXiv:2501.19399). fp32 or bf16; rows need not be contiguous.
-/// `position_N`, int32 [N], holds the rows' positions; if it is undefined, row r has first_position + r %
-/// seq. The gradient is the same product.
+/// Multiplies row r of x_NE, in place, by 1 + attn_scale ln(floor((p + counts_from) / floor_scale) + 1) for
+/// its position p, counted from 0 (Llama 4; Nakanishi 2025, arXiv:2501.19399). fp32 or bf16; rows need not be
+/// contiguous. `position_N`, int32 [N], holds the rows' positions; if it is undefined, row r has
+/// first_position + r % seq. The gradient is the same product.
 void temperature(TemperatureRule rule, int64_t seq, int64_t first_position, const Tensor& position_N,
                  Tensor& x_NE);
 

@@ -20,7 +20,9 @@ int64_t longest_of(const std::vector<TextToGrow>& texts) {
 /// True if the rotations of a text depend on the number of positions of its decoder.
 bool rotates_by_workspace(const DecoderSpec& spec) {
   return std::ranges::any_of(spec.positions.rotary, [](const RotarySpec& rotary) {
-    return rotary.scaling.type == RopeScaling::kDynamic || rotary.xpos_scale_base > 0;
+    const RopeScaling scaling = rotary.scaling.type;
+    return scaling == RopeScaling::kDynamic || scaling == RopeScaling::kLongrope ||
+           rotary.xpos_scale_base > 0;
   });
 }
 

@@ -11,7 +11,7 @@ namespace tycho {
 
 void Norm::forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const {
   if (spec_.kind == NormKind::kRms)
-    rms_norm(x, p.weight_D, spec_.eps, y, stats.inv);
+    rms_norm(x, p.weight_D, spec_.weight_offset, spec_.eps, y, stats.inv);
   else
     layer_norm(x, p.weight_D, p.bias_D, spec_.eps, y, stats.mean, stats.inv);
 }
@@ -19,7 +19,7 @@ void Norm::forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) co
 void Norm::backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx,
                     bool add_to_dx, NormGrads g, bool add) const {
   if (spec_.kind == NormKind::kRms)
-    rms_norm_backward(x, p.weight_D, stats.inv, dy, dx, add_to_dx, g.weight_D, add);
+    rms_norm_backward(x, p.weight_D, spec_.weight_offset, stats.inv, dy, dx, add_to_dx, g.weight_D, add);
   else
     layer_norm_backward(x, p.weight_D, stats.mean, stats.inv, dy, dx, add_to_dx, g.weight_D, g.bias_D, add);
 }

@@ -39,7 +39,7 @@ AttentionShape attention_shape(const DecoderSpec& spec, BatchShape shape, const 
 }
 
 RopeTables rope_tables(const RotarySpec& rotary, int64_t seq, int64_t longest) {
-  const std::vector<double> frequencies = rope_frequencies(rotary.dim, rotary.theta, rotary.scaling, longest);
+  const RopeFrequencies frequencies = rope_frequencies(rotary.dim, rotary.theta, rotary.scaling, longest);
   if (rotary.xpos_scale_base > 0) return xpos_tables(seq, frequencies, rotary.xpos_scale_base);
   return {rope_table(seq, frequencies), {}};
 }
@@ -120,8 +120,9 @@ void SelfAttention::scale_by_temperature(Tensor& qkv_NP, int64_t seq, int64_t fi
                                          const Tensor& position_N) const {
   if (block_.attn_scale == 0) return;
   Tensor q_NE = heads_of(qkv_NP, 0, attn_.heads);
-  temperature({static_cast<float>(block_.attn_scale), static_cast<float>(block_.floor_scale)}, seq,
-              first_position, position_N, q_NE);
+  const TemperatureRule rule = {static_cast<float>(block_.attn_scale), static_cast<float>(block_.floor_scale),
+                                block_.counts_from};
+  temperature(rule, seq, first_position, position_N, q_NE);
 }
 
 void SelfAttention::apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_position,

@@ -84,6 +84,57 @@ TEST(ModelRules, RefuseStretchesThatDoNothing) {
             (Paths{"model.rope_theta", "model.rope_scaling"}));
 }
 
+RopeScalingConfig yarn() { return {.type = RopeScaling::kYarn, .factor = 4, .original_max_seq_len = 4096}; }
+
+TEST(ModelRules, AcceptYarnAndLongrope) {
+  RopeScalingConfig scaling = yarn();
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = scaling}), "");
+  scaling.beta_fast = 16, scaling.beta_slow = 2, scaling.truncate = false;
+  scaling.mscale = scaling.mscale_all_dim = 1;
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = scaling}), "");
+  const std::vector<double> divisors(32, 2.0);
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.type = RopeScaling::kLongrope,
+                                                     .attention_factor = 1.2,
+                                                     .short_factor = divisors,
+                                                     .long_factor = divisors}}),
+            "");
+}
+
+TEST(ModelRules, RefuseKeysOfAnotherScaling) {
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.truncate = false}}),
+            "model.rope_scaling.truncate: has no effect unless rope_scaling.type = \"yarn\"; remove it");
+  RopeScalingConfig linear = {.type = RopeScaling::kLinear, .beta_fast = 2, .beta_slow = 2};
+  linear.mscale = linear.mscale_all_dim = linear.attention_factor = 1;
+  linear.short_factor = linear.long_factor = {1};
+  EXPECT_EQ(
+      paths_of(LlamaConfig{.rope_scaling = linear}),
+      (Paths{"model.rope_scaling.attention_factor", "model.rope_scaling.beta_fast",
+             "model.rope_scaling.beta_slow", "model.rope_scaling.mscale", "model.rope_scaling.mscale_all_dim",
+             "model.rope_scaling.short_factor", "model.rope_scaling.long_factor"}));
+  RopeScalingConfig half = yarn();
+  half.mscale = 1;
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = half}), Paths{"model.rope_scaling.mscale"});
+  half.mscale_all_dim = half.attention_factor = 1;
+  EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = half}),
+            (Paths{"model.rope_scaling.mscale", "model.rope_scaling.mscale_all_dim"}));
+}
+
+TEST(ModelRules, RefuseYarnAndLongropeOutOfRange) {
+  RopeScalingConfig scaling = yarn();
+  scaling.beta_slow = 33;
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_theta = 1, .rope_scaling = scaling}),
+            "model.rope_scaling.beta_fast: 32 is below beta_slow = 33; 32 and 1 are usual\n"
+            "model.rope_theta: 1 is not above 1, which rope_scaling.type = \"yarn\" needs");
+  EXPECT_EQ(problems_of(MptConfig{.positions = PositionKind::kRope, .rope_scaling = yarn()}),
+            "model.rope_scaling.type: yarn is not known to LLM Foundry's MPT; use t.model.llama");
+  EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.type = RopeScaling::kLongrope,
+                                                     .original_max_seq_len = 1,
+                                                     .short_factor = std::vector<double>(31, 1.0),
+                                                     .long_factor = std::vector<double>(32, 1.0)}}),
+            "model.rope_scaling.short_factor: has 31 numbers, but 32 pairs are rotated; write one for each\n"
+            "model.rope_scaling.original_max_seq_len: 1 is too short for longrope; write 2 or more");
+}
+
 TEST(ModelRules, RefuseXposThatDoesNothingOrOverflows) {
   const auto rotary = PositionKind::kRope;
   EXPECT_EQ(problems_of(MptConfig{.positions = rotary, .xpos_scale_base = 512}), "");

@@ -106,6 +106,50 @@ TEST(HfConfig, CountsADynamicStretchFromTheLongestPosition) {
   EXPECT_EQ(model.rope_scaling.original_max_seq_len, 4096);
 }
 
+Json with_scaling(Json scaling) {
+  Json json = llama3();
+  json["rope_scaling"] = std::move(scaling);
+  return json;
+}
+
+Json longrope() {
+  return with_scaling({{"type", "longrope"},
+                       {"short_factor", std::vector<double>(64, 1.5)},
+                       {"long_factor", std::vector<double>(64, 3.0)},
+                       {"original_max_position_embeddings", 4096}});
+}
+
+TEST(HfConfig, ReadsYarn) {
+  const Json json = with_scaling({{"rope_type", "yarn"},
+                                  {"factor", 16.0},
+                                  {"original_max_position_embeddings", 16384},
+                                  {"beta_fast", 24},
+                                  {"beta_slow", 2.0},
+                                  {"mscale", 1.0},
+                                  {"mscale_all_dim", 0.5},
+                                  {"truncate", false}});
+  const RopeScalingConfig rope = read<LlamaConfig>(json).rope_scaling;
+  EXPECT_EQ(rope.type, RopeScaling::kYarn);
+  EXPECT_EQ(rope.factor, 16);
+  EXPECT_EQ(rope.original_max_seq_len, 16384);
+  EXPECT_EQ(rope.beta_fast, 24);
+  EXPECT_EQ(rope.beta_slow, 2);
+  EXPECT_EQ(rope.mscale, 1.0);
+  EXPECT_EQ(rope.mscale_all_dim, 0.5);
+  EXPECT_FALSE(rope.truncate);
+}
+
+TEST(HfConfig, StretchesALongropeToTheLongestPositionUnlessAFactorIsGiven) {
+  EXPECT_EQ(read<LlamaConfig>(longrope()).rope_scaling.factor, 32);
+  EXPECT_EQ(read<LlamaConfig>(longrope()).rope_scaling.long_factor, std::vector<double>(64, 3.0));
+  Json given = longrope(), without = longrope();
+  given["rope_scaling"]["factor"] = 4.0;
+  EXPECT_EQ(read<LlamaConfig>(given).rope_scaling.factor, 4);
+  without["rope_scaling"].erase("original_max_position_embeddings");
+  EXPECT_EQ(read<LlamaConfig>(without).rope_scaling.factor, 1);
+  EXPECT_EQ(read<LlamaConfig>(without).rope_scaling.original_max_seq_len, 131072);
+}
+
 TEST(HfConfig, ReadsTheMptThatMosaicPublished) {
   const auto model = read<MptConfig>(mpt_7b());
   EXPECT_EQ(model.width, 4096);
@@ -185,9 +229,15 @@ TEST(HfConfig, WritesWhatItReads) {
   Json dynamic = llama3();
   dynamic["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 2.0}};
   dynamic["head_dim"] = 64;
-  for (const Json& json : {llama3(), dynamic, mpt_7b(), foundry, xpos, Json{{"model_type", "gpt2"}},
-                           read_json_file(golden_model("llama") + "/config.json"),
-                           read_json_file(golden_model("mpt") + "/config.json")}) {
+  const Json yarn = with_scaling({{"rope_type", "yarn"},
+                                  {"factor", 4.0},
+                                  {"original_max_position_embeddings", 32768},
+                                  {"mscale", 1.0},
+                                  {"mscale_all_dim", 0.5}});
+  for (const Json& json :
+       {llama3(), dynamic, yarn, longrope(), mpt_7b(), foundry, xpos, Json{{"model_type", "gpt2"}},
+        read_json_file(golden_model("llama") + "/config.json"),
+        read_json_file(golden_model("mpt") + "/config.json")}) {
     const ModelConfig model = read_hf_config(json, "config.json").model;
     const HfConfigText text = write_hf_config(model, 1024);
     EXPECT_EQ(fields_of(read_hf_config(text.json, "config.json").model), fields_of(model))
@@ -248,7 +298,7 @@ TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   Json json = llama3();
   json["hidden_act"] = "gelu";
   json["hiden_size"] = 7;
-  json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 4.0}, {"beta_fast", 32}};
+  json["rope_scaling"] = {{"rope_type", "proportional"}, {"factor", 4.0}, {"beta_quick", 32}};
   json["quantization_config"] = {{"quant_method", "fp8"}};
   json["num_hidden_layers"] = 0.5;
   const std::string text =
@@ -257,7 +307,7 @@ TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   expect_contains(text, "hidden_act: is \"gelu\", but Tycho computes \"silu\"");
   expect_contains(text, "hiden_size: is unknown to Tycho; did you mean \"hidden_size\"?");
   expect_contains(text, "rope_scaling.rope_type: expected one of default");
-  expect_contains(text, "rope_scaling.beta_fast: is unknown");
+  expect_contains(text, "rope_scaling.beta_quick: is unknown");
   expect_contains(text, "quantization_config");
   expect_contains(text, "num_hidden_layers: expected a whole number");
 }
@@ -294,6 +344,11 @@ TEST(HfConfig, LeavesOutWhatDoesNothing) {
   const auto llama = read<LlamaConfig>(linear);
   EXPECT_EQ(llama.rope_scaling.factor, 8);
   EXPECT_EQ(llama.rope_scaling.original_max_seq_len, 8192);  // the default: unused
+  Json yarn =
+      with_scaling({{"rope_type", "yarn"}, {"factor", 4.0}, {"low_freq_factor", 2.0}, {"mscale", 1.0}});
+  const RopeScalingConfig rope = read<LlamaConfig>(yarn).rope_scaling;
+  EXPECT_EQ(rope.low_freq_factor, 1);
+  EXPECT_EQ(rope.mscale, std::nullopt) << "transformers needs both";
   Json json = mpt_7b();
   json["expansion_ratio"] = 3;
   json["ffn_config"] = {{"ffn_hidden_size", 1024}};

@@ -105,12 +105,12 @@ TEST_P(AlignmentTest, OfNorms) {
   const auto stats = [&] { return normal_fp32({kRows}); };
   const auto sums = [&] { return normal_fp32({kDim}); };
   expect_same("rms_norm", {rows(), normal({kDim}), rows(), stats()}, [&](Tensors& t) {
-    table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1e-5f, raw(t[2]), fp32(t[3]), stream_);
+    table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1, 1e-5f, raw(t[2]), fp32(t[3]), stream_);
   });
   expect_same("rms_norm_backward", {rows(), normal({kDim}), stats(), rows(), rows(), sums()},
               [&](Tensors& t) {
                 Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(shape)});
-                table_->rms_norm_backward(shape, dtype_, raw(t[0]), raw(t[1]), fp32(t[2]), raw(t[3]),
+                table_->rms_norm_backward(shape, dtype_, raw(t[0]), raw(t[1]), 1, fp32(t[2]), raw(t[3]),
                                           raw(t[4]), true, fp32(t[5]), true, fp32(workspace), stream_);
               });
   expect_same("layer_norm", {rows(), normal({kDim}), normal({kDim}), rows(), stats(), stats()},
@@ -151,10 +151,10 @@ TEST_P(AlignmentTest, OfNormsWhoseRowsAreNoWholePacksApart) {
                                     raw(dx), false, fp32(dweight), fp32(dbias), false, fp32(workspace),
                                     stream_);
       } else {
-        table_->rms_norm(s, dtype_, raw(wide_x), raw(w), 1e-5f, raw(y), fp32(stats), stream_);
+        table_->rms_norm(s, dtype_, raw(wide_x), raw(w), 0, 1e-5f, raw(y), fp32(stats), stream_);
         Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(s)});
-        table_->rms_norm_backward(s, dtype_, raw(wide_x), raw(w), fp32(stats), raw(wide_dy), raw(dx), false,
-                                  fp32(dweight), false, fp32(workspace), stream_);
+        table_->rms_norm_backward(s, dtype_, raw(wide_x), raw(w), 0, fp32(stats), raw(wide_dy), raw(dx),
+                                  false, fp32(dweight), false, fp32(workspace), stream_);
       }
       return Tensors{y.narrow(1, 0, kDim).clone(), dx.narrow(1, 0, kDim).clone(), dweight.clone()};
     };
@@ -181,7 +181,11 @@ TEST_P(AlignmentTest, OfTablesAndRotations) {
     table_->position_gradient(shape_, dtype_, kRows, raw(t[0]), fp32(t[1]), true, stream_);
   });
   expect_same("rope", {normal_fp32({kRows, kDim}), rows(2 * kDim)}, [&](Tensors& t) {
-    table_->rope({kRows, kRows, 0, 2 * kDim, 2, kDim}, dtype_, fp32(t[0]), false, raw(t[1]), stream_);
+    table_->rope({kRows, kRows, 0, 2 * kDim, 2, kDim, kDim}, dtype_, fp32(t[0]), false, raw(t[1]), stream_);
+  });
+  expect_same("rope of a half", {normal_fp32({kRows, kDim / 2}), rows(2 * kDim)}, [&](Tensors& t) {
+    table_->rope({kRows, kRows, 0, 2 * kDim, 2, kDim, kDim / 2}, dtype_, fp32(t[0]), false, raw(t[1]),
+                 stream_);
   });
   expect_same("temperature", {rows()}, [&](Tensors& t) {
     table_->temperature(shape_, kDim, dtype_, {0.1f, 2.0f}, {kRows, 0, nullptr}, raw(t[0]), stream_);

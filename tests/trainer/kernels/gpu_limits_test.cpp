@@ -25,7 +25,7 @@ TEST(GpuLimits, NormsNameTheSharedMemoryThatTheGpuLacks) {
                                   floats(workspace), nullptr);
     };
     const auto rms = [&] {
-      table().rms_norm_backward(shape, Dtype::kFp32, floats(row), floats(row), floats(stats), floats(row),
+      table().rms_norm_backward(shape, Dtype::kFp32, floats(row), floats(row), 0, floats(stats), floats(row),
                                 floats(row), false, floats(sums), false, floats(workspace), nullptr);
     };
     if (dim > 12000)
@@ -178,7 +178,7 @@ TEST_F(LargeBuffers, RowsFarApart) {
   Sparse<float> stats(8), dweight(64), dbias(64), workspace(4096);
   const NormShape shape{4, 1, 64, kStep, kStep, kStep};
   for (int i = 0; i < 64; ++i) x[kFar + i] = i % 2 ? kOne : 0xbf80, weight[i] = kTwo;
-  table().rms_norm(shape, Dtype::kBf16, x.data(), weight.data(), 0.0f, y.data(), stats.data(), nullptr);
+  table().rms_norm(shape, Dtype::kBf16, x.data(), weight.data(), 0, 0.0f, y.data(), stats.data(), nullptr);
   EXPECT_EQ(y[kFar + 63], kTwo);
   y[kFar + 63] = 0;
   table().layer_norm(shape, Dtype::kBf16, x.data(), weight.data(), nullptr, 1e-12f, y.data(), stats.data(),
@@ -188,13 +188,13 @@ TEST_F(LargeBuffers, RowsFarApart) {
                               x.data(), y.data(), false, dweight.data(), dbias.data(), false,
                               workspace.data(), nullptr);
   EXPECT_EQ(dweight[63], 1.0f);
-  table().rms_norm_backward(shape, Dtype::kBf16, x.data(), weight.data(), stats.data() + 4, x.data(),
+  table().rms_norm_backward(shape, Dtype::kBf16, x.data(), weight.data(), 0, stats.data() + 4, x.data(),
                             y.data(), false, dweight.data(), false, workspace.data(), nullptr);
   EXPECT_EQ(dweight[63], 1.0f);
   Sparse<float> cos_sin(4 * 64);
   for (int i = 0; i < 4 * 64; ++i) cos_sin[i] = i % 64 < 32 ? 0.0f : 1.0f;  // a quarter turn
   x[kFar] = kThree;
-  table().rope({4, 4, 0, kStep, 1, 64}, Dtype::kBf16, cos_sin.data(), false, x.data(), nullptr);
+  table().rope({4, 4, 0, kStep, 1, 64, 64}, Dtype::kBf16, cos_sin.data(), false, x.data(), nullptr);
   EXPECT_EQ(x[kFar + 32], kThree);
   x[kFar + 63] = kOne;
   table().temperature({4, 64}, kStep, Dtype::kBf16, {1.0f, 1e9f}, {4, 0, nullptr}, x.data(), nullptr);

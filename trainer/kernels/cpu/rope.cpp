@@ -7,10 +7,10 @@ namespace {
 
 template <class T>
 void rotate(const RopeShape& shape, const float* cos_sin, float sign, T* qkv) {
-  const int64_t half = shape.head_dim / 2;
-  for_row_blocks(shape.rows, shape.rotated_heads * shape.head_dim, [&](int64_t first, int64_t count) {
+  const int64_t half = shape.rotary_dim / 2;
+  for_row_blocks(shape.rows, shape.rotated_heads * shape.rotary_dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row) {
-      const float* cosine = cos_sin + (shape.first_position + row % shape.seq) * shape.head_dim;
+      const float* cosine = cos_sin + (shape.first_position + row % shape.seq) * shape.rotary_dim;
       const float* sine = cosine + half;
       for (int64_t head = 0; head < shape.rotated_heads; ++head) {
         T* lower = qkv + row * shape.row_width + head * shape.head_dim;

@@ -8,7 +8,7 @@ namespace {
 float factor(TemperatureRule rule, RowPositions positions, int64_t row) {
   const int64_t position =
       positions.position_N ? positions.position_N[row] : positions.first_position + row % positions.seq;
-  const float steps = __builtin_floorf(static_cast<float>(position + 1) / rule.floor_scale);
+  const float steps = __builtin_floorf(static_cast<float>(position + rule.counts_from) / rule.floor_scale);
   return 1.0f + rule.attn_scale * __builtin_logf(steps + 1.0f);
 }
 

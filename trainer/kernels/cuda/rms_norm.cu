@@ -11,7 +11,8 @@ namespace {
 constexpr int kLinesPerBlock = 4;  // a line is one group of one row
 
 template <int width, class T>
-__global__ void forward(NormShape shape, const T* x, const T* weight, float eps, T* y, float* inv_rms) {
+__global__ void forward(NormShape shape, const T* x, const T* weight, float offset, float eps, T* y,
+                        float* inv_rms) {
   const int64_t line = static_cast<int64_t>(blockIdx.x) * kLinesPerBlock + threadIdx.y;
   if (line >= shape.rows * shape.groups) return;
   const int64_t row = line / shape.groups, group = line % shape.groups;
@@ -28,17 +29,17 @@ __global__ void forward(NormShape shape, const T* x, const T* weight, float eps,
     auto value = load<width>(x + i);
     const auto scale = load<width>(weight + i);
 #pragma unroll
-    for (int k = 0; k < width; ++k) value.at[k] *= inverse * scale.at[k];
+    for (int k = 0; k < width; ++k) value.at[k] *= inverse * (scale.at[k] + offset);
     store<width>(y + i, value);
   }
   if (threadIdx.x == 0) inv_rms[line] = inverse;
 }
 
-/// With xhat = x * inv_rms and g = dy * weight: dx = inv_rms * (g - xhat * mean(g * xhat)); dweight += dy *
-/// xhat. Each thread keeps its own columns of its line's dweight in shared memory.
+/// With xhat = x * inv_rms and g = dy * (offset + weight): dx = inv_rms * (g - xhat * mean(g * xhat));
+/// dweight += dy * xhat. Each thread keeps its own columns of its line's dweight in shared memory.
 template <int width, bool add, class T>
-__global__ void backward(NormShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy,
-                         T* dx, float* partials) {
+__global__ void backward(NormShape shape, const T* x, const T* weight, float offset, const float* inv_rms,
+                         const T* dy, T* dx, float* partials) {
   extern __shared__ __align__(16) float sums_of_lines[];
   float* dweight = sums_of_lines + threadIdx.y * shape.dim;
   for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width)
@@ -55,7 +56,7 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, const flo
       const auto value = load<width>(row_x + i), gradient = load<width>(row_dy + i),
                  scale = load<width>(weight + i);
 #pragma unroll
-      for (int k = 0; k < width; ++k) products += gradient.at[k] * scale.at[k] * value.at[k];
+      for (int k = 0; k < width; ++k) products += gradient.at[k] * (scale.at[k] + offset) * value.at[k];
     }
     const float slope = line_sum(products) * inverse * inverse * inverse / static_cast<float>(shape.dim);
     for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width) {
@@ -68,7 +69,7 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, const flo
       for (int k = 0; k < width; ++k) {
         const float scaled = gradient.at[k] * inverse;
         sums.at[k] += scaled * value.at[k];
-        out.at[k] += scaled * scale.at[k] - value.at[k] * slope;
+        out.at[k] += scaled * (scale.at[k] + offset) - value.at[k] * slope;
       }
       store<width>(dweight + i, sums);
       store<width>(row_dx + i, out);
@@ -79,19 +80,20 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, const flo
 }
 
 template <int width, bool add, class T>
-void launch_backward(NormShape shape, const T* x, const T* weight, const float* inv_rms, const T* dy, T* dx,
-                     float* partials, cudaStream_t stream) {
+void launch_backward(NormShape shape, const T* x, const T* weight, float offset, const float* inv_rms,
+                     const T* dy, T* dx, float* partials, cudaStream_t stream) {
   const auto kernel = backward<width, add, T>;
   const dim3 threads = norm_threads(shape.dim, width);
   const size_t shared_bytes = static_cast<size_t>(threads.y * shape.dim) * sizeof(float);
   allow_shared_memory("rms_norm_backward", kernel, shared_bytes);
-  kernel<<<runs_of(shape), threads, shared_bytes, stream>>>(shape, x, weight, inv_rms, dy, dx, partials);
+  kernel<<<runs_of(shape), threads, shared_bytes, stream>>>(shape, x, weight, offset, inv_rms, dy, dx,
+                                                            partials);
 }
 
 }  // namespace
 
-void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, float eps, void* y,
-              float* inv_rms, Stream stream) {
+void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, float weight_offset, float eps,
+              void* y, float* inv_rms, Stream stream) {
   const int64_t lines = shape.rows * shape.groups;
   if (lines == 0) return;
   with_type(dtype, [&](auto* type) {
@@ -99,8 +101,8 @@ void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, f
     with_width<T>(norm_packs_fit<T>(shape, x, weight, y), [&](auto width) {
       forward<decltype(width)::count>
           <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(
-              shape, static_cast<const T*>(x), static_cast<const T*>(weight), eps, static_cast<T*>(y),
-              inv_rms);
+              shape, static_cast<const T*>(x), static_cast<const T*>(weight), weight_offset, eps,
+              static_cast<T*>(y), inv_rms);
     });
   });
   check_launch("rms_norm");
@@ -108,9 +110,9 @@ void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, f
 
 int64_t rms_norm_backward_workspace(NormShape shape) { return runs_of(shape) * shape.dim; }
 
-void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* weight, const float* inv_rms,
-                       const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
-                       float* workspace, Stream stream) {
+void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* weight, float weight_offset,
+                       const float* inv_rms, const void* dy, void* dx, bool add_to_dx, float* dweight,
+                       bool add_to_dweight, float* workspace, Stream stream) {
   const int64_t runs = runs_of(shape);
   if (runs > 0)
     with_type(dtype, [&](auto* type) {
@@ -119,7 +121,7 @@ void rms_norm_backward(NormShape shape, Dtype dtype, const void* x, const void* 
         constexpr int kWidth = decltype(width)::count;
         const auto launch =
             add_to_dx ? &launch_backward<kWidth, true, T> : &launch_backward<kWidth, false, T>;
-        launch(shape, static_cast<const T*>(x), static_cast<const T*>(weight), inv_rms,
+        launch(shape, static_cast<const T*>(x), static_cast<const T*>(weight), weight_offset, inv_rms,
                static_cast<const T*>(dy), static_cast<T*>(dx), workspace, native(stream));
       });
     });

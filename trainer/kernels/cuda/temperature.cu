@@ -10,7 +10,7 @@ __global__ void scale(int64_t dim, int64_t step, TemperatureRule rule, RowPositi
   const int64_t row = blockIdx.x;
   const int64_t position =
       positions.position_N ? positions.position_N[row] : positions.first_position + row % positions.seq;
-  const float steps = floorf(__fdiv_rn(static_cast<float>(position + 1), rule.floor_scale));
+  const float steps = floorf(__fdiv_rn(static_cast<float>(position + rule.counts_from), rule.floor_scale));
   const float factor = 1.0f + rule.attn_scale * logf(steps + 1.0f);
   for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
     auto value = load<width>(x + row * step + i);

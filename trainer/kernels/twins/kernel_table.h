@@ -53,6 +53,7 @@ struct RopeShape {
   int64_t row_width = 0;      // elements between rows: (H + 2K) * d
   int64_t rotated_heads = 0;  // leading heads of a row to rotate: H + K
   int64_t head_dim = 0;       // d
+  int64_t rotary_dim = 0;     // leading elements of a head to rotate; the table's row has as many
 };
 
 /// Row r has position position_N[r], or, if it is null, first_position + r % seq.
@@ -61,9 +62,10 @@ struct RowPositions {
   const int32_t* position_N = nullptr;
 };
 
-/// Factors of queries: 1 + attn_scale ln(floor((position + 1) / floor_scale) + 1).
+/// Factors of queries: 1 + attn_scale ln(floor((position + counts_from) / floor_scale) + 1).
 struct TemperatureRule {
   float attn_scale = 0.0f, floor_scale = 8192.0f;
+  int64_t counts_from = 1;  // number of a sequence's first token: 1 in Llama 4, 0 in Ministral 3
 };
 
 /// Consecutive tokens of a sequence, from position `first` on.
@@ -176,12 +178,12 @@ struct SgdScalars {
 struct KernelTable {
   const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"; "cuda emulated" of tests
 
-  void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float eps, void* y, float* inv_rms,
-                   Stream) = nullptr;
+  void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float weight_offset, float eps,
+                   void* y, float* inv_rms, Stream) = nullptr;
   /// dweight may be null.
-  void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* inv_rms,
-                            const void* dy, void* dx, bool add_to_dx, float* dweight, bool add_to_dweight,
-                            float* workspace, Stream) = nullptr;
+  void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, float weight_offset,
+                            const float* inv_rms, const void* dy, void* dx, bool add_to_dx, float* dweight,
+                            bool add_to_dweight, float* workspace, Stream) = nullptr;
   /// Number of floats of workspace that rms_norm_backward needs.
   int64_t (*rms_norm_backward_workspace)(NormShape) = nullptr;
   /// bias, dweight and dbias may be null.

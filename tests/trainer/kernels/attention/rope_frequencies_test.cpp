@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -27,17 +28,33 @@ TEST(RopeFrequencies, EqualThoseOfTransformers) {
     const auto scaling = from_json<RopeScalingConfig>(c["scaling"], problems);
     ASSERT_TRUE(problems.empty());
     const auto wanted = c["frequencies"].get<std::vector<double>>();
-    const auto got = rope_frequencies(c["head_dim"], c["theta"], scaling, c["seq"]);
+    const auto [got, factor] = rope_frequencies(c["rotary_dim"], c["theta"], scaling, c["seq"]);
     ASSERT_EQ(got.size(), wanted.size());
-    for (size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j] / wanted[j], 1.0, 2e-6) << "pair " << j;
+    for (size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j] / wanted[j], 1.0, 1e-12) << "pair " << j;
+    EXPECT_NEAR(factor / c["attention_factor"].get<double>(), 1.0, 1e-12);
   }
 }
 
 TEST(RopeFrequencies, StayAsTheyAreUpToTheTrainedLengthOfDynamicScaling) {
   const RopeScalingConfig dynamic{.type = RopeScaling::kDynamic, .factor = 4, .original_max_seq_len = 100};
-  EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 100), rope_frequencies(8, 10000, {}, 100));
-  EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 1), rope_frequencies(8, 10000, {}, 1));
-  EXPECT_LT(rope_frequencies(8, 10000, dynamic, 101)[3], rope_frequencies(8, 10000, {}, 101)[3]);
+  const auto plain = rope_frequencies(8, 10000, {}, 100).radians;
+  EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 100).radians, plain);
+  EXPECT_EQ(rope_frequencies(8, 10000, dynamic, 1).radians, plain);
+  EXPECT_LT(rope_frequencies(8, 10000, dynamic, 101).radians[3], plain[3]);
+}
+
+TEST(RopeFrequencies, OfLongropeChangeWhereTheTrainedLengthEnds) {
+  const RopeScalingConfig longrope{.type = RopeScaling::kLongrope,
+                                   .factor = 4,
+                                   .original_max_seq_len = 100,
+                                   .short_factor = {1, 2},
+                                   .long_factor = {4, 8}};
+  EXPECT_EQ(rope_frequencies(4, 100, longrope, 100).radians, (std::vector<double>{1, 0.05}));
+  EXPECT_EQ(rope_frequencies(4, 100, longrope, 101).radians, (std::vector<double>{0.25, 0.0125}));
+  const double factor = std::sqrt(1 + std::log(4.0) / std::log(100.0));
+  EXPECT_EQ(rope_frequencies(4, 100, longrope, 100).attention_factor, factor)
+      << "short sequences have it too";
+  EXPECT_EQ(rope_frequencies(4, 100, longrope, 101).attention_factor, factor);
 }
 
 TEST(RopeFrequencies, NameValuesOutOfRange) {
@@ -46,6 +63,12 @@ TEST(RopeFrequencies, NameValuesOutOfRange) {
     FAIL() << "an odd head dim was taken";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "[rope] expected an even head dim > 0 and theta > 0, got 3 and 10000");
+  }
+  try {
+    rope_frequencies(8, 10000, {.type = RopeScaling::kLongrope, .short_factor = {1, 1, 1, 1}}, 16);
+    FAIL() << "a list of another length was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[rope] expected longrope with 4 factors, got 0");
   }
 }
 
