@@ -286,13 +286,14 @@ std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_
                 groups_k = reuses                                    ? 0
                            : s.attention.qk_norm == QkNorm::kPerHead ? s.attention.kv_heads
                                                                      : groups_q;
+  const int64_t qk_means = s.attention.qk.kind == NormKind::kLayer ? N : 0;
   return {{"normed1", {before, D}, SlotType::kCompute, /*cheap=*/true},
           fp32("mean1", means),
           fp32("inv1", before),
           {"qkv_raw", {s.attention.changes_qkv() ? N : 0, C}},
-          fp32("q_mean", N * groups_q),
+          fp32("q_mean", qk_means * groups_q),
           fp32("q_inv", N * groups_q),
-          fp32("k_mean", N * groups_k),
+          fp32("k_mean", qk_means * groups_k),
           fp32("k_inv", N * groups_k),
           {"qkv", {N, C}, SlotType::kCompute, /*cheap=*/false, /*kept=*/reused},
           {"attention", {N, E}},

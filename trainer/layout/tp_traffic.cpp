@@ -26,12 +26,13 @@ Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
   return all;
 }
 
-/// Returns the number of gathers of two numbers per token, for norms over all heads: of queries, and of keys
-/// if the block has its own.
-int64_t norm_gathers(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
+/// Returns how many numbers per token are gathered for norms over all heads: of queries, and of keys if the
+/// block has its own; a LayerNorm needs two at a time, an RMSNorm one.
+int64_t norm_numbers(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
   if (spec.attention.qk_norm != QkNorm::kTogether) return 0;
   const int64_t passes = !trained ? 1 : mode == Recompute::kFull ? 3 : 2;
-  return passes * (spec.reuses_kv(block) ? 1 : 2);
+  const int64_t numbers = spec.attention.qk.kind == NormKind::kLayer ? 2 : 1;
+  return numbers * passes * (spec.reuses_kv(block) ? 1 : 2);
 }
 
 }  // namespace
@@ -51,11 +52,11 @@ TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units
     const bool trained = static_cast<size_t>(i) + 1 >= lowest;
     const Crossings block = of_block(spec.reuses_x(i), recompute.of(i), trained);
     sum.enter += block.enter, sum.leave += block.leave;
-    norms += norm_gathers(spec, i, recompute.of(i), trained);
+    norms += norm_numbers(spec, i, recompute.of(i), trained);
   }
-  const int64_t pair = shape.tokens() * 2 * 4 * (tp.size - 1);  // fp32
+  const int64_t number = shape.tokens() * 4 * (tp.size - 1), pair = 2 * number;  // fp32
   const int64_t of_others = shape.tokens() / tp.size * spec.width * compute_bytes * (tp.size - 1);
-  return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave) + pair * norms,
+  return {of_others * (tp.sequence ? sum.enter + sum.leave : 2 * sum.leave) + number * norms,
           part.is_last() ? pair : 0};
 }
 

@@ -13,11 +13,11 @@ namespace tycho {
 
 // N tokens; P columns: queries, then keys unless they are another block's, then values; C of a rank's queries
 // or keys.
-/// LayerNorm of queries and keys (Dehghani et al. 2023, arXiv:2302.05442). Ranks along tp have some heads
-/// each. When all heads are normed together, each rank computes the means of its own columns, in fp32, and
-/// one gather combines those of all ranks, for queries and keys at once. Functions are then collective on the
-/// ranks along tp. All ranks have equally many columns. Key heads that several ranks have are counted by each
-/// of them: no mean changes, and the gradients of such ranks are shares that add up.
+/// LayerNorm (Dehghani et al. 2023, arXiv:2302.05442) or RMSNorm of queries and keys. Ranks along tp have
+/// some heads each. When all heads are normed together, each rank computes the means of its own columns, in
+/// fp32, and one gather combines those of all ranks, for queries and keys at once. Functions are then
+/// collective on the ranks along tp. All ranks have equally many columns. Key heads that several ranks have
+/// are counted by each of them: no mean changes, and the gradients of such ranks are shares that add up.
 class QueryKeyNorm {
  public:
   /// `spec`: that of this rank.
@@ -41,14 +41,17 @@ class QueryKeyNorm {
     NormParams params(const Views& p) const;
     NormStats stats(Views& saved) const;
   };
-  /// Returns mean and 1 / standard deviation of each row over the columns of all ranks, [sides, 2, N].
+  bool has_mean() const { return spec_.kind == NormKind::kLayer; }
+  /// Returns mean and 1 / standard deviation of each row over the columns of all ranks, [sides, 2, N], or 1 /
+  /// root mean square, [sides, 1, N].
   Tensor shared_statistics(const Tensor& qkv_NP) const;
-  /// Returns the means of g = dy weight and of g xhat over the columns of all ranks, [sides, 2, N].
+  /// Returns the means of g = dy (offset + weight) and of g xhat over the columns of all ranks, [sides, 2,
+  /// N]; for RMSNorm of g xhat alone, [sides, 1, N].
   Tensor shared_means(const Views& p, const Tensor& x_NP, Views& saved, const Tensor& d_qkv_NP) const;
 
   ParallelRegion region_;
   bool shared_;  // ranks have parts of the columns that are normed together
-  double eps_;
+  NormSpec spec_;
   Norm norm_;
   std::vector<Side> sides_;
 };

@@ -1,9 +1,7 @@
-// Norms of heads that several ranks share, against LayerNorm of all of them by ATen and its gradients in
-// fp64.
+// Norms of heads that several ranks share, against norms of all of them by ATen and their gradients in fp64.
 #include "trainer/models/query_key_norm.h"
 
-#include <ATen/ops/native_layer_norm.h>
-#include <ATen/ops/native_layer_norm_backward.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
@@ -57,11 +55,14 @@ void add_share(const Whole& whole, const Tensor& part, const TpShape& tp, Tensor
 
 constexpr BlockParams kAt = {.q_norm_weight = 0, .q_norm_bias = 1, .k_norm_weight = 2, .k_norm_bias = 3};
 
-DecoderSpec spec_of(const Whole& whole, const TpShape& tp) {
+constexpr NormSpec kLayer = {.kind = NormKind::kLayer}, kRms = {},
+                   kRmsAroundZero = {.eps = 1e-6, .weight_offset = 1};
+
+DecoderSpec spec_of(const Whole& whole, const TpShape& tp, const NormSpec& norm) {
   DecoderSpec spec;
   spec.attention.heads = whole.heads, spec.attention.kv_heads = whole.kv_heads,
   spec.attention.head_dim = kHeadDim;
-  spec.attention.qk_norm = QkNorm::kTogether;
+  spec.attention.qk_norm = QkNorm::kTogether, spec.attention.qk = norm;
   spec.ffn.width = spec.vocab_size = 12;  // which ranks share too
   return tp_spec(spec, tp);
 }
@@ -72,19 +73,33 @@ Views views_of(const DecoderSpec& spec, const Tensor& weight_P, const Tensor& bi
   return {weight_P.narrow(0, 0, q), bias_P.narrow(0, 0, q), weight_P.narrow(0, q, k), bias_P.narrow(0, q, k)};
 }
 
-Views saved_slots() {
+/// Slots for so many norms of queries and of keys in a row. RMSNorm has no means.
+Views saved_slots(const NormSpec& norm, int64_t q_groups = 1, int64_t k_groups = 1) {
   Views saved(block_saved::kDX + 1);
-  for (const int slot : {block_saved::kQMean, block_saved::kQInv, block_saved::kKMean, block_saved::kKInv})
-    saved[static_cast<size_t>(slot)] = at::empty({kRows}, at::kFloat);
+  const auto put = [&](int slot, int64_t groups) {
+    saved[static_cast<size_t>(slot)] = at::empty({kRows * groups}, at::kFloat);
+  };
+  const int64_t means = norm.kind == NormKind::kLayer ? 1 : 0;
+  put(block_saved::kQMean, means * q_groups), put(block_saved::kQInv, q_groups);
+  put(block_saved::kKMean, means * k_groups), put(block_saved::kKInv, k_groups);
   return saved;
 }
+
+/// Norm of the last dim of x, in fp64.
+Tensor oracle(const NormSpec& norm, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (norm.kind == NormKind::kLayer) return at::layer_norm(x, {x.size(-1)}, weight, bias, norm.eps);
+  return x * (x.square().mean(-1, /*keepdim=*/true) + norm.eps).rsqrt() * (norm.weight_offset + weight);
+}
+
+Tensor leaf(const Tensor& x) { return x.detach().to(at::kDouble).contiguous().requires_grad_(true); }
 
 double distance(const Tensor& given, const Tensor& wanted) {
   return (given.to(at::kDouble) - wanted).norm().item<double>() / wanted.norm().item<double>();
 }
 
 /// Forward and backward on so many ranks; heads of keys that several have get shares of a gradient.
-void expect_layer_norm(int64_t heads, int64_t kv_heads, int tp_size, double offset, double tolerance) {
+void expect_norm(const NormSpec& kind, int64_t heads, int64_t kv_heads, int tp_size, double offset,
+                 double tolerance) {
   SCOPED_TRACE(fmt::format("{} heads, {} of keys, {} ranks", heads, kv_heads, tp_size));
   const Whole whole = whole_of(heads, kv_heads, offset);
   Tensor y = at::zeros_like(whole.x_NP), dy = at::zeros_like(y), dx = at::zeros_like(y),
@@ -99,12 +114,12 @@ void expect_layer_norm(int64_t heads, int64_t kv_heads, int tp_size, double offs
   ThreadWorld(tp_size).run([&](Communicator& world) {
     const ParallelRegion region(world, /*sequence=*/true);
     const TpShape tp = {tp_size, world.rank()};
-    const DecoderSpec spec = spec_of(whole, tp);
+    const DecoderSpec spec = spec_of(whole, tp, kind);
     const QueryKeyNorm norm(spec, kAt, /*has_keys=*/true, region);
     const Views p = views_of(spec, share_of(whole, whole.weight_P, tp), share_of(whole, whole.bias_P, tp));
     const Tensor x_NP = share_of(whole, whole.x_NP, tp);
     Tensor y_NP = x_NP.clone(), generated_NP = x_NP.clone(), d_NP = dys[static_cast<size_t>(tp.rank)].clone();
-    Views saved = saved_slots();
+    Views saved = saved_slots(kind);
     norm.forward(p, y_NP, saved);
     norm.apply(p, generated_NP);
     EXPECT_TRUE(at::equal(generated_NP, y_NP));
@@ -123,33 +138,69 @@ void expect_layer_norm(int64_t heads, int64_t kv_heads, int tp_size, double offs
     add_share(whole, own_dbias / 2, tp, dbias);
   });
   for (const bool keys : {false, true}) {
-    const auto in_double = [&](const Tensor& x) {
-      return whole.columns(x, keys).to(at::kDouble).contiguous();
-    };
-    const Tensor x = in_double(whole.x_NP), weight = in_double(whole.weight_P),
-                 bias = in_double(whole.bias_P);
-    const auto [wanted, mean, inv] = at::native_layer_norm(x, {x.size(1)}, weight, bias, 1e-5);
-    const auto [wanted_dx, wanted_dweight, wanted_dbias] = at::native_layer_norm_backward(
-        in_double(dy), x, {x.size(1)}, mean, inv, weight, bias, {true, true, true});
+    Tensor x = leaf(whole.columns(whole.x_NP, keys)), weight = leaf(whole.columns(whole.weight_P, keys)),
+           bias = leaf(whole.columns(whole.bias_P, keys));
+    const Tensor wanted = oracle(kind, x, weight, bias);
+    wanted.backward(whole.columns(dy, keys).to(at::kDouble));
     EXPECT_LE(distance(whole.columns(y, keys), wanted), tolerance);
-    EXPECT_LE(distance(whole.columns(dx, keys), wanted_dx), tolerance);
-    EXPECT_LE(distance(whole.columns(dweight, keys), wanted_dweight), tolerance);
-    EXPECT_LE(distance(whole.columns(dbias, keys), wanted_dbias), tolerance);
+    EXPECT_LE(distance(whole.columns(dx, keys), x.grad()), tolerance);
+    EXPECT_LE(distance(whole.columns(dweight, keys), weight.grad()), tolerance);
+    if (bias.grad().defined()) EXPECT_LE(distance(whole.columns(dbias, keys), bias.grad()), tolerance);
   }
 }
 
 TEST(QueryKeyNorm, OfHeadsOnSeveralRanksIsThatOfAllTogether) {
   at::manual_seed(3);
-  expect_layer_norm(4, 4, 2, 0, 1e-6);
-  expect_layer_norm(6, 3, 3, 0, 1e-6);
-  expect_layer_norm(6, 3, 6, 0, 1e-6);  // two ranks have each head of keys
-  expect_layer_norm(4, 1, 4, 0, 1e-6);
+  for (const NormSpec& norm : {kLayer, kRms, kRmsAroundZero}) {
+    expect_norm(norm, 4, 4, 2, 0, 1e-6);
+    expect_norm(norm, 6, 3, 3, 0, 1e-6);
+    expect_norm(norm, 6, 3, 6, 0, 1e-6);  // two ranks have each head of keys
+    expect_norm(norm, 4, 1, 4, 0, 1e-6);
+    expect_norm(norm, 4, 2, 1, 0, 1e-6);
+  }
 }
 
 TEST(QueryKeyNorm, HoldsForRowsFarFromZero) {
   at::manual_seed(4);
   // fp32 keeps differences of 3 around 1,000 to 2e-5; a difference of squares would keep nothing of them.
-  expect_layer_norm(4, 2, 2, 1000, 1e-4);
+  expect_norm(kLayer, 4, 2, 2, 1000, 1e-4);
+}
+
+TEST(QueryKeyNorm, OfEachHeadHasTheGradientsOfItsOneWeight) {
+  at::manual_seed(6);
+  for (const NormSpec& kind : {kLayer, kRms, kRmsAroundZero}) {
+    const Whole whole = whole_of(4, 2, 0);
+    DecoderSpec spec = spec_of(whole, {}, kind);
+    spec.attention.qk_norm = QkNorm::kPerHead;
+    ThreadWorld(1).run([&](Communicator& world) {
+      const QueryKeyNorm norm(spec, kAt, /*has_keys=*/true, ParallelRegion(world, true));
+      const Views p = {at::randn({kHeadDim}), at::randn({kHeadDim}), at::randn({kHeadDim}),
+                       at::randn({kHeadDim})};
+      Views g = {at::zeros({kHeadDim}), at::zeros({kHeadDim}), at::zeros({kHeadDim}), at::zeros({kHeadDim})};
+      Tensor y_NP = whole.x_NP.clone(), generated_NP = y_NP.clone(), d_NP = at::randn_like(y_NP);
+      const Tensor dy_NP = d_NP.clone();
+      Views saved = saved_slots(kind, 4, 2);
+      norm.forward(p, y_NP, saved);
+      norm.apply(p, generated_NP);
+      EXPECT_TRUE(at::equal(generated_NP, y_NP));
+      norm.backward(p, whole.x_NP, saved, d_NP, g, /*add=*/false);
+      for (const bool keys : {false, true}) {
+        const size_t at = keys ? 2 : 0;
+        const auto heads = [&](const Tensor& x) {
+          return whole.columns(x, keys).reshape({kRows, -1, kHeadDim});
+        };
+        Tensor x = leaf(heads(whole.x_NP)), weight = leaf(p[at]), bias = leaf(p[at + 1]);
+        const Tensor wanted = oracle(kind, x, weight, bias);
+        wanted.backward(heads(dy_NP).to(at::kDouble));
+        EXPECT_LE(distance(heads(y_NP), wanted), 1e-6);
+        EXPECT_LE(distance(heads(d_NP), x.grad()), 1e-6);
+        EXPECT_LE(distance(g[at], weight.grad()), 1e-6);
+        if (bias.grad().defined()) EXPECT_LE(distance(g[at + 1], bias.grad()), 1e-6);
+      }
+      const Tensor values = whole.x_NP.narrow(1, 6 * kHeadDim, 2 * kHeadDim);
+      EXPECT_TRUE(at::equal(y_NP.narrow(1, 6 * kHeadDim, 2 * kHeadDim), values)) << "values are left alone";
+    });
+  }
 }
 
 TEST(QueryKeyNorm, OfEachHeadNeedsNoOtherRank) {
@@ -157,7 +208,7 @@ TEST(QueryKeyNorm, OfEachHeadNeedsNoOtherRank) {
   const Whole whole = whole_of(4, 2, 0);
   ThreadWorld(2).run([&](Communicator& world) {
     if (world.rank() == 1) return;  // would be waited for
-    DecoderSpec spec = spec_of(whole, {2, 0});
+    DecoderSpec spec = spec_of(whole, {2, 0}, kLayer);
     spec.attention.qk_norm = QkNorm::kPerHead;
     const QueryKeyNorm norm(spec, kAt, /*has_keys=*/false, ParallelRegion(world, true));
     const Tensor ones = at::ones({kHeadDim}), zeros = at::zeros({kHeadDim});
