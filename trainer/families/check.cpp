@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <optional>
 #include <set>
 #include <string>
@@ -279,6 +280,15 @@ void check_blocks(const MptConfig& model, ConfigProblems& problems) {
   check_xpos_of_reused_keys(model, problems);
 }
 
+void check_windows(const WindowedConfig& model, ConfigProblems& problems) {
+  const auto slides = [&](LayerType type) { return type == LayerType::kSliding; };
+  const bool some = model.layer_types.empty() || std::ranges::any_of(model.layer_types, slides);
+  problems.idle("model.sliding_window", model.sliding_window.has_value(), some,
+                "where no block of layer_types is \"sliding\"");
+  if (some && !model.layer_types.empty() && !model.sliding_window)
+    problems.add("model.sliding_window", "is missing: blocks of layer_types are \"sliding\"");
+}
+
 constexpr const char* kBesideWeights = "together with weights, which replace the initialisation";
 
 /// Checks the rules of every family. A family with more rules has an overload.
@@ -287,7 +297,11 @@ void check_family(const Family& model, ConfigProblems& problems) {
   const Family usual;
   constexpr bool kRotary = requires { model.rope_scaling; };
   check_heads(model, kRotary, problems);
-  if constexpr (kRotary) check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
+  if constexpr (requires { model.rotary_dim(); })
+    check_rope(model.rope_scaling, model.rope_theta, model.rotary_dim(), problems);
+  else if constexpr (kRotary)
+    check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
+  if constexpr (std::derived_from<Family, WindowedConfig>) check_windows(model, problems);
   if constexpr (requires { model.init; })
     problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);
   problems.idle("model.init_std", model.init_std != usual.init_std, model.weights.empty(), kBesideWeights);

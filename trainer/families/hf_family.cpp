@@ -31,7 +31,7 @@ const std::vector<std::string>& universal_hf_keys() {
       "tokenizer_class", "prefix", "task_specific_params", "pruned_heads", "torchscript", "tf_legacy_loss",
       "use_bfloat16", "gradient_checkpointing", "_attn_implementation_autoset", "attn_implementation",
       "_attn_implementation", "unsloth_version", "unsloth_fixed", "experts_implementation",
-      "tie_word_embeddings", "transformers.js_config",
+      "tie_word_embeddings", "transformers.js_config", "text_of",
       // Generation, which transformers keeps in generation_config.json today.
       "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
       "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "repetition_penalty",

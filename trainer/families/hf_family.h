@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/activation.h"
@@ -20,6 +21,10 @@ struct HfFamily {
   std::vector<const char*> architectures;  // exports write the first
   Family defaults;  // transformers'; a config.json may leave out keys with these values
   HfTable<Family> table;
+  /// Writes the keys that stand in the document in one of several ways in one way, which `table` reads.
+  Json (*canonical)(Json document) = [](Json document) { return document; };
+  /// Published sizes: the config.json of each, as far as it differs from the defaults.
+  std::vector<std::pair<const char*, const char*>> presets = {};
 };
 
 /// Returns the key init_config of an MPT.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "trainer/base/absent.h"
@@ -31,11 +32,14 @@ struct HfKey {
 template <class Family>
 using HfTable = std::vector<HfKey<Family>>;
 
-/// A key that is a field of Tycho's config, with a rule.
-template <class Family, class T>
-HfKey<Family> mapped(const char* name, T Family::*member, const Rule& rule = {}) {
-  return {name, [=](const JsonPath& place, Family& model) { read_value(place, rule, model.*member); },
-          [=](const Family& model) -> std::optional<Json> { return to_json(model.*member); }};
+/// A key that is a field of Tycho's config, with a rule. Family: the owner of the field, or named where the
+/// field is that of a base.
+template <class Family = void, class Owner, class T>
+auto mapped(const char* name, T Owner::*member, const Rule& rule = {}) {
+  using Model = std::conditional_t<std::is_void_v<Family>, Owner, Family>;
+  return HfKey<Model>{name,
+                      [=](const JsonPath& place, Model& model) { read_value(place, rule, model.*member); },
+                      [=](const Model& model) -> std::optional<Json> { return to_json(model.*member); }};
 }
 
 /// A further name of a field that is only read.

@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/families/check.h"
 #include "trainer/families/hf_family.h"
+#include "trainer/huggingface/text_config.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {
@@ -115,11 +116,32 @@ void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems)
 }
 
 std::vector<std::string> training_notes(const Json& json) {
+  if (json.contains(kTextOf))
+    return {fmt::format("{} reads images too; that part is left out, and the model reads text",
+                        json[kTextOf].get<std::string>())};
   const Json attention = json.value("attn_config", Json());
   if (!attention.is_object() || attention.value("attn_uses_sequence_id", Json()) != true) return {};
   return {
       "attn_uses_sequence_id = true: to train like this, set train_data.eos_token_id or bos_token_id, which "
       "keeps attention within documents"};
+}
+
+/// Returns what Tycho does not have yet of a family that it may have one day; "" for any other.
+std::string not_yet(const std::string& model_type) {
+  static const std::pair<const char*, const char*> kMissing[] = {{"qwen3_next", "gated linear attention"},
+                                                                 {"qwen3_5", "gated linear attention"},
+                                                                 {"qwen2_moe", "mixtures of experts"},
+                                                                 {"qwen3_moe", "mixtures of experts"},
+                                                                 {"mixtral", "mixtures of experts"},
+                                                                 {"olmoe", "mixtures of experts"},
+                                                                 {"granitemoe", "mixtures of experts"},
+                                                                 {"deepseek", "latent attention"},
+                                                                 {"gemma4", "Gemma 4"},
+                                                                 {"gemma3n", "Gemma 3n"},
+                                                                 {"lfm2", "short convolutions"}};
+  for (const auto& [start, what] : kMissing)
+    if (model_type.starts_with(start)) return fmt::format(": Tycho does not have {} yet", what);
+  return "";
 }
 
 [[noreturn]] void fail_with(const std::vector<ConfigProblem>& problems, const std::string& place) {
@@ -131,7 +153,8 @@ std::vector<std::string> training_notes(const Json& json) {
 
 }  // namespace
 
-HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start) {
+HfConfig read_hf_config(const Json& given, const std::string& place, HfStart start) {
+  const Json json = text_config_of(given);
   std::vector<ConfigProblem> problems;
   if (!json.is_object()) fail(ExitCode::kUnusable, "[convert] {} is not a JSON object", place);
   check_architecture(json, problems);
@@ -143,7 +166,7 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
     known.push_back(fmt::format("\"{}\"", family.model_type));
     if (type != family.model_type) return;
     found = true;
-    Json document = json;
+    Json document = family.canonical(json);
     if constexpr (std::same_as<Family, MptConfig>) {
       document = with_mpt_defaults(std::move(document));
       if (start == HfStart::kItsWeights) document = without_unread_init(document, config.notes);
@@ -154,8 +177,8 @@ HfConfig read_hf_config(const Json& json, const std::string& place, HfStart star
     config.model.value = std::move(model);
   });
   if (!found)
-    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}; Tycho reads {}", place, type.dump(),
-         fmt::join(known, ", "));
+    fail(ExitCode::kUnusable, "[convert] {}: model_type is {}{}; Tycho reads {}", place, type.dump(),
+         type.is_string() ? not_yet(type.get<std::string>()) : "", fmt::join(known, ", "));
   if (problems.empty()) check_model(config.model, problems);
   if (!problems.empty()) fail_with(problems, place);
   for (std::string& note : training_notes(json)) config.notes.push_back(std::move(note));
@@ -199,7 +222,7 @@ void finish_mpt(const MptConfig& model, const Json& imported, HfConfigText& text
 HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported) {
   HfConfigText text;
   const auto write = [&]<class Family>(Family family) {
-    if constexpr (std::same_as<Family, LlamaConfig>)
+    if constexpr (requires { family.max_seq_len.value_or(seq_len); })
       family.max_seq_len = family.max_seq_len.value_or(seq_len);
     const HfFamily<Family>& hf = hf_family(family);
     text.json = {{"architectures", Json::array({hf.architectures.front()})}, {"model_type", hf.model_type}};

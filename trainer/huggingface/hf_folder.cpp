@@ -1,6 +1,7 @@
 // Opens Hugging Face folders. Files named by the index must be inside the folder.
 #include "trainer/huggingface/hf_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
+#include "trainer/huggingface/text_config.h"
 
 namespace fs = std::filesystem;
 
@@ -100,6 +102,18 @@ void read_weights(HfFolder& folder) {
   check_against_index(folder, index);
 }
 
+/// Returns true if the weights that are there have a head of their own.
+bool has_head(const std::string& path) {
+  const auto is_head = [](const std::string& name) { return name.ends_with("lm_head.weight"); };
+  if (is_file(path + "/" + kWeights)) {
+    const SafetensorsHeader header = read_safetensors_header(path + "/" + kWeights);
+    return std::ranges::any_of(header.entries, [&](const auto& entry) { return is_head(entry.name); });
+  }
+  if (!is_file(path + "/" + kIndex)) return false;
+  const std::map<std::string, std::string> index = read_index(path + "/" + kIndex);
+  return std::ranges::any_of(index, [&](const auto& tensor) { return is_head(tensor.first); });
+}
+
 /// Adds the tokenizer.json made from vocab.json and merges.txt, if the folder has only these. Adds nothing
 /// for classes of other kinds.
 void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std::string& folder) {
@@ -134,7 +148,10 @@ Json read_hf_config_file(const std::string& path) {
   const std::string file = path + "/config.json";
   if (!is_file(file))
     fail(ExitCode::kUnusable, "[convert] {} is not a Hugging Face model folder: it has no config.json", path);
-  return parse_json(read_bounded(file, kMaxJsonBytes), file);
+  const Json config = parse_json(read_bounded(file, kMaxJsonBytes), file);
+  // Only models of text and images leave open whether they are tied: other folders are not opened twice.
+  const bool wraps = config.is_object() && config.contains("text_config");
+  return wraps ? text_config_of(config, has_head(path)) : config;
 }
 
 std::map<std::string, std::string> read_kept_hf_files(const std::string& path) {

@@ -33,7 +33,7 @@ const std::vector<std::string>& kept_hf_files();
 
 /// Returns true when a path is such a folder, and not a run or checkpoint.
 bool is_hf_folder(const std::string& path);
-/// Returns the config.json of a folder. Throws Error (kUnusable).
+/// Returns the config.json of a folder, or that of its text model (text_config.h). Throws Error (kUnusable).
 Json read_hf_config_file(const std::string& path);
 /// Returns the small files of a folder, including config.json under kKeptHfConfig. Throws Error (kUnusable).
 std::map<std::string, std::string> read_kept_hf_files(const std::string& path);

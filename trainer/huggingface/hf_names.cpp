@@ -13,6 +13,7 @@
 #include "trainer/base/text/line_list.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/huggingface/float_types.h"
+#include "trainer/huggingface/text_config.h"
 
 namespace tycho {
 namespace {
@@ -25,7 +26,7 @@ using ParamNumbers = std::unordered_map<std::string, size_t>;
 /// Returns the names that a tensor may stand for: base models lack a prefix, checkpoints of Composer have an
 /// extra one.
 std::vector<std::string> candidates(const std::string& name) {
-  std::vector<std::string> names = {name, "model." + name, "transformer." + name};
+  std::vector<std::string> names = {name, text_tensor_name(name), "model." + name, "transformer." + name};
   if (name.starts_with("model.")) names.push_back(name.substr(6));
   return names;
 }
@@ -84,7 +85,9 @@ class Matcher {
     if (part >= 0)
       if (const size_t* number = find_param(numbers_, fused))
         return add(match_.params[*number], part, 3, tensor);
-    if (is_buffer(tensor.name)) return match_.ignored.push_back(tensor.name);
+    const bool unread =
+        is_buffer(tensor.name) || (folder_.config.contains(kTextOf) && is_vision_tensor(tensor.name));
+    if (unread) return match_.ignored.push_back(tensor.name);
     if (layout_.tied && tensor.name.ends_with("lm_head.weight")) return place_tied_head(tensor);
     left_over_.push_back(fmt::format("{} ({} [{}]) does not belong to any parameter of this model",
                                      tensor.name, tensor.dtype, fmt::join(tensor.shape, ", ")));

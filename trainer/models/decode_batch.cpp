@@ -26,6 +26,14 @@ bool rotates_by_workspace(const DecoderSpec& spec) {
   });
 }
 
+/// Returns the length beyond which rotations have other frequencies (longrope); nothing: they never do.
+std::optional<int64_t> border_of(const DecoderSpec& spec) {
+  std::optional<int64_t> border;
+  for (const RotarySpec& rotary : spec.positions.rotary)
+    if (rotary.scaling.type == RopeScaling::kLongrope) border = rotary.scaling.original_max_seq_len;
+  return border;
+}
+
 }  // namespace
 
 DecodeBatch::DecodeBatch(const ModelConfig& model, MakeDecoder make_decoder,
@@ -33,7 +41,8 @@ DecodeBatch::DecodeBatch(const ModelConfig& model, MakeDecoder make_decoder,
     : make_decoder_(std::move(make_decoder)),
       texts_(texts),
       next_(std::move(next)),
-      alone_(rotates_by_workspace(decoder_spec(model))) {
+      alone_(rotates_by_workspace(decoder_spec(model))),
+      border_(border_of(decoder_spec(model))) {
   const int64_t longest = longest_of(texts), most = std::min(Decoder::kRowsOfSameBits, std::ssize(texts)),
                 rows =
                     alone_ ? 1 : std::clamp<int64_t>(most_positions / longest, 1, std::max<int64_t>(most, 1));
@@ -50,23 +59,38 @@ void DecodeBatch::pass() {
 void DecodeBatch::begin_text() {
   const size_t text = begun_++;
   const TextToGrow& begins = texts_[text];
-  if (alone_) {
-    decoder_.reset();  // two at a time would take the memory of two
-    decoder_ = make_decoder_(1, positions_of(begins));
-  }
+  const bool within = border_ && std::ssize(begins.prompt) <= *border_;
+  if (alone_) start_alone(within ? std::min(*border_, positions_of(begins)) : positions_of(begins));
   const int64_t row = free_rows_.back();
   const Tensor logits_1V = decoder_->begin_row(row, numbers_on(decoder_->device(), begins.prompt));
   if (const std::optional<int32_t> token = next_(text, logits_1V.select(0, 0))) {
     free_rows_.pop_back();
     growing_.push_back({row, text, *token});
+    written_ = begins.prompt;
   }
+}
+
+void DecodeBatch::start_alone(int64_t num_positions) {
+  decoder_.reset();  // two at a time would take the memory of two
+  decoder_ = make_decoder_(1, num_positions);
+}
+
+Tensor DecodeBatch::next_logits(const std::vector<int64_t>& rows, const std::vector<int32_t>& tokens) {
+  if (border_) {
+    written_.push_back(tokens.front());
+    if (std::ssize(written_) == *border_ + 1) {  // all tokens so far are rotated by the other frequencies
+      start_alone(positions_of(texts_[growing_.front().text]));
+      return decoder_->begin_row(rows.front(), numbers_on(decoder_->device(), written_));
+    }
+  }
+  return decoder_->next_of_rows(rows, numbers_on(decoder_->device(), tokens));
 }
 
 void DecodeBatch::grow() {
   std::vector<int64_t> rows;
   std::vector<int32_t> tokens;
   for (const Growing& one : growing_) rows.push_back(one.row), tokens.push_back(one.last);
-  const Tensor logits_RV = decoder_->next_of_rows(rows, numbers_on(decoder_->device(), tokens));
+  const Tensor logits_RV = next_logits(rows, tokens);
   std::vector<Growing> still;
   for (size_t i = 0; i < growing_.size(); ++i) {
     const auto [row, text, last] = growing_[i];

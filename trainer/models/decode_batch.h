@@ -46,11 +46,17 @@ class DecodeBatch {
   };
   void begin_text();
   void grow();
+  /// Makes the decoder of a text that has its own.
+  void start_alone(int64_t num_positions);
+  /// Returns the logits after one more token of each row.
+  Tensor next_logits(const std::vector<int64_t>& rows, const std::vector<int32_t>& tokens);
 
   MakeDecoder make_decoder_;
   const std::vector<TextToGrow>& texts_;
   NextToken next_;
-  bool alone_;  // each text has its own decoder
+  bool alone_;                     // each text has its own decoder
+  std::optional<int64_t> border_;  // length beyond which a text is computed again, with other rotations
+  std::vector<int32_t> written_;   // tokens so far of the text that grows, where there is a border
   std::unique_ptr<Decoder> decoder_;
   size_t begun_ = 0;  // number of texts that were begun
   std::vector<int64_t> free_rows_;

@@ -1,0 +1,61 @@
+// Granite as a decoder, and the config.json of GraniteForCausalLM.
+#include "trainer/families/granite.h"
+
+#include "trainer/families/dense_hf.h"
+
+namespace tycho {
+namespace {
+
+double attention_multiplier(const GraniteConfig& c) {
+  return c.attention_multiplier.value_or(1 / static_cast<double>(c.head_dim()));
+}
+
+Json canonical_granite(Json document) { return with_rope_parameters(std::move(document), 10000); }
+
+HfTable<GraniteConfig> granite_table() {
+  using Family = GraniteConfig;
+  HfKey<Family> scores = mapped("attention_multiplier", &Family::attention_multiplier, positive);
+  scores.write = [](const Family& model) -> std::optional<Json> { return attention_multiplier(model); };
+  HfTable<Family> table = with_rows<Family>(
+      dense_table<Family>(),
+      {mapped("attention_bias", &Family::attention_bias), mapped("mlp_bias", &Family::ffn_bias),
+       mapped("embedding_multiplier", &Family::embedding_multiplier, positive),
+       mapped("residual_multiplier", &Family::residual_multiplier, positive), std::move(scores),
+       mapped("logits_scaling", &Family::logits_scaling, positive),
+       only<Family>("hidden_act", {"silu", "swish"}, "this is not Granite's architecture")});
+  add_irrelevant(table, {"sliding_window"});
+  return table;
+}
+
+GraniteConfig granite_defaults() {
+  GraniteConfig model;
+  model.width = 4096, model.layers = model.heads = 32;
+  model.ffn_width = 11008, model.vocab_size = 32000, model.max_seq_len = 2048;
+  model.embedding_multiplier = model.residual_multiplier = model.logits_scaling = 1;
+  model.attention_multiplier = 1;
+  return model;
+}
+
+}  // namespace
+
+DecoderSpec spec_of(const GraniteConfig& c) {
+  DecoderSpec s = dense_spec(c);
+  s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
+  s.ffn.bias = c.ffn_bias;
+  s.attention.softmax_scale = attention_multiplier(c);
+  s.embedding.scale = c.embedding_multiplier;
+  s.residual.scale = c.residual_multiplier;
+  s.logits.scale = 1 / c.logits_scaling;
+  return s;
+}
+
+const HfFamily<GraniteConfig>& hf_family(const GraniteConfig&) {
+  static const HfFamily<GraniteConfig> family = {.model_type = "granite",
+                                                 .architectures = {"GraniteForCausalLM", "GraniteModel"},
+                                                 .defaults = granite_defaults(),
+                                                 .table = granite_table(),
+                                                 .canonical = canonical_granite};
+  return family;
+}
+
+}  // namespace tycho

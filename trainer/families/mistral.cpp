@@ -1,0 +1,116 @@
+// Mistral and Ministral 3 as decoders, and the config.json of MistralForCausalLM and Ministral3ForCausalLM.
+#include "trainer/families/mistral.h"
+
+#include "trainer/families/dense_hf.h"
+
+namespace tycho {
+namespace {
+
+/// Returns the document with the window that a missing key means.
+Json canonical_mistral(Json document) {
+  document = with_rope_parameters(std::move(document), 10000);
+  if (!document.contains("sliding_window")) document["sliding_window"] = 4096;
+  return document;
+}
+
+Json canonical_ministral3(Json document) {
+  const auto has = [&](const char* key) { return document.contains(key) && !document[key].is_null(); };
+  if (!has("rope_parameters") && !has("rope_scaling"))
+    document["rope_parameters"] = {{"rope_type", "yarn"},
+                                   {"rope_theta", 1e6},
+                                   {"factor", 16.0},
+                                   {"original_max_position_embeddings", 16384},
+                                   {"mscale", 1.0},
+                                   {"mscale_all_dim", 1.0},
+                                   {"llama_4_scaling_beta", 0.1}};
+  document = with_rope_parameters(std::move(document), 10000);
+  if (document["rope_parameters"].is_object()) {
+    document["llama_4_scaling_beta"] = document["rope_parameters"].value("llama_4_scaling_beta", Json());
+    document["rope_parameters"].erase("llama_4_scaling_beta");
+  }
+  return document;
+}
+
+template <class Family>
+HfTable<Family> mistral_table() {
+  HfTable<Family> table =
+      with_rows<Family>(dense_table<Family>(),
+                        {window_key<Family>(),
+                         only<Family>("hidden_act", {"silu", "swish"}, "this is not Mistral's architecture"),
+                         must_be<Family>("attention_bias", {false, nullptr}, "the reference has no biases"),
+                         must_be<Family>("mlp_bias", {false, nullptr}, "the reference has no biases")});
+  add_irrelevant(table, {"use_sliding_window", "max_window_layers", "layer_types"});
+  return table;
+}
+
+MistralConfig mistral_defaults() {
+  MistralConfig model;
+  model.width = 4096, model.layers = model.heads = 32, model.kv_heads = 8;
+  model.ffn_width = 14336, model.vocab_size = 32000, model.max_seq_len = 131072;
+  return model;
+}
+
+Ministral3Config ministral3_defaults() {
+  Ministral3Config model;
+  model.rope_scaling = {};
+  model.width = 4096, model.layers = 34, model.heads = 32, model.kv_heads = 8, model.head_width = 128;
+  model.ffn_width = 14336, model.vocab_size = 131072, model.max_seq_len = 262144;
+  return model;
+}
+
+/// Maps llama_4_scaling_beta, which is written inside the scaling.
+HfTable<Ministral3Config> ministral3_table() {
+  HfTable<Ministral3Config> table = with_rows<Ministral3Config>(
+      mistral_table<Ministral3Config>(),
+      {also_read("llama_4_scaling_beta", &Ministral3Config::attn_scale, at_least(0))});
+  for (HfKey<Ministral3Config>& key : table)
+    if (key.name == "rope_scaling")
+      key.write = [](const Ministral3Config& model) -> std::optional<Json> {
+        Json json = rope_scaling_json(model.rope_scaling);
+        if (json.is_null()) json = {{"rope_type", "default"}};
+        json["llama_4_scaling_beta"] = model.attn_scale;
+        json["original_max_position_embeddings"] = model.rope_scaling.original_max_seq_len;
+        json["rope_theta"] = model.rope_theta;
+        return json;
+      };
+  return table;
+}
+
+}  // namespace
+
+DecoderSpec spec_of(const MistralConfig& c) {
+  DecoderSpec s = dense_spec(c);
+  set_windows(c, s);
+  return s;
+}
+
+DecoderSpec spec_of(const Ministral3Config& c) {
+  DecoderSpec s = dense_spec(c);
+  set_windows(c, s);
+  for (BlockSpec& block : s.blocks) {
+    block.attn_scale = c.attn_scale, block.counts_from = 0;
+    block.floor_scale = static_cast<double>(c.rope_scaling.original_max_seq_len);
+  }
+  return s;
+}
+
+const HfFamily<MistralConfig>& hf_family(const MistralConfig&) {
+  static const HfFamily<MistralConfig> family = {.model_type = "mistral",
+                                                 .architectures = {"MistralForCausalLM", "MistralModel"},
+                                                 .defaults = mistral_defaults(),
+                                                 .table = mistral_table<MistralConfig>(),
+                                                 .canonical = canonical_mistral};
+  return family;
+}
+
+const HfFamily<Ministral3Config>& hf_family(const Ministral3Config&) {
+  static const HfFamily<Ministral3Config> family = {
+      .model_type = "ministral3",
+      .architectures = {"Ministral3ForCausalLM", "Ministral3Model"},
+      .defaults = ministral3_defaults(),
+      .table = ministral3_table(),
+      .canonical = canonical_ministral3};
+  return family;
+}
+
+}  // namespace tycho

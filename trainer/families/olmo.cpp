@@ -1,0 +1,84 @@
+// OLMo 2 and 3 as decoders, and the config.json of Olmo2ForCausalLM and Olmo3ForCausalLM.
+#include "trainer/families/olmo.h"
+
+#include "trainer/families/dense_hf.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kTheta3 = 500000;  // which OLMo 3's sliding blocks have in files without rope_parameters
+
+Json canonical_olmo2(Json document) { return with_rope_parameters(std::move(document), 10000); }
+
+Json canonical_olmo3(Json document) {
+  document = with_rope_parameters_by_type(std::move(document), kTheta3, "", kTheta3);
+  return with_layer_types(std::move(document), 32, [](int64_t i) { return (i + 1) % 4 != 0; });
+}
+
+template <class Family>
+HfTable<Family> olmo_table(HfTable<Family> table) {
+  table = with_rows<Family>(
+      std::move(table), {mapped<Family>("attention_bias", &Family::attention_bias),
+                         only<Family>("hidden_act", {"silu", "swish"}, "this is not OLMo's architecture")});
+  add_irrelevant(table, {"clip_qkv"});
+  return table;
+}
+
+template <class Family>
+Family olmo_defaults() {
+  Family model;
+  model.width = 4096, model.layers = model.heads = 32;
+  model.ffn_width = 11008, model.vocab_size = 50304, model.max_seq_len = 2048, model.norm_eps = 1e-5;
+  return model;
+}
+
+HfTable<Olmo3Config> olmo3_table() {
+  HfTable<Olmo3Config> table = dense_table<Olmo3Config>();
+  for (HfKey<Olmo3Config>& key : table)
+    if (key.name == "rope_parameters") key = rope_by_type<Olmo3Config>();
+  // Files in the old layout have no place for another base of the sliding blocks.
+  table = with_rows<Olmo3Config>(olmo_table(std::move(table)),
+                                 {window_key<Olmo3Config>(), layer_types_key<Olmo3Config>()});
+  return table;
+}
+
+}  // namespace
+
+DecoderSpec spec_of(const Olmo2Config& c) {
+  DecoderSpec s = dense_spec(c);
+  s.norm_place = NormPlace::kAfter;
+  s.names.norm1 = s.names.norm2 = "";
+  s.names.norm1_after = "post_attention_layernorm", s.names.norm2_after = "post_feedforward_layernorm";
+  s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
+  s.attention.qk_norm = QkNorm::kTogether;
+  s.attention.qk = s.norm;
+  s.names.q_norm = "self_attn.q_norm", s.names.k_norm = "self_attn.k_norm";
+  set_windows(c, s);
+  return s;
+}
+
+DecoderSpec spec_of(const Olmo3Config& c) {
+  DecoderSpec s = spec_of(static_cast<const Olmo2Config&>(c));
+  add_local_rotary(c, c.rope_local_theta, s);
+  return s;
+}
+
+const HfFamily<Olmo2Config>& hf_family(const Olmo2Config&) {
+  static const HfFamily<Olmo2Config> family = {.model_type = "olmo2",
+                                               .architectures = {"Olmo2ForCausalLM", "Olmo2Model"},
+                                               .defaults = olmo_defaults<Olmo2Config>(),
+                                               .table = olmo_table(dense_table<Olmo2Config>()),
+                                               .canonical = canonical_olmo2};
+  return family;
+}
+
+const HfFamily<Olmo3Config>& hf_family(const Olmo3Config&) {
+  static const HfFamily<Olmo3Config> family = {.model_type = "olmo3",
+                                               .architectures = {"Olmo3ForCausalLM", "Olmo3Model"},
+                                               .defaults = olmo_defaults<Olmo3Config>(),
+                                               .table = olmo3_table(),
+                                               .canonical = canonical_olmo3};
+  return family;
+}
+
+}  // namespace tycho
