@@ -98,7 +98,7 @@ Tensor QueryKeyNorm::shared_statistics(const Tensor& qkv_NP) const {
     own.push_back(at::empty({has_mean() ? 2 : 1, x_NC.size(0)}, x_NC.options().dtype(at::kFloat)));
     for_rows(x_NC, [&](int64_t i, int64_t n) {
       if (!has_mean()) {
-        own.back()[0].narrow(0, i, n).copy_(fp32_rows(x_NC, i, n).square_().mean(1));
+        own.back()[0].narrow(0, i, n).copy_(fp32_rows(x_NC, i, n).square().mean(1));
         return;
       }
       const auto [var_N, mean_N] =
