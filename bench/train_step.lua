@@ -14,6 +14,8 @@ if family == "llama" then
     width = 256, layers = 4, heads = 4, kv_heads = 2, ffn_width = 768,
     vocab_size = 4096, tied = true,
   }
+elseif family == "qwen3" then
+  r.model = t.model.qwen3 { tied = true }
 elseif family == "gpt2" then
   r.model = t.model.gpt2 {}
 else

@@ -51,6 +51,11 @@ MODELS = {
                         steps=40, warmup=5),
     "gpt2-b1-t1024": dict(family="gpt2", width=768, layers=12, heads=12, ffn_width=3072, vocab=50257, seq_len=1024, batch=1,
                           steps=12, warmup=3),
+    "tiny-qwen3": dict(family="qwen3", width=64, layers=2, heads=4, kv_heads=2, head_width=32, ffn_width=128, vocab=512, tied=True,
+                       seq_len=64, batch=4, steps=30, warmup=5),
+    # The widths of Qwen3-0.6B, against transformers' own class.
+    "qwen3-b2-t256": dict(family="qwen3", width=1024, layers=8, heads=16, kv_heads=8, head_width=128, ffn_width=3072, vocab=16384,
+                          tied=True, seq_len=256, batch=2, steps=12, warmup=3),
     "mpt-b2-t512": dict(family="mpt", width=768, layers=12, heads=12, ffn_width=3072, vocab=50368, seq_len=512, batch=2,
                         steps=12, warmup=3),
 }
@@ -105,8 +110,9 @@ def start_tycho(args, model, precision, data, run_dir, weights, more_pins):
         "model.width": model["width"], "model.layers": model["layers"], "model.heads": model["heads"],
         "model.ffn_width": model["ffn_width"], "model.vocab_size": model["vocab"],
     }
-    if model["family"] == "llama":
+    if "kv_heads" in model:
         pins |= {"model.kv_heads": model["kv_heads"], "model.tied": "true" if model["tied"] else "false"}
+        pins |= {"model.head_width": model["head_width"]} if "head_width" in model else {}
     else:
         pins |= {"model.max_seq_len": model["seq_len"]}
     pins |= more_pins

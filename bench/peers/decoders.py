@@ -174,4 +174,21 @@ def alibi(heads, seq_len):
     return bias.masked_fill(behind > 0, -math.inf)
 
 
-FAMILIES = {"llama": Llama, "gpt2": Gpt, "mpt": Gpt}
+class TransformersQwen3(nn.Module):
+    """transformers' own Qwen3 with its fastest attention on a CPU, SDPA; no cache, logits of all tokens."""
+
+    def __init__(self, args):
+        import transformers
+        super().__init__()
+        config = transformers.Qwen3Config(
+            hidden_size=args.width, num_hidden_layers=args.layers, num_attention_heads=args.heads,
+            num_key_value_heads=args.kv_heads, head_dim=args.head_width, intermediate_size=args.ffn_width,
+            vocab_size=args.vocab, max_position_embeddings=args.seq_len, tie_word_embeddings=args.tied, use_cache=False,
+            rope_parameters={"rope_type": "default", "rope_theta": 1e6}, rms_norm_eps=1e-6, attn_implementation="sdpa")
+        self.inner = transformers.Qwen3ForCausalLM(config)
+
+    def forward(self, tokens_BT, targets_BT):
+        return token_loss(self.inner(tokens_BT).logits, targets_BT)
+
+
+FAMILIES = {"llama": Llama, "gpt2": Gpt, "mpt": Gpt, "qwen3": TransformersQwen3}

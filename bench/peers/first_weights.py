@@ -31,6 +31,8 @@ def gpt_names(layers, block, parts):
 
 
 def names_of(args):
+    if args.family == "qwen3":  # transformers' own class
+        return None
     if args.family == "llama":
         return llama_names(args.layers, getattr(args, "split_projections", False))
     if args.family == "gpt2":
@@ -46,13 +48,14 @@ def load(model, args):
     with safe_open(args.weights, "pt") as file, torch.no_grad():
         left = {name for name in file.keys() if not name.startswith("optimizer.")}
         for name, parameter in model.named_parameters():
-            tensors = [file.get_tensor(theirs) for theirs in names[name]]
+            theirs = names[name] if names else [name.removeprefix("inner.")]
+            tensors = [file.get_tensor(one) for one in theirs]
             # GPT-2's matrices are [in, out] there.
             turned = args.family == "gpt2" and name.startswith("blocks.") and parameter.dim() == 2
             value = tensors[0].t() if turned else torch.cat(tensors)
             if value.shape != parameter.shape:
-                raise SystemExit(f"{args.weights}: {names[name]} is {list(value.shape)}, wanted {list(parameter.shape)}")
+                raise SystemExit(f"{args.weights}: {theirs} is {list(value.shape)}, wanted {list(parameter.shape)}")
             parameter.copy_(value)
-            left -= set(names[name])
+            left -= set(theirs)
     if left:
         raise SystemExit(f"{args.weights}: the model has no place for {sorted(left)}")

@@ -110,7 +110,8 @@ def arguments():
                           ("seq-len", 256), ("batch", 16), ("steps", 60), ("warmup", 10), ("threads", 2), ("seed", 17)]:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--family", choices=decoders.FAMILIES, default="llama")
-    parser.add_argument("--kv-heads", type=int, help="of a llama; default: heads")
+    parser.add_argument("--kv-heads", type=int, help="of a llama or qwen3; default: heads")
+    parser.add_argument("--head-width", type=int, help="of a qwen3; default: width / heads")
     for name, default in [("lr", 1e-3), ("weight-decay", 0.1), ("clip", 1.0), ("norm-eps", 1e-5), ("rope-theta", 5e5)]:
         parser.add_argument(f"--{name}", type=float, default=default)
     parser.add_argument("--tied", action="store_true", help="of a llama: the embedding is the output head too")
@@ -125,6 +126,7 @@ def arguments():
     parser.add_argument("--weights", help="a safetensors file of a checkpoint of Tycho's; default: random first values")
     args = parser.parse_args()
     args.kv_heads = args.kv_heads or args.heads
+    args.head_width = args.head_width or args.width // args.heads
     if args.steps <= args.warmup:
         parser.error(f"--steps {args.steps} leaves nothing to time after --warmup {args.warmup}")
     return args
