@@ -1,4 +1,4 @@
-// Makes the units of a decoder and the activation slots that its code uses.
+// Makes the units of a decoder.
 #include "trainer/layout/decoder_layout.h"
 
 #include <fmt/ranges.h>
@@ -9,7 +9,6 @@
 #include "trainer/base/nearest.h"
 #include "trainer/base/regex.h"
 #include "trainer/layout/adapters.h"
-#include "trainer/layout/cp_slots.h"
 
 namespace tycho {
 namespace {
@@ -251,71 +250,6 @@ void add_adapters(const DecoderSpec& s, std::vector<UnitSpec>& units) {
   }
 }
 
-/// Returns slots that are large enough for the adapters of any block, in the order of block_scratch.
-std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
-  int64_t columns = 0, rows = 0, rank = 0;
-  for (int64_t i = 0; s.lora.is_used() && i < s.layers; ++i) {
-    const BlockUnit block = BlockBuilder(s, i).build();
-    for (const AdapterViews& place : block.at.adapters) {
-      rank = s.lora.rank;
-      if (s.lora.dropout > 0) columns = std::max(columns, place.columns);
-      if (static_cast<size_t>(place.weight) >= block.unit.params.size()) rows = std::max(rows, place.rows);
-    }
-  }
-  return {{"adapter_input", {tokens, columns}},
-          {"low", {tokens, rank}},
-          {"d_low", {tokens, rank}},
-          {"adapter_output", {tokens, rows}}};
-}
-
-SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}; }
-
-/// Returns the saved slots in the order of block_saved.
-std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block, const TpShape& tp) {
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, S = tp.own_tokens(N);
-  const int64_t E = s.attention.width(), KV = 2 * s.attention.kv_heads * s.attention.head_dim;
-  const bool reuses = s.reuses_kv(block), reused = !reuses && s.last_user_of_kv(block) != block;
-  const bool reuses_x = s.reuses_x(block), x_reused = !reuses_x && s.last_user_of_x(block) != block;
-  const bool has_means = s.norm.kind == NormKind::kLayer;
-  const int64_t C = reuses ? E : E + KV;
-  const int64_t before = s.norms_before() ? S : 0, after = s.norms_after() ? S : 0;
-  const int64_t means = has_means ? before : 0, means_after = has_means ? after : 0;
-  const int64_t groups_q = s.attention.qk_norm == QkNorm::kPerHead    ? s.attention.heads
-                           : s.attention.qk_norm == QkNorm::kTogether ? 1
-                                                                      : 0,
-                groups_k = reuses                                    ? 0
-                           : s.attention.qk_norm == QkNorm::kPerHead ? s.attention.kv_heads
-                                                                     : groups_q;
-  const int64_t qk_means = s.attention.qk.kind == NormKind::kLayer ? N : 0;
-  return {{"normed1", {before, D}, SlotType::kCompute, /*cheap=*/true},
-          fp32("mean1", means),
-          fp32("inv1", before),
-          {"qkv_raw", {s.attention.changes_qkv() ? N : 0, C}},
-          fp32("q_mean", qk_means * groups_q),
-          fp32("q_inv", N * groups_q),
-          fp32("k_mean", qk_means * groups_k),
-          fp32("k_inv", N * groups_k),
-          {"qkv", {N, C}, SlotType::kCompute, /*cheap=*/false, /*kept=*/reused},
-          {"attention", {N, E}},
-          {"log_sum_exp", {shape.batch, s.attention.heads, shape.seq}, SlotType::kFp32},
-          {"middle", {S, D}},
-          {"normed2", {before, D}, SlotType::kCompute, /*cheap=*/true},
-          fp32("mean2", means),
-          fp32("inv2", before),
-          {"up", {N, s.ffn.gated ? 2 * F : F}, SlotType::kCompute, /*cheap=*/true},
-          {"d_kv", {reused ? N : 0, KV}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
-          {"normed_kv", {reuses_x ? S : 0, D}, SlotType::kCompute, /*cheap=*/true},
-          fp32("mean_kv", reuses_x ? means : 0),
-          fp32("inv_kv", reuses_x ? S : 0),
-          {"d_x", {x_reused ? S : 0, D}, SlotType::kCompute, /*cheap=*/false, /*kept=*/true},
-          {"branch1", {after, D}},
-          fp32("mean_after1", means_after),
-          fp32("inv_after1", after),
-          {"branch2", {after, D}},
-          fp32("mean_after2", means_after),
-          fp32("inv_after2", after)};
-}
-
 }  // namespace
 
 BlockParams block_params(const DecoderSpec& spec, int64_t block) {
@@ -376,47 +310,6 @@ std::vector<ConfigProblem> adapter_problems(const DecoderSpec& s) {
                                             target, did_you_mean(target, words), fmt::join(words, ", "))});
   }
   return problems;
-}
-
-ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
-                                    bool on_gpu, const TpShape& tp, const CpShape& cp) {
-  const DecoderSpec s = tp_spec(spec, tp);
-  const BatchShape shape = {whole.batch, whole.seq / cp.size};
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, V = s.vocab_size, S = tp.own_tokens(N);
-  const bool shared = tp.size > 1, cut = tp.cuts_tokens();
-  const bool adds_apart = shared || s.residual.dropout > 0 || s.residual.scale != 1 || s.norms_after();
-  const int64_t E = s.attention.width(), C = s.attention.qkv_width();
-  ActivationSpecs specs;
-  for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i, tp));
-  specs.scratch = {{"hidden", {N, F}},
-                   {"d_hidden", {N, F}},
-                   {"d_qkv", {N, C}},
-                   {"d_attention", {N, E}},
-                   {"d_normed", {S, D}},
-                   {"added", {adds_apart ? S : 0, D}},
-                   {"packed_qkv", {s.shares_kv() || s.shares_x() ? N : 0, C}},
-                   {"d_normed_kv", {s.shares_x() ? S : 0, D}},
-                   {"all_tokens", {cut ? N : 0, D}},
-                   {"partial", {cut ? N : 0, D}}};
-  for (SlotSpec& slot : cp_slots(s, whole, compute_bytes, cp)) specs.scratch.push_back(std::move(slot));
-  for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
-  // Large chunks read the head's weights less often; above 64 MiB of logits this gains nothing more on a CPU.
-  // A GPU needs products of some thousand rows, whatever the vocabulary.
-  constexpr int64_t kChunkBytes = int64_t{64} << 20;
-  const int64_t fewest = on_gpu ? 4096 : 64;
-  const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // the first rank has the most items
-  specs.head_chunk =
-      std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
-  const int64_t means = s.norm.kind == NormKind::kLayer ? S : 0;
-  specs.model = {{"stream", {s.layers + 1, S, D}},
-                 {"normed_final", {S, D}},
-                 fp32("mean_final", means),
-                 fp32("inv_final", S),
-                 {"logits", {specs.head_chunk, V}},
-                 fp32("losses", N),
-                 {"d_stream", {1, S, D}},  // one for each micro-batch in its backward pass
-                 {"d_normed", {S, D}}};
-  return specs;
 }
 
 }  // namespace tycho

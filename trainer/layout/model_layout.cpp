@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_slots.h"
 
 namespace tycho {
 

@@ -13,7 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/layout/adapters.h"
-#include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_slots.h"
 
 namespace tycho {
 namespace {

@@ -1,5 +1,6 @@
 // Every adapter of a stack works on its own columns of the outputs.
 #include "trainer/models/adapters.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>

@@ -1,5 +1,6 @@
 // Forward, followed by the backward that mirrors it.
 #include "trainer/models/decoder_block.h"
+#include "trainer/layout/decoder_slots.h"
 
 namespace tycho {
 namespace {

@@ -1,5 +1,6 @@
 // Recomputes the activation in backward, which is cheaper than keeping it.
 #include "trainer/models/feed_forward.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>

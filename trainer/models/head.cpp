@@ -1,5 +1,6 @@
 // Works on chunks of tokens, so that the logits of all tokens never exist at once.
 #include "trainer/models/head.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

@@ -1,5 +1,6 @@
 // The loop over units: embedding, blocks, head, and back.
 #include "trainer/models/model.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

@@ -1,5 +1,6 @@
 // Processes some rows at a time, so that their fp32 copies stay small.
 #include "trainer/models/query_key_norm.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

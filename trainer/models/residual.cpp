@@ -1,5 +1,6 @@
 // Fuses dropout with the addition; where nothing but the addition follows it, the matrix product adds.
 #include "trainer/models/residual.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/mul.h>

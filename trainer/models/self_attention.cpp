@@ -1,5 +1,6 @@
 // Reuses activation memory that attention no longer needs for gradients.
 #include "trainer/models/self_attention.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/core/IListRef.h>
 #include <ATen/ops/cat.h>

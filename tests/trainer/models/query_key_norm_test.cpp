@@ -1,5 +1,6 @@
 // Norms of heads that several ranks share, against norms of all of them by ATen and their gradients in fp64.
 #include "trainer/models/query_key_norm.h"
+#include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/where.h>
