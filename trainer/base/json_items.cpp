@@ -14,8 +14,7 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 
 /// A byte of the text. With a type of its own, the library's lexer is compiled for this file alone: with
-/// plain pointers the linker may take the one of a source that is optimised less, which reads at a third of
-/// the speed.
+/// plain pointers the linker may take the one of a source that is optimised less.
 struct TextByte {
   using difference_type = std::ptrdiff_t;
   using value_type = char;
