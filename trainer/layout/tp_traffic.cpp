@@ -15,14 +15,15 @@ struct Crossings {
   int64_t enter = 0, leave = 0;
 };
 
-Crossings of_block(bool reuses_x, Recompute mode, bool trained) {
-  const int64_t inputs = reuses_x ? 3 : 2;
+Crossings of_block(const DecoderSpec& spec, int64_t block, Recompute mode, bool trained) {
+  const int64_t inputs = spec.reuses_x(block) ? 3 : 2;
   Crossings all = {.enter = inputs, .leave = 2};
   if (!trained) return all;
   // Gradients of both results enter, the inputs enter again, and their gradients leave.
   all.enter += 2 + inputs, all.leave += inputs;
   if (mode == Recompute::kSelective) all.enter += 1;
-  if (mode == Recompute::kFull) all.enter += inputs, all.leave += 1;
+  // The second branch's result is computed again where a norm follows it.
+  if (mode == Recompute::kFull) all.enter += inputs, all.leave += spec.norms_after() ? 2 : 1;
   return all;
 }
 
@@ -50,7 +51,7 @@ TpTraffic tp_traffic(const DecoderSpec& spec, const std::vector<UnitSpec>& units
   for (int64_t i = 0; i < spec.layers; ++i) {
     if (!part.has_block(i)) continue;
     const bool trained = static_cast<size_t>(i) + 1 >= lowest;
-    const Crossings block = of_block(spec.reuses_x(i), recompute.of(i), trained);
+    const Crossings block = of_block(spec, i, recompute.of(i), trained);
     sum.enter += block.enter, sum.leave += block.leave;
     norms += norm_numbers(spec, i, recompute.of(i), trained);
   }

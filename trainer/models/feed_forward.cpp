@@ -50,7 +50,7 @@ void FeedForward::recompute(const Views& p, const Tensor& x_SD, BlockActivations
   if (!whole || !end_.keeps_output()) return;
   Tensor& hidden_NF = act.scratch[block_scratch::kHidden];
   activate(p, act.saved[block_saved::kUp], hidden_NF);
-  end_.recompute(down(p, act), hidden_NF, act);
+  end_.recompute(p, down(p, act), hidden_NF, act);
 }
 
 void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,

@@ -58,8 +58,9 @@ Tensor& BranchEnd::sum_of_shares(LinearParams out, const Tensor& x_NK, Tensor& w
   return sum_SD;
 }
 
-void BranchEnd::recompute(LinearParams out, const Tensor& x_NK, BlockActivations act) const {
+void BranchEnd::recompute(const Views& p, LinearParams out, const Tensor& x_NK, BlockActivations act) const {
   sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], act.saved[output_]);
+  norm_.forward(norm_params(p), act.saved[output_], stats(act.saved), act.scratch[block_scratch::kAdded]);
 }
 
 void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
@@ -67,18 +68,16 @@ void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, co
   if (act.dropout.p == 0 && !region_.is_shared() && !has_norm_ && scale_ == 1)
     return linear_add(out, x_NK, residual_SD, y_SD);
   Tensor& added_SD = act.scratch[block_scratch::kAdded];
-  if (has_norm_) {
-    recompute(out, x_NK, act);
-    norm_.forward(norm_params(p), act.saved[output_], stats(act.saved), added_SD);
-  } else {
+  if (has_norm_)
+    recompute(p, out, x_NK, act);
+  else
     sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], added_SD);
-  }
-  if (act.dropout.p == 0) {
-    at::add_out(y_SD, residual_SD, added_SD, scale_);
-    return;
-  }
+  // Apart from the sum: ATen's add with a factor rounds other elements otherwise in bf16.
   if (scale_ != 1) added_SD.mul_(scale_);
-  drop_tokens(region_, act.dropout, site_, added_SD, residual_SD, y_SD);
+  if (act.dropout.p == 0)
+    at::add_out(y_SD, residual_SD, added_SD);
+  else
+    drop_tokens(region_, act.dropout, site_, added_SD, residual_SD, y_SD);
 }
 
 const Tensor& BranchEnd::backward(const Views& p, const Tensor& dy_SD, BlockActivations act, Views& g,
@@ -103,7 +102,8 @@ void BranchEnd::apply(const Views& p, LinearParams out, const Tensor& x_NK, cons
   if (!region_.is_shared() && !has_norm_ && scale_ == 1) return linear_add(out, x_NK, residual_ND, y_ND);
   sum_of_shares(out, x_NK, y_ND, y_ND);
   if (has_norm_) y_ND.copy_(norm_.apply(norm_params(p), y_ND));
-  at::add_out(y_ND, residual_ND, y_ND, scale_);
+  if (scale_ != 1) y_ND.mul_(scale_);
+  at::add_out(y_ND, residual_ND, y_ND);
 }
 
 }  // namespace tycho

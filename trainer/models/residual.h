@@ -8,7 +8,6 @@
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
-#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 
@@ -25,8 +24,8 @@ class BranchEnd {
   /// Computes y_SD, which may not be x or the residual.
   void forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
                BlockActivations act, Tensor& y_SD) const;
-  /// Fills the slot of the matrix's output as forward does, where a norm follows, and does nothing else.
-  void recompute(LinearParams out, const Tensor& x_NK, BlockActivations act) const;
+  /// Fills the slots as forward does where a norm follows, and leaves the norm's output in slot kAdded.
+  void recompute(const Views& p, LinearParams out, const Tensor& x_NK, BlockActivations act) const;
   /// True if recompute has something to do.
   bool keeps_output() const { return has_norm_; }
   /// Returns the gradient of linear's output, given that of y: dy itself, or in slot kAdded. It enters the

@@ -28,11 +28,12 @@ double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
   const double attention =
       2 * width * static_cast<double>(spec.attention.qkv_width() + spec.attention.width()) +
       4 * static_cast<double>(spec.attention.width() * config.seq_len);
+  const double down = spec.norms_after() ? 2 * width * ffn : 0;  // which the norm's gradient needs
   double sum = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
     const Recompute mode = config.recompute.of(i);
     if (mode == Recompute::kSelective) sum += up;
-    if (mode == Recompute::kFull) sum += up + attention;
+    if (mode == Recompute::kFull) sum += up + attention + down;
   }
   return sum;
 }

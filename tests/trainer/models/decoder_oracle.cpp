@@ -11,17 +11,41 @@ at::Tensor rotate_half(const at::Tensor& x) {
   return at::concat({-x.narrow(-1, half, half), x.narrow(-1, 0, half)}, -1);
 }
 
+/// Radians for each position, of pairs of `dim` elements; yarn as its paper has it (Peng et al. 2023,
+/// arXiv:2309.00071): frequencies with many turns in the original length stay, those with few are divided.
+at::Tensor frequencies(const RotarySpec& spec) {
+  const auto dim = static_cast<double>(spec.dim);
+  const RopeScalingConfig& rope = spec.scaling;
+  at::Tensor pair = at::arange(0, spec.dim / 2, at::kDouble);
+  const at::Tensor plain = at::pow(spec.theta, -2 * pair / dim);
+  if (rope.type == RopeScaling::kLinear) return plain / rope.factor;
+  if (rope.type != RopeScaling::kYarn) return plain;
+  const auto pair_of = [&](double turns) {
+    const double wavelength = static_cast<double>(rope.original_max_seq_len) / turns;
+    return dim * std::log(wavelength / (2 * M_PI)) / (2 * std::log(spec.theta));
+  };
+  const double low = std::max(0.0, std::floor(pair_of(rope.beta_fast))),
+               high = std::min(dim - 1, std::ceil(pair_of(rope.beta_slow)));
+  const at::Tensor divided = at::clamp((pair - low) / (low == high ? 0.001 : high - low), 0, 1);
+  return plain * (1 - divided) + plain / rope.factor * divided;
+}
+
+/// Factor of rotated queries and keys.
+double rotary_factor(const RopeScalingConfig& rope) {
+  if (rope.type != RopeScaling::kYarn) return 1;
+  return rope.attention_factor.value_or(0.1 * std::log(rope.factor) + 1);
+}
+
 // x: [B, heads, T, d], of which the first `dim` elements are rotated. xpos: 1 / its scale base for queries,
 // minus that for keys, counted from position 0.
 at::Tensor rotary(const at::Tensor& whole, const RotarySpec& spec, double sign) {
   const int64_t seq = whole.size(2), dim = spec.dim;
   const at::Tensor x = whole.narrow(-1, 0, dim), rest = whole.narrow(-1, dim, whole.size(-1) - dim);
-  const double theta = spec.theta, xpos = spec.xpos_scale_base > 0 ? sign / spec.xpos_scale_base : 0;
-  const at::Tensor exponent = at::arange(0, dim, 2, at::kDouble) / static_cast<double>(dim);
-  const at::Tensor frequency = at::pow(theta, -exponent);
-  const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequency);
+  const double xpos = spec.xpos_scale_base > 0 ? sign / spec.xpos_scale_base : 0;
+  const at::Tensor half = at::outer(at::arange(seq, at::kDouble), frequencies(spec));
   const at::Tensor angle = at::concat({half, half}, -1);
-  const at::Tensor turned = x * at::cos(angle) + rotate_half(x) * at::sin(angle);
+  const at::Tensor turned =
+      (x * at::cos(angle) + rotate_half(x) * at::sin(angle)) * rotary_factor(spec.scaling);
   if (xpos == 0) return at::concat({turned, rest}, -1);
   const at::Tensor fade = (at::arange(0, dim, 2, at::kDouble) + 0.4 * dim) / (1.4 * dim);
   return turned * at::pow(fade.repeat({2}), at::arange(seq, at::kDouble).unsqueeze(1) * xpos);

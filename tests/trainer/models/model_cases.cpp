@@ -40,6 +40,56 @@ std::vector<ModelCase> adapter_cases(const Gpt2Config& gpt2, MptConfig reused_in
       adapted("adapters_mpt_reused_inputs", {reused_inputs}, {2, 16}, {.rank = 3})};
 }
 
+/// A small model of a family, of Llama's kind.
+template <class Family>
+Family dense(int64_t width, int64_t layers, int64_t heads, int64_t kv_heads, int64_t head_width) {
+  Family c;
+  c.width = width, c.layers = layers, c.heads = heads, c.kv_heads = kv_heads, c.head_width = head_width;
+  c.ffn_width = 40, c.vocab_size = 83, c.init_std = 0.2, c.rope_theta = 10000, c.rope_scaling = {};
+  return c;
+}
+
+RopeScalingConfig yarn(int64_t original) {
+  RopeScalingConfig rope;
+  rope.type = RopeScaling::kYarn, rope.factor = 4, rope.original_max_seq_len = original;
+  rope.beta_fast = 3, rope.beta_slow = 0.4;
+  return rope;
+}
+
+/// What each family has beyond Llama.
+std::vector<ModelCase> family_cases() {
+  auto gemma2 = dense<Gemma2Config>(32, 2, 6, 3, 10);
+  gemma2.sliding_window = 6, gemma2.query_pre_attn_scalar = 14;
+  gemma2.attn_softcap = 2, gemma2.final_softcap = 4;
+  auto gemma3 = dense<Gemma3Config>(24, 3, 4, 2, 8);
+  gemma3.sliding_window = 5, gemma3.layer_types = {LayerType::kSliding, LayerType::kFull};
+  gemma3.query_pre_attn_scalar = 10, gemma3.rope_theta = 50000, gemma3.rope_local_theta = 300;
+  gemma3.rope_scaling = {.type = RopeScaling::kLinear, .factor = 2};
+  auto olmo3 = dense<Olmo3Config>(24, 2, 6, 2, 8);
+  olmo3.sliding_window = 7, olmo3.layer_types = {LayerType::kSliding, LayerType::kFull};
+  olmo3.rope_scaling = yarn(8), olmo3.attention_bias = true;
+  auto phi3 = dense<Phi3Config>(32, 2, 6, 3, 12);
+  phi3.partial_rotary_factor = 0.5, phi3.sliding_window = 9;
+  auto granite = dense<GraniteConfig>(24, 2, 4, 4, 8);
+  granite.embedding_multiplier = 3, granite.residual_multiplier = 0.6, granite.logits_scaling = 2;
+  granite.attention_multiplier = 0.2;
+  auto ministral3 = dense<Ministral3Config>(24, 2, 4, 2, 10);
+  ministral3.rope_scaling = yarn(5), ministral3.attn_scale = 0.4;
+  auto smollm3 = dense<Smollm3Config>(24, 3, 6, 2, 6);
+  smollm3.rope_layers = {1, 0}, smollm3.sliding_window = 8, smollm3.ffn_bias = true;
+  smollm3.layer_types = {LayerType::kFull, LayerType::kSliding};
+  return {{"gemma2", {gemma2}, {2, 18}},
+          {"gemma3", {gemma3}, {2, 16}},
+          {"olmo3", {olmo3}, {2, 20}},
+          {"phi3", {phi3}, {1, 30}},
+          {"granite", {granite}, {2, 12}},
+          {"ministral3", {ministral3}, {2, 17}},
+          {"smollm3", {smollm3}, {1, 26}},
+          {"qwen2", {dense<Qwen2Config>(24, 1, 4, 2, 8)}, {2, 9}},
+          adapted("adapters_phi3_fused", {phi3}, {2, 12}, {.rank = 3}),
+          adapted("adapters_gemma2", {gemma2}, {1, 20}, {.rank = 2, .alpha = 3})};
+}
+
 }  // namespace
 
 std::vector<ModelCase> model_cases() {
@@ -110,6 +160,7 @@ std::vector<ModelCase> model_cases() {
   gpt2.tied = false, gpt2.ffn_width = 24;
   all.push_back({"gpt2_untied", {gpt2}, {1, 40}});
   for (ModelCase& adapted : adapter_cases(gpt2, inputs)) all.push_back(std::move(adapted));
+  for (ModelCase& family : family_cases()) all.push_back(std::move(family));
   return all;
 }
 

@@ -54,6 +54,18 @@ TEST(StepTime, CountsWhatIsComputedAgain) {
                    (flops(again) + 2 * (2 * D * 2 * F) * tokens) / 0.5e12);
 }
 
+TEST(StepTime, CountsTheResultsThatNormsFollow) {
+  Olmo2Config olmo;
+  olmo.width = 64, olmo.layers = 2, olmo.heads = 4, olmo.ffn_width = 128;
+  TrainConfig once = config(), again = config();
+  once.model.value = again.model.value = olmo;
+  again.recompute.mode = Recompute::kFull;
+  const double tokens = 8 * 128, D = 64, F = 128, T = 128;
+  const double block = 2 * D * (3 * D + D) + 4 * D * T + 2 * D * 2 * F + 2 * F * D;
+  EXPECT_DOUBLE_EQ(step_time(again, {}, machine()).compute_s - step_time(once, {}, machine()).compute_s,
+                   2 * block * tokens / 0.5e12);
+}
+
 TEST(StepTime, SmallProductsReachLess) {
   Machine one = machine();
   one.half_width = 64;  // the model's width
