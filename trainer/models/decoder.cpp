@@ -27,8 +27,13 @@ int64_t num_sequences(const std::vector<CachedRows>& rows) {
 Decoder::Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
                  at::ScalarType dtype, const at::Device& device, const ParallelRegion& region,
                  const PipelineStage& stage)
-    : spec_(tp_spec(decoder_spec(config), region.shape())),
-      layout_(model_layout(config)),
+    : Decoder(decoder_spec(config), units, batch, num_positions, dtype, device, region, stage) {}
+
+Decoder::Decoder(const DecoderSpec& spec, UnitStore& units, int64_t batch, int64_t num_positions,
+                 at::ScalarType dtype, const at::Device& device, const ParallelRegion& region,
+                 const PipelineStage& stage)
+    : spec_(tp_spec(spec, region.shape())),
+      layout_(decoder_layout(spec)),
       head_(spec_, region.of_whole_sequences()),
       stage_(stage),
       part_(stage.part(layout_.num_blocks)),

@@ -40,6 +40,10 @@ class Decoder {
   Decoder(const ModelConfig& config, UnitStore& units, int64_t batch, int64_t num_positions,
           at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
           const PipelineStage& stage = {});
+  /// Takes a model that no config describes.
+  Decoder(const DecoderSpec& spec, UnitStore& units, int64_t batch, int64_t num_positions,
+          at::ScalarType dtype, const at::Device& device, const ParallelRegion& region = {},
+          const PipelineStage& stage = {});
   /// Returns [B, V]. tokens_N: int32 [B * T], the next tokens of all sequences, which must be equally long.
   Tensor next_logits(const Tensor& tokens_N, const DecoderLook& look = {});
   /// Starts a new sequence in a row, whose old contents are forgotten. Returns [1, V]. tokens_T: int32, the

@@ -22,6 +22,11 @@ inline Tensor shifted_targets(const Tensor& labels_BT) {
   return targets_BT;
 }
 
+/// The folder of a tiny model of transformers, made by tests/golden/family_models.py.
+inline std::string family_folder(const std::string& name) {
+  return std::string(TYCHO_GOLDEN_DIR) + "/families/" + name;
+}
+
 /// `folder` has config.json and weights; `oracle`, a safetensors file, has ids, labels [B, T], losses [B],
 /// grad.<name> of the sum of all losses, and perhaps sequence_id [B, T].
 class OracleModel {
@@ -43,8 +48,8 @@ class OracleModel {
     return static_cast<size_t>(std::count_if(wanted_.begin(), wanted_.end(),
                                              [&](const auto& one) { return one.first.starts_with(prefix); }));
   }
-  LocalUnits load(UnitUse use) const {
-    LocalUnits units(model_layout(config).units, at::kFloat, at::kCPU, use);
+  LocalUnits load(UnitUse use, at::ScalarType dtype = at::kFloat) const {
+    LocalUnits units(model_layout(config).units, dtype, at::kCPU, use);
     load_initial_weights(folder_, config, units.owned());
     return units;
   }
