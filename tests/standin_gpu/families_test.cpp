@@ -43,6 +43,22 @@ const Case kCases[] = {
      "resid_dropout = "
      "0.1, attn_dropout = 0.1 }",
      "", kFp32},
+    {"gemma3",
+     "gemma3 { width = 32, layers = 2, heads = 4, kv_heads = 2, head_width = 16, ffn_width = 64, vocab_size "
+     "= "
+     "300, sliding_window = 7, layer_types = { \"sliding\", \"full\" } }",
+     "", kFp32},
+    {"gemma3_bf16",
+     "gemma3 { width = 32, layers = 2, heads = 4, kv_heads = 2, head_width = 16, ffn_width = 64, vocab_size "
+     "= "
+     "300, sliding_window = 7, layer_types = { \"sliding\", \"full\" } }",
+     kInBf16, kBf16},
+    {"olmo2", "olmo2 { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }",
+     "r.recompute.mode, r.micro_batch = \"full\", \"2sp\"\n", kFp32},
+    {"phi3",
+     "phi3 { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300, "
+     "partial_rotary_factor = 0.5, resid_dropout = 0.1 }",
+     "", kFp32},
     {"gpt2",
      "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, embedding_dropout = 0.1 "
      "}",

@@ -93,9 +93,7 @@ void check_longrope(const RopeScalingConfig& rope, int64_t rotary_dim, ConfigPro
 }
 
 /// Checks a scaling of rotary_dim elements of each head.
-/// counts_lengths: original_max_seq_len has an effect whatever the type.
-void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim, ConfigProblems& problems,
-                bool counts_lengths = false) {
+void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim, ConfigProblems& problems) {
   const RopeScalingConfig usual;
   const bool stretched = rope.type != RopeScaling::kNone, llama3 = rope.type == RopeScaling::kLlama3;
   problems.idle("model.rope_scaling.factor", rope.factor != usual.factor, stretched,
@@ -106,7 +104,7 @@ void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim,
                 llama3, "unless rope_scaling.type = \"llama3\"");
   problems.idle("model.rope_scaling.original_max_seq_len",
                 rope.original_max_seq_len != usual.original_max_seq_len,
-                counts_lengths || (stretched && rope.type != RopeScaling::kLinear),
+                stretched && rope.type != RopeScaling::kLinear,
                 "unless rope_scaling.type is \"llama3\", \"dynamic\", \"yarn\" or \"longrope\"");
   problems.idle("model.rope_scaling.attention_factor", rope.attention_factor.has_value(),
                 rope.type == RopeScaling::kYarn || rope.type == RopeScaling::kLongrope,
@@ -302,8 +300,7 @@ void check_family(const Family& model, ConfigProblems& problems) {
   if constexpr (requires { model.rotary_dim(); })
     check_rope(model.rope_scaling, model.rope_theta, model.rotary_dim(), problems);
   else if constexpr (kRotary)
-    check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems,
-               std::same_as<Family, Ministral3Config>);
+    check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
   if constexpr (std::derived_from<Family, WindowedConfig>) check_windows(model, problems);
   if constexpr (requires { model.init; })
     problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);

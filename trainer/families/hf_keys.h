@@ -85,9 +85,8 @@ void read_table(const JsonPath& place, const HfTable<Family>& table, Family& mod
     const std::string absent = absent_feature(name);
     place.problems.push_back({place.child(value, name).path,
                               absent.empty()
-                                  ? fmt::format("is unknown to Tycho{}; if it does not change what the model "
-                                                "computes, name it in ignore (of t.model.hf; --ignore of "
-                                                "tycho convert)",
+                                  ? fmt::format("is unknown to Tycho{}; remove it from config.json if it "
+                                                "does not change what the model computes",
                                                 did_you_mean(name, known))
                                   : absent + ": import a dense model"});
   }

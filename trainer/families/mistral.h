@@ -1,7 +1,6 @@
 // Mistral configurations.
 #pragma once
 #include "trainer/families/dense_config.h"
-#include "trainer/families/rope_config.h"
 
 namespace tycho {
 

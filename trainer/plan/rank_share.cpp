@@ -68,13 +68,15 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
         {"logits chunk", logits,
          fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
   if (config.device != DeviceKind::kCuda) return;
-  const GpuAttentionBytes attention =
-      gpu_attention_bytes(spec, config.precision == Precision::kBf16, shape, cp_shape(config.parallel));
+  const bool bf16 = config.precision == Precision::kBf16;
+  const GpuAttentionBytes attention = gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel));
   int64_t kept_blocks = 0;
   for (const StagePart::Chunk& chunk : part.chunks) kept_blocks += chunk.num_sets * chunk.size();
+  const char* obstacle = gpu_attention_obstacle(spec, bf16, shape.seq, config.parallel.cp);
   memory.push_back({"attention", attention.kept * kept_blocks / spec.layers + attention.passing,
-                    fmt::format("{} of it while a block is computed",
-                                human_bytes(static_cast<double>(attention.passing)))});
+                    fmt::format("{} of it while a block is computed{}",
+                                human_bytes(static_cast<double>(attention.passing)),
+                                obstacle ? fmt::format(", without flash attention: {}", obstacle) : "")});
 }
 
 /// Returns true when weights are copied for checkpoints: a GPU's to the host in any case, and bf16 ones as

@@ -83,6 +83,15 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}).kept, 0);
 }
 
+// Gemma's heads are as wide as flash attention allows; Gemma 2 caps their scores.
+TEST(GpuAttention, OfGemmaIsFlashUnlessScoresAreCapped) {
+  EXPECT_EQ(gpu_attention_obstacle(decoder_spec({Gemma3Config()}), true, 2048), nullptr);
+  Gemma2Config gemma2;
+  EXPECT_STREQ(gpu_attention_obstacle(decoder_spec({gemma2}), true, 2048), "it does not support a soft cap");
+  gemma2.attn_softcap.reset();
+  EXPECT_EQ(gpu_attention_obstacle(decoder_spec({gemma2}), true, 2048), nullptr);
+}
+
 TEST(GpuAttention, OfSequencesThatRanksShareHasSomeQueriesAndAllKeys) {
   LlamaConfig llama;
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;

@@ -109,6 +109,18 @@ TEST_F(PlanMemory, OfBlocksThatDifferIsWhatARunTakes) {
   expect_agreement("bf16, computing again");
 }
 
+TEST_F(PlanMemory, OfGemmaIsWhatARunTakes) {
+  Gemma3Config gemma;
+  gemma.width = 256, gemma.layers = 3, gemma.heads = 4, gemma.kv_heads = 2, gemma.head_width = 96;
+  gemma.ffn_width = 512, gemma.vocab_size = 2000, gemma.sliding_window = 20;
+  gemma.layer_types = {LayerType::kSliding, LayerType::kSliding, LayerType::kFull};
+  config_.model.value = gemma;
+  expect_agreement("norms before and after");
+  config_.precision = Precision::kBf16;
+  config_.recompute = {Recompute::kFull, 1};
+  expect_agreement("bf16, computing again");
+}
+
 TEST_F(PlanMemory, OfGpt2IsWhatARunTakes) {
   Gpt2Config gpt2;
   gpt2.width = 256, gpt2.layers = 3, gpt2.heads = 4, gpt2.vocab_size = 2000, gpt2.max_seq_len = 64;

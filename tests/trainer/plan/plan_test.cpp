@@ -145,6 +145,8 @@ TEST(Plan, CountsWhatAttentionTakesOnAGpu) {
   const Plan plan = make_plan(config);
   EXPECT_GT(item(plan, "attention").num_bytes, 0);
   EXPECT_NE(item(plan, "attention").note.find("while a block is computed"), std::string::npos);
+  config.model.value = Gemma2Config();
+  EXPECT_TRUE(item(make_plan(config), "attention").note.ends_with("it does not support a soft cap"));
 }
 
 TEST(Plan, SaysWhereAttentionEnds) {

@@ -27,6 +27,16 @@ class EmaRun : public ShardedRun {
     config_.eval.every = Duration::parse(every);
     config_.eval.batches = 4;
   }
+  void expect_resumes(const TestMesh& mesh) {
+    config_.ckpt.every = {4, DurationUnit::kBatch};
+    train_in("whole", mesh);
+    const auto whole = newest_tensors();
+    EXPECT_GT(num_averages(whole), 0);
+    config_.run_dir = dir_ / "parts";
+    std::filesystem::remove_all(run_dir());
+    for (const char* until : {"7ba", "11ba", ""}) train(mesh, until);
+    EXPECT_TRUE(newest_tensors() == whole) << mesh.name();
+  }
   /// Of the run's checkpoint after so many steps.
   std::map<std::string, std::string> at_step(int64_t step) const {
     for (const CheckpointInfo& info : list_checkpoints(run_dir() + "/checkpoints"))
@@ -99,19 +109,24 @@ TEST_F(EmaRun, OfEveryMeshIsThatOfOneRank) {
 }
 
 TEST_F(EmaRun, ResumesToTheBit) {
-  config_.ckpt.every = {4, DurationUnit::kBatch};
   evaluate_every("3ba");
-  for (const TestMesh& mesh : {kOneRank, kTwo}) {
-    train_in("whole", mesh);
-    const auto whole = newest_tensors();
-    EXPECT_GT(num_averages(whole), 0);
-    config_.run_dir = dir_ / "parts";
-    std::filesystem::remove_all(run_dir());
-    train(mesh, "7ba");
-    train(mesh, "11ba");
-    train(mesh);
-    EXPECT_TRUE(newest_tensors() == whole) << mesh.name();
-  }
+  for (const TestMesh& mesh : {kOneRank, kTwo}) expect_resumes(mesh);
+}
+
+TEST_F(EmaRun, OfGemmaAndPhiWithFrozenPartsResumesToTheBit) {
+  Gemma3Config gemma;
+  gemma.width = 32, gemma.layers = 2, gemma.heads = 4, gemma.kv_heads = 2, gemma.head_width = 8;
+  gemma.ffn_width = 48, gemma.vocab_size = 64, gemma.sliding_window = 5;
+  gemma.layer_types = {LayerType::kSliding, LayerType::kFull};
+  config_.model.value = gemma;
+  config_.param_groups = {{.match = "post_.*layernorm", .freeze = true}};
+  expect_resumes(kTp);
+  Phi3Config phi;
+  phi.width = 32, phi.layers = 2, phi.heads = 4, phi.ffn_width = 48, phi.vocab_size = 64;
+  phi.partial_rotary_factor = 0.5, phi.resid_dropout = 0.1;
+  config_.model.value = phi;
+  config_.param_groups = {{.match = "qkv_proj", .freeze = true}};
+  expect_resumes(kTwo);
 }
 
 // The signal comes while the average is in the place of the weights.

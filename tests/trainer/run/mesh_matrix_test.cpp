@@ -1,6 +1,7 @@
 // A table of meshes, accumulation, recomputation, dtypes, families and optimizers: losses, gradients and
 // weights of every row are those of one rank, as the engine computed them before it had a mesh with five
 // axes.
+// long because: the table has a row for each mesh.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -57,6 +58,37 @@ Gpt2Config gpt2() {
   return model;
 }
 
+template <class Family>
+Family dense(int64_t layers) {
+  Family model;
+  model.width = 32, model.layers = layers, model.heads = 4, model.kv_heads = 2, model.head_width = 12;
+  model.ffn_width = 48, model.vocab_size = kVocab, model.sliding_window = 5;
+  return model;
+}
+
+/// Norms on both sides of branches and of each head, two rotations, windows, a cap of logits.
+Gemma3Config gemma3() {
+  auto model = dense<Gemma3Config>(4);
+  model.layer_types = {LayerType::kSliding, LayerType::kFull}, model.query_pre_attn_scalar = 12;
+  model.final_softcap = 20;
+  return model;
+}
+
+/// Fused matrices, rotations of half of each head, dropout of branches.
+Phi3Config phi3() {
+  auto model = dense<Phi3Config>(2);
+  model.partial_rotary_factor = 0.5, model.resid_dropout = 0.1;
+  return model;
+}
+
+/// Norms after branches and over all heads, windows, yarn in the last block.
+Olmo3Config olmo3() {
+  auto model = dense<Olmo3Config>(2);
+  model.layer_types = {LayerType::kSliding, LayerType::kFull};
+  model.rope_scaling = {.type = RopeScaling::kYarn, .factor = 4, .original_max_seq_len = 8};
+  return model;
+}
+
 // Biases of keys have gradients of rounding errors alone; a large eps keeps Adam from blowing them up.
 const std::map<std::string, Recipe>& recipes() {
   static const std::map<std::string, Recipe> all = {
@@ -90,6 +122,18 @@ const std::map<std::string, Recipe>& recipes() {
       {"gpt2-adamw", {[](TrainConfig& c) {
          c.model.value = gpt2();
          c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-3};
+       }}},
+      {"gemma3-adamw", {[](TrainConfig& c) {
+         c.model.value = gemma3();
+         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+       }}},
+      {"phi3-dropout-sgd", {[](TrainConfig& c) {
+         c.model.value = phi3();
+         c.optimizer.value = SgdConfig{.lr = 0.5};
+       }}},
+      {"olmo3-adamw", {[](TrainConfig& c) {
+         c.model.value = olmo3();
+         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
        }}},
       {"llama-adamw-bf16",
        {[](TrainConfig& c) {
@@ -198,6 +242,19 @@ const std::vector<std::string> kTable = {
     "gpt2-adamw pp2 rep2 micro2",
     "gpt2-adamw pp2 shard2 cp2 micro1",
     "gpt2-adamw pp2 shard2 ring2 micro1",
+    "gemma3-adamw micro1",
+    "gemma3-adamw shard2 micro2 full",
+    "gemma3-adamw tp2 micro4",
+    "gemma3-adamw shard2 cp2 micro2 canonical",
+    "gemma3-adamw pp2 ring2 micro4 selective",
+    "gemma3-adamw pp2 tp2 micro2",
+    "phi3-dropout-sgd micro1",
+    "phi3-dropout-sgd shard2 tp2 micro1 full",
+    "phi3-dropout-sgd cp2 tp2 micro1 whole",
+    "phi3-dropout-sgd pp2 rep2 micro1 canonical",
+    "olmo3-adamw micro1",
+    "olmo3-adamw shard2 ring2 micro2",
+    "olmo3-adamw pp2 tp2 micro2 full",
     "llama-adamw-bf16 micro1",
     "llama-adamw-bf16 micro4",
     "llama-adamw-bf16 rep4 micro1",
