@@ -104,7 +104,7 @@ void open_loader(const std::string& algo, const std::string& dir, int64_t positi
   config.shuffle_algo = algo_of(algo);
   const Stopwatch since;
   const auto loader = make_loader(
-      {{config}}, {.seq_len = 8, .global_sequences = 256, .vocab_size = 1000, .seed = 1}, {0, position});
+      {{config}}, {.seq_len = 8, .global_sequences = 256, .vocab_size = 1000, .seed = 1}, {0, position}, {});
   loader->next();
   const double wall = since.wall(), cpu = since.cpu();
   for (int i = 0; i < 1000; ++i) loader->next();

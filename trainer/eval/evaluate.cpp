@@ -26,7 +26,8 @@ int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
 
 Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
                      Communicator& data_ranks, Communicator& loss_ranks, Communicator& world,
-                     const at::Device& device, const std::string& tokenizer, const std::string& key)
+                     const at::Device& device, const OpenedData& opened, const std::string& tokenizer,
+                     const std::string& key)
     : place_(data.place()),
       shape_(shape),
       model_(model),
@@ -34,7 +35,7 @@ Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape s
       loss_ranks_(loss_ranks),
       world_(world),
       device_(device),
-      data_(open_rows(data, {shape.seq, model.layout().vocab_size, tokenizer, key})),
+      data_(open_rows(data, {shape.seq, model.layout().vocab_size, tokenizer, key}, opened)),
       num_sequences_(sequences_to_take(data_->num_samples(), max_sequences)) {}
 
 std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {

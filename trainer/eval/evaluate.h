@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/comm/communicator.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/data/rows/row_reader.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/model_layout.h"
@@ -24,10 +25,12 @@ class Evaluator {
   /// `max_sequences` of the split, all for 0. Throws Error (kUnusable) when the data is missing or does not
   /// fit the model. `data_ranks` are the ranks that divide the sequences; ranks along tp, cp and pp read the
   /// same ones. `loss_ranks` are the ranks whose losses are summed, including those along cp and pp. They and
-  /// `world`, all ranks, must outlive the evaluator. `key` is the recipe's key of the data, for messages.
+  /// `world`, all ranks, must outlive the evaluator. For `opened`, see open_rows. `key` is the recipe's key
+  /// of the data, for messages.
   Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape shape, Model& model,
             Communicator& data_ranks, Communicator& loss_ranks, Communicator& world, const at::Device& device,
-            const std::string& tokenizer = "", const std::string& key = "eval_data");
+            const OpenedData& opened, const std::string& tokenizer = "",
+            const std::string& key = "eval_data");
 
   /// Makes one pass, shared by all ranks, which get the same result. Fills up the last batches with ignored
   /// targets. Returns nullopt when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when

@@ -29,7 +29,7 @@ DataBenchReport bench_data(const DataConfig& data, const LoaderShape& shape, int
                            const std::atomic<int>& stop) {
   DataBenchReport report;
   const auto opened = BenchClock::now();
-  const auto loader = make_loader(data, shape, {});
+  const auto loader = make_loader(data, shape, {}, {});
   loader->next();
   report.open_s = seconds_from(opened);
   int64_t batches = loader->samples_per_epoch() / shape.global_sequences;

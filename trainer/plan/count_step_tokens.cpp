@@ -7,6 +7,7 @@
 
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/data_order.h"
+#include "trainer/data/loader/open_rows.h"
 #include "trainer/data/loader/packed_chat_reader.h"
 
 namespace tycho {
@@ -81,12 +82,10 @@ void count_packed_rows(const std::shared_ptr<const ChatDataset>& data, const Ord
 
 }  // namespace
 
-std::shared_ptr<const StepTokens> count_step_tokens(const TrainConfig& config) {
+std::shared_ptr<const StepTokens> count_step_tokens(const TrainConfig& config, const OpenedData& opened) {
   if (!counts_without_padding(config)) return nullptr;
-  const auto data = open_chat_dataset(config.train_data.as<ChatConfig>(),
-                                      {config.seq_len, config.model.vocab_size(), config.tokenizer});
-  const OrderShape shape{.global_sequences = global_batch_sequences(config),
-                         .seed = static_cast<uint64_t>(config.seed)};
+  const auto data = open_chat_dataset(config.train_data.as<ChatConfig>(), row_shape(config), opened);
+  const OrderShape shape = order_shape(config);
   const bool packs = data->config().packs_batches();
   const int64_t rows = packs ? batch_packing(*data, shape).rows_per_epoch() : data->num_rows();
   if (rows < shape.global_sequences) return nullptr;  // the loader says what is wrong

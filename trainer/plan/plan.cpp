@@ -26,6 +26,7 @@
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/rank_share.h"
+#include "trainer/recipe/data_stages.h"
 #include "trainer/recipe/run_clock.h"
 
 namespace tycho {
@@ -42,23 +43,15 @@ int64_t saved_params(const ModelLayout& layout) {
 
 /// Returns true when samples can be read without fetching them.
 bool lies_here(const DataConfig& data) {
-  if (!data.is<MdsConfig>()) return false;
-  const std::vector<MdsConfig> streams = data.as<MdsConfig>().each_stream();
-  return std::ranges::all_of(streams, [](const MdsConfig& stream) { return stream.remote.empty(); });
-}
-
-RowShape row_shape(const TrainConfig& config) {
-  return {config.seq_len, config.model.vocab_size(), config.tokenizer};
-}
-OrderShape order_shape(const TrainConfig& config) {
-  return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
+  const auto* mds = std::get_if<MdsConfig>(&data.value);
+  return mds != nullptr && !mds->is_remote();
 }
 
 /// Opens the data, which reads its first sample: a length or a vocabulary that does not fit is a problem.
 void check_samples(const TrainConfig& config, Plan& plan) {
   if (!plan.data_problem.empty() || !lies_here(config.train_data)) return;
   try {
-    open_rows(config.train_data, row_shape(config), order_shape(config));
+    open_rows(config.train_data, row_shape(config), {}, order_shape(config));
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }
@@ -251,10 +244,7 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
   if (!config.tokenizer.empty() && is_missing(config.tokenizer))
     missing.push_back({"tokenizer", fmt::format("{} does not exist yet, but a run needs it. {}",
                                                 config.tokenizer, how_to_get_tokenizer(config.tokenizer))});
-  add_missing_data(config.train_data, "train_data", missing);
-  for (const auto& [name, data] : config.eval_data) add_missing_data(data, "eval_data." + name, missing);
-  for (size_t i = 0; i < config.data_stages.size(); ++i)
-    add_missing_data(config.data_stages[i].data, fmt::format("data_stages[{}].data", i + 1), missing);
+  for (const auto& [key, data] : all_data(config)) add_missing_data(data, key, missing);
   if (config.resume != "auto" && config.resume != "none" && is_missing(config.resume))
     missing.push_back(
         {"resume", config.resume + " does not exist yet, but a run resumes from it: it wants a checkpoint, a "
@@ -264,21 +254,16 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
 
 std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
   std::vector<ConfigProblem> large;
-  const auto look = [&](const DataConfig& data, const std::string& path) {
-    if (!shuffles_one_list(data)) return;
-    const auto& mds = data.as<MdsConfig>();
-    if (mds.is_remote() || !missing_data(mds).empty()) return;
+  for (const auto& [key, data] : all_data(config)) {
+    if (key.starts_with("eval_data.") || !shuffles_one_list(data) || !lies_here(data)) continue;
     try {
-      const int64_t samples = count_samples(data, row_shape(config), order_shape(config));
+      const int64_t samples = count_samples(data, row_shape(config), {}, order_shape(config));
       if (std::string text = one_list_warning(data, samples); !text.empty())
-        large.push_back({path + ".shuffle_algo", std::move(text)});
+        large.push_back({key + ".shuffle_algo", std::move(text)});
     } catch (const Error&) {
       // What is wrong with the data is said by the plan and by a run.
     }
-  };
-  look(config.train_data, "train_data");
-  for (size_t i = 0; i < config.data_stages.size(); ++i)
-    look(config.data_stages[i].data, fmt::format("data_stages[{}].data", i + 1));
+  }
   return large;
 }
 

@@ -14,18 +14,14 @@ namespace tycho {
 namespace {
 
 void add_data(TrainConfig& config, Plan& plan) {
-  const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
-  const OrderShape order = {.global_sequences = global_batch_sequences(config),
-                            .seed = static_cast<uint64_t>(config.seed)};
+  const RowShape shape = row_shape(config);
+  const OrderShape order = order_shape(config);
+  const OpenedData opened;
   try {
-    if (!config.train_data.is<ChatConfig>()) {
-      plan.num_samples = count_samples(config.train_data, shape, order);
-      return;
-    }
-    const ChatRows rows = chat_rows(open_chat_dataset(config.train_data.as<ChatConfig>(), shape), order);
-    plan.num_samples = rows.rows;
-    plan.rows = rows.lines();
-    plan.step_tokens = config.step_tokens = count_step_tokens(config);
+    plan.num_samples = count_samples(config.train_data, shape, opened, order);
+    if (const auto* chat = std::get_if<ChatConfig>(&config.train_data.value))
+      plan.rows = chat_rows(open_chat_dataset(*chat, shape, opened), order).lines();
+    plan.step_tokens = config.step_tokens = count_step_tokens(config, opened);
   } catch (const Error& error) {
     plan.data_problem = error.what();
   }

@@ -1,4 +1,4 @@
-// Goes through all data of a run: what it trains on first, what it changes to, and what it is evaluated on.
+// Each data set of conversations has its rules.
 #include "trainer/recipe/chat_rows.h"
 
 #include <functional>
@@ -6,6 +6,7 @@
 
 #include "trainer/recipe/batch_width.h"
 #include "trainer/recipe/context_parallel.h"
+#include "trainer/recipe/data_stages.h"
 
 namespace tycho {
 namespace {
@@ -17,13 +18,8 @@ bool has_learned_positions(const ModelConfig& model) {
 
 void for_each_chat(const TrainConfig& config,
                    const std::function<void(const std::string& path, const ChatConfig&)>& look) {
-  const auto visit = [&](const std::string& path, const DataConfig& data) {
-    if (data.is<ChatConfig>()) look(path, data.as<ChatConfig>());
-  };
-  visit("train_data", config.train_data);
-  for (size_t i = 0; i < config.data_stages.size(); ++i)
-    visit(fmt::format("data_stages[{}].data", i + 1), config.data_stages[i].data);
-  for (const auto& [name, data] : config.eval_data) visit("eval_data." + name, data);
+  for (const auto& [path, data] : all_data(config))
+    if (const auto* chat = std::get_if<ChatConfig>(&data.value)) look(path, *chat);
 }
 
 /// Checks that ranks that share sequences get equal parts of rows of any width.

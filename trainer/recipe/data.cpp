@@ -137,7 +137,7 @@ void check_remote_hash(const std::string& hash, const std::string& path, ConfigP
   if (!hash.empty()) check_checksum(hash, path + ".remote_hash", problems);
 }
 
-void check_chat(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
+void check_kind(const ChatConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty())
     problems.add(path + ".path", "is empty: write a .jsonl, .csv or .parquet, or a folder of them");
@@ -204,7 +204,7 @@ void check_remote_hashes(const TextConfig& data, const std::string& path, Config
     check_checksum(hashes[i], fmt::format("{}[{}]", key, i + 1), problems);
 }
 
-void check_text(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
+void check_kind(const TextConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
                 ConfigProblems& problems) {
   if (data.path.empty()) problems.add(path + ".path", "is empty: write a file or a folder of text or JSONL");
   check_remote(data.remote, path, problems);
@@ -220,8 +220,8 @@ void check_text(const TextConfig& data, const std::string& path, int64_t vocab_s
     problems.add("tokenizer", "is missing, but {} is text: set tokenizer = \"PATH/tokenizer.json\"", path);
 }
 
-void check_token_files(const TokenFilesConfig& data, const std::string& path, int64_t vocab_size,
-                       ConfigProblems& problems) {
+void check_kind(const TokenFilesConfig& data, const std::string& path, int64_t vocab_size,
+                bool /*has_tokenizer*/, ConfigProblems& problems) {
   if (data.path.empty())
     problems.add(path + ".path", "is empty: write a .bin or .ds file, or a folder of them");
   if (data.token_bytes == 3) problems.add(path + ".token_bytes", "is 3, expected 2 or 4");
@@ -231,6 +231,16 @@ void check_token_files(const TokenFilesConfig& data, const std::string& path, in
   if (data.eos_token_id.value_or(0) >= vocab_size)
     problems.add(path + ".eos_token_id", "{} is outside the model's vocabulary of {}", *data.eos_token_id,
                  vocab_size);
+}
+
+void check_kind(const MdsConfig& data, const std::string& path, int64_t vocab_size, bool /*has_tokenizer*/,
+                ConfigProblems& problems) {
+  check_separators(data, path, vocab_size, problems);
+  check_streams(data, path, problems);
+  check_remotes(data, path, problems);
+  if (data.recut && data.truncate)
+    problems.add(path + ".truncate", "cannot be combined with recut, which keeps all tokens; remove one");
+  check_order(data, path, problems);
 }
 
 }  // namespace
@@ -283,19 +293,8 @@ std::string TokenFilesConfig::rows_text() const {
 
 void check(const DataConfig& data, const std::string& path, int64_t vocab_size, bool has_tokenizer,
            ConfigProblems& problems) {
-  if (data.is<TextConfig>())
-    return check_text(data.as<TextConfig>(), path, vocab_size, has_tokenizer, problems);
-  if (data.is<TokenFilesConfig>())
-    return check_token_files(data.as<TokenFilesConfig>(), path, vocab_size, problems);
-  if (data.is<ChatConfig>())
-    return check_chat(data.as<ChatConfig>(), path, vocab_size, has_tokenizer, problems);
-  const auto& mds = data.as<MdsConfig>();
-  check_separators(mds, path, vocab_size, problems);
-  check_streams(mds, path, problems);
-  check_remotes(mds, path, problems);
-  if (mds.recut && mds.truncate)
-    problems.add(path + ".truncate", "cannot be combined with recut, which keeps all tokens; remove one");
-  check_order(mds, path, problems);
+  std::visit([&](const auto& kind) { check_kind(kind, path, vocab_size, has_tokenizer, problems); },
+             data.value);
 }
 
 void check_same_documents(const MdsConfig& train, const MdsConfig& eval, const std::string& path,

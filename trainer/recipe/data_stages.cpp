@@ -24,6 +24,14 @@ const DataConfig& stage_data(const TrainConfig& config, int64_t stage) {
   return stage == 0 ? config.train_data : config.data_stages[static_cast<size_t>(stage - 1)].data;
 }
 
+std::vector<KeyedData> all_data(const TrainConfig& config) {
+  std::vector<KeyedData> all = {{"train_data", config.train_data}};
+  for (size_t i = 0; i < config.data_stages.size(); ++i)
+    all.push_back({fmt::format("data_stages[{}].data", i + 1), config.data_stages[i].data});
+  for (const auto& [name, data] : config.eval_data) all.push_back({"eval_data." + name, data});
+  return all;
+}
+
 void check_stages(const TrainConfig& config, ConfigProblems& problems) {
   if (config.data_stages.empty()) return;
   if (config.max_duration.unit == DurationUnit::kEpoch)

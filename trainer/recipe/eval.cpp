@@ -20,17 +20,18 @@ void check_sets(const EvalData& sets, const DataConfig& train_data, int64_t voca
   for (const auto& [name, data] : sets) {
     const std::string path = "eval_data." + name;
     check(data, path, vocab_size, has_tokenizer, problems);
-    if (!data.is<MdsConfig>()) continue;
-    const auto& mds = data.as<MdsConfig>();
-    if (mds.epoch_size)
+    const auto* mds = std::get_if<MdsConfig>(&data.value);
+    if (mds == nullptr) continue;
+    if (mds->epoch_size)
       problems.add(path + ".epoch_size", "has no effect in an evaluation; use eval.batches");
-    for (size_t i = 0; i < mds.streams.size(); ++i)
-      if (const StreamConfig& stream = mds.streams[i]; stream.proportion || stream.repeat || stream.choose)
+    for (size_t i = 0; i < mds->streams.size(); ++i)
+      if (const StreamConfig& stream = mds->streams[i]; stream.proportion || stream.repeat || stream.choose)
         problems.add(
             fmt::format("{}.streams[{}]", path, i + 1),
             "has a proportion, repeat or choose, which have no effect in an evaluation: it takes every "
             "sample once");
-    if (train_data.is<MdsConfig>()) check_same_documents(train_data.as<MdsConfig>(), mds, path, problems);
+    if (const auto* train = std::get_if<MdsConfig>(&train_data.value))
+      check_same_documents(*train, *mds, path, problems);
   }
 }
 

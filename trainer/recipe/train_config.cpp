@@ -263,8 +263,8 @@ int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
 }
 
 bool counts_without_padding(const TrainConfig& config) {
-  return config.train_data.is<ChatConfig>() &&
-         config.train_data.as<ChatConfig>().compat == ChatCompat::kComposer;
+  const auto* chat = std::get_if<ChatConfig>(&config.train_data.value);
+  return chat != nullptr && chat->compat == ChatCompat::kComposer;
 }
 
 int64_t total_steps(const TrainConfig& config, int64_t num_samples) {

@@ -1,7 +1,6 @@
 // Counts come from the layout and the size of the data: no tensor exists yet.
 #include "trainer/run/describe_run.h"
 
-#include "trainer/data/chat/chat_template.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/device/device.h"
@@ -9,14 +8,13 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/device_peak.h"
 #include "trainer/recipe/config_io.h"
-#include "trainer/run/run_data.h"
 #include "trainer/saving/initial_weights.h"
 #include "trainer/train/run_length.h"
 
 namespace tycho {
 
 RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const at::Device& device,
-                     const std::string& run_dir) {
+                     const std::string& run_dir, const OpenedData& opened) {
   const ModelLayout layout = model_layout(config.model);
   RunInfo info;
   info.run_name = config.run_name;
@@ -27,12 +25,11 @@ RunInfo describe_run(const TrainConfig& config, const RunRequest& request, const
   info.pins = request.pins;
   info.show = config.log.show;
   info.optimizer = config.optimizer.kind();
-  info.num_samples =
-      count_samples(config.train_data, {config.seq_len, config.model.vocab_size(), config.tokenizer},
-                    {.global_sequences = global_batch_sequences(config),
-                     .num_ranks = request.place.num_ranks,
-                     .num_nodes = request.place.num_nodes(),
-                     .seed = static_cast<uint64_t>(config.seed)});
+  info.num_samples = count_samples(config.train_data, row_shape(config), opened,
+                                   {.global_sequences = global_batch_sequences(config),
+                                    .num_ranks = request.place.num_ranks,
+                                    .num_nodes = request.place.num_nodes(),
+                                    .seed = static_cast<uint64_t>(config.seed)});
   set_length(info, config, request.until, {});
   info.num_params = layout.num_params();
   info.device_memory_bytes = device_memory_bytes(device);
@@ -56,9 +53,6 @@ CheckpointMeta describe_checkpoints(const TrainConfig& config, const RunRequest&
   if (!tokenizer.empty()) {
     keep_tokenizer(tokenizer, read_files_beside_tokenizer(config.tokenizer), meta.files);
   }
-  // The session holds them open.
-  if (const std::string text = used_template(open_chats(config, never_stopped)); !text.empty())
-    meta.files[kChatTemplateFile] = text;
   return meta;
 }
 

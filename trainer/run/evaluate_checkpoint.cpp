@@ -4,39 +4,47 @@
 #include "trainer/base/error.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/mds/cached_index.h"
-#include "trainer/data/mds/conversion_note.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 namespace {
 
-/// Returns `data` with the settings of training: how documents are separated, and how conversations are
-/// written and learned. Samples of another length are cut again, unless training dropped their ends.
+/// Returns `data` with the settings of training that the loss depends on; only some kinds have any.
+template <class Trained, class Config>
+Config with_settings(const Trained& /*trained*/, Config data) {
+  return data;
+}
+
+/// Conversations are written and learned as in training.
+ChatConfig with_settings(ChatConfig trained, const ChatConfig& data) {
+  trained.path = data.path;
+  return trained;
+}
+
+/// Documents are separated as in training. Samples of another length are cut again, unless training dropped
+/// their ends.
+MdsConfig with_settings(const MdsConfig& trained, MdsConfig data) {
+  data.eos_token_id = trained.eos_token_id;
+  data.bos_token_id = trained.bos_token_id;
+  data.truncate = trained.truncate;
+  data.recut = !data.truncate;
+  return data;
+}
+
 DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
-  if (trained.kind() != data.kind()) return data;
-  if (trained.is<ChatConfig>()) {
-    ChatConfig same = trained.as<ChatConfig>();
-    same.path = data.as<ChatConfig>().path;
-    return {{same}};
-  }
-  if (!trained.is<MdsConfig>()) return data;
-  MdsConfig separated = data.as<MdsConfig>();
-  separated.eos_token_id = trained.as<MdsConfig>().eos_token_id;
-  separated.bos_token_id = trained.as<MdsConfig>().bos_token_id;
-  separated.truncate = trained.as<MdsConfig>().truncate;
-  separated.recut = !separated.truncate;
-  return {{separated}};
+  return std::visit([](const auto& a, const auto& b) { return DataConfig{{with_settings(a, b)}}; },
+                    trained.value, data.value);
 }
 
 /// Uses the template that the checkpoint keeps, since its file may no longer exist.
 void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& trained, EvalData& sets) {
-  if (!trained.is<ChatConfig>() || !checkpoint.has_file(kChatTemplateFile)) return;
-  const ChatConfig& chat = trained.as<ChatConfig>();
-  if (!chat.has_template_file()) return;
+  const auto* chat = std::get_if<ChatConfig>(&trained.value);
+  if (chat == nullptr || !chat->has_template_file() || !checkpoint.has_file(kChatTemplateFile)) return;
   for (auto& [name, data] : sets)
-    if (data.is<ChatConfig>() && data.as<ChatConfig>().chat_template == chat.chat_template)
-      std::get<ChatConfig>(data.value).chat_template = "tokenizer";
+    if (auto* set = std::get_if<ChatConfig>(&data.value);
+        set != nullptr && set->chat_template == chat->chat_template)
+      set->chat_template = "tokenizer";
 }
 
 /// Returns the path of the checkpoint's tokenizer, verified, after checking that all sets of tokens were made
@@ -46,12 +54,7 @@ std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData
   if (kept.empty()) return "";
   const std::string place = checkpoint.info().path + "/" + kept;
   const auto tokenizer = open_kept_tokenizer(checkpoint);
-  for (const auto& [name, data] : sets) {
-    if (!data.is<MdsConfig>()) continue;
-    fetch_indexes(data);
-    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
-      check_tokenizer(stream.dir(), tokenizer->hash(), place);
-  }
+  for (const auto& [name, data] : sets) check_made_with(data, tokenizer->hash(), place);
   return place;
 }
 
@@ -77,11 +80,12 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const std::unique_ptr<Communicator> world = make_world_of_one();
   const int64_t num_sequences =
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);
+  const OpenedData opened;
   std::map<std::string, Evaluator>
       evaluators;  // all made before the first pass, so that an error in any set is reported first
   for (const auto& [name, set] : sets)
-    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, tokenizer,
-                           "eval_data." + name);
+    evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, opened,
+                           tokenizer, "eval_data." + name);
   load_trained(checkpoint, config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {

@@ -8,64 +8,49 @@
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/mds/cached_index.h"
-#include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/huggingface/hf_tokenizer.h"
+#include "trainer/recipe/data_stages.h"
 #include "trainer/saving/initial_weights.h"
 
 namespace tycho {
-namespace {
-
-/// Returns what the order of rows that are packed batch by batch depends on.
-OrderShape order_shape(const TrainConfig& config) {
-  return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
-}
-
-}  // namespace
-
-std::vector<DataConfig> all_data(const TrainConfig& config) {
-  std::vector<DataConfig> all = {config.train_data};
-  for (const DataStageConfig& stage : config.data_stages) all.push_back(stage.data);
-  for (const auto& [name, data] : config.eval_data) all.push_back(data);
-  return all;
-}
-
 std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
+                                                           const OpenedData& opened,
                                                            const std::atomic<int>& stop) {
   std::vector<std::shared_ptr<const ChatDataset>> chats;
-  for (const DataConfig& data : all_data(config))
-    if (data.is<ChatConfig>())
-      chats.push_back(open_chat_dataset(data.as<ChatConfig>(),
-                                        {config.seq_len, config.model.vocab_size(), config.tokenizer}, stop));
+  for (const auto& [key, data] : all_data(config))
+    if (const auto* chat = std::get_if<ChatConfig>(&data.value))
+      chats.push_back(open_chat_dataset(*chat, row_shape(config), opened, stop));
   return chats;
 }
 
-std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config) {
+std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config,
+                                                           const OpenedData& opened) {
   std::vector<std::shared_ptr<const TextDataset>> texts;
-  for (const DataConfig& data : all_data(config))
-    if (data.is<TextConfig>())
-      texts.push_back(open_text_dataset(data.as<TextConfig>(),
-                                        {config.seq_len, config.model.vocab_size(), config.tokenizer}));
+  for (const auto& [key, data] : all_data(config))
+    if (const auto* text = std::get_if<TextConfig>(&data.value))
+      texts.push_back(open_text_dataset(*text, row_shape(config), opened));
   return texts;
 }
 
-void check_data(const TrainConfig& config) {
+void check_data(const TrainConfig& config, const OpenedData& opened) {
   const OrderShape order = order_shape(config);
-  RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
-  if (!config.train_data.is<ChatConfig>()) open_rows(config.train_data, shape, order);  // else: open_chats
+  RowShape shape = row_shape(config);
+  if (!config.train_data.is<ChatConfig>())
+    open_rows(config.train_data, shape, opened, order);  // else: open_chats
   for (size_t i = 0; i < config.data_stages.size(); ++i) {
     const DataStageConfig& stage = config.data_stages[i];
     shape.key = fmt::format("data_stages[{}].data", i + 1);
-    open_rows(stage.data, shape, order);
-    const int64_t samples = count_samples(stage.data, shape, order);
+    open_rows(stage.data, shape, opened, order);
+    const int64_t samples = count_samples(stage.data, shape, opened, order);
     if (samples < order.global_sequences)
       fail(ExitCode::kUnusable, "[data] an epoch of data stage {} has {} samples, one global batch needs {}",
            stage.name, samples, order.global_sequences);
   }
   for (const auto& [name, data] : config.eval_data) {
     shape.key = "eval_data." + name;
-    open_rows(data, shape);
+    open_rows(data, shape, opened);
   }
 }
 
@@ -98,16 +83,17 @@ void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<c
                    Json::object());
 }
 
-void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& reporter) {
+void report_orders(const TrainConfig& config, const OpenedData& opened, int64_t num_samples,
+                   Reporter& reporter) {
   const auto report = [&](const std::string& name, const DataConfig& data, int64_t samples) {
     if (const std::string text = one_list_warning(data, samples); !text.empty())
       reporter.event("warning", fmt::format("{}.shuffle_algo: {}", name, text), Json::object());
   };
   report("train_data", config.train_data, num_samples);
-  const RowShape shape = {config.seq_len, config.model.vocab_size(), config.tokenizer};
   for (const DataStageConfig& stage : config.data_stages)
     if (shuffles_one_list(stage.data))
-      report("data_stages." + stage.name, stage.data, count_samples(stage.data, shape, order_shape(config)));
+      report("data_stages." + stage.name, stage.data,
+             count_samples(stage.data, row_shape(config), opened, order_shape(config)));
 }
 
 void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter) {
@@ -153,12 +139,7 @@ std::string read_tokenizer(const TrainConfig& config, const ModelLayout& layout)
          "[tokenizer] {} has {} tokens, the model {}: set model.vocab_size to at least {}{}",
          config.tokenizer, tokenizer->size(), layout.vocab_size, tokenizer->size(),
          note_added_beside(*tokenizer));
-  for (const DataConfig& data : all_data(config)) {
-    if (!data.is<MdsConfig>()) continue;
-    fetch_indexes(data);
-    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
-      check_tokenizer(stream.dir(), tokenizer->hash(), config.tokenizer);
-  }
+  for (const auto& [key, data] : all_data(config)) check_made_with(data, tokenizer->hash(), config.tokenizer);
   return text;
 }
 

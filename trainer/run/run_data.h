@@ -7,6 +7,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/text_dataset.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/recipe/data.h"
@@ -14,19 +15,17 @@
 
 namespace tycho {
 
-/// Returns the data that the run trains on, followed by its evaluation data.
-std::vector<DataConfig> all_data(const TrainConfig& config);
-
-/// Tokenises conversations. Counting, the loader and evaluations share the result while it is held. Throws
-/// Error: kUnusable for invalid rows, 128 + signal when `stop` becomes a signal.
+/// Tokenises conversations. Throws Error: kUnusable for invalid rows, 128 + signal when `stop` becomes a
+/// signal.
 std::vector<std::shared_ptr<const ChatDataset>> open_chats(const TrainConfig& config,
+                                                           const OpenedData& opened,
                                                            const std::atomic<int>& stop);
-/// Opens text data sets. Counting, the loader and evaluations share them while they are held. Not
-/// interruptible.
-std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config);
+/// Opens text data sets. Not interruptible.
+std::vector<std::shared_ptr<const TextDataset>> open_texts(const TrainConfig& config,
+                                                           const OpenedData& opened);
 /// Opens the data that the run trains on, changes to and is evaluated on, reads the first sample of each, and
 /// closes it again. Throws Error (kUnusable).
-void check_data(const TrainConfig& config);
+void check_data(const TrainConfig& config, const OpenedData& opened);
 /// Reports, for each data set, an event "data" that says how rows are filled, and its warnings. Also warns
 /// when the checkpoint that the run resumes from, the first of `candidates`, was trained with another chat
 /// template.
@@ -34,7 +33,8 @@ void report_chats(const TrainConfig& config, const std::vector<std::shared_ptr<c
                   const std::vector<CheckpointInfo>& candidates, Reporter& reporter);
 
 /// Warns about each order of training data that takes much memory and time to build.
-void report_orders(const TrainConfig& config, int64_t num_samples, Reporter& reporter);
+void report_orders(const TrainConfig& config, const OpenedData& opened, int64_t num_samples,
+                   Reporter& reporter);
 /// Reports the warnings of text data sets.
 void report_texts(const std::vector<std::shared_ptr<const TextDataset>>& texts, Reporter& reporter);
 

@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/comm/world.h"
+#include "trainer/data/chat/chat_template.h"
 #include "trainer/device/device.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/plan/count_step_tokens.h"
@@ -39,11 +40,11 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   run.memory_before = memory_bytes(run.device);
   require_memory(run.config, run.device, request);
   run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
-  run.chats = open_chats(run.config, run.stop);
-  run.config.step_tokens = count_step_tokens(run.config);
-  run.texts = open_texts(run.config);
-  run.facts.run = describe_run(run.config, request, run.device, run_dir);
-  check_data(run.config);
+  run.chats = open_chats(run.config, *run.opened, run.stop);
+  run.config.step_tokens = count_step_tokens(run.config, *run.opened);
+  run.texts = open_texts(run.config, *run.opened);
+  run.facts.run = describe_run(run.config, request, run.device, run_dir, *run.opened);
+  check_data(run.config, *run.opened);
   run.facts.rank = run.world->rank();
   run.facts.recipe = run.recipe;
   run.facts.num_layers = model_layout(run.config.model).num_blocks;
@@ -161,9 +162,10 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
   run.saver = make_saver(run);
   CheckpointMeta meta =
       describe_checkpoints(run.config, request, run.device, run.mesh->shape(), run.tokenizer_text);
+  if (const std::string text = used_template(run.chats); !text.empty()) meta.files[kChatTemplateFile] = text;
   run.callbacks = request.callbacks;
   if (run.callbacks != nullptr) run.callbacks->set_session(&session);
-  TrainerContext context{{run.device, *run.world, *run.mesh, *run.reporter, run.stop},
+  TrainerContext context{{run.device, *run.world, *run.mesh, *run.reporter, run.stop, *run.opened},
                          *run.saver,
                          std::move(meta),
                          request.callbacks,
@@ -218,7 +220,7 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
     run.reporter->run_start(run.facts.run);
     is_announced = true;
     report_chats(run.config, run.chats, candidates, *run.reporter);
-    report_orders(run.config, run.facts.run.num_samples, *run.reporter);
+    report_orders(run.config, *run.opened, run.facts.run.num_samples, *run.reporter);
     report_texts(run.texts, *run.reporter);
     report_tokenizer_of_weights(run.config, *run.reporter);
     with_own_errors([&] { make_trainer(run, request, candidates, session); });

@@ -18,6 +18,7 @@
 #include "trainer/comm/world.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/text_dataset.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/lock/owned_files.h"
 #include "trainer/lock/run_lock.h"
@@ -43,6 +44,7 @@ struct RunParts {
   std::unique_ptr<Tokenizer> tokenizer;
   at::Device device = at::kCPU;
   int64_t memory_before = 0;
+  std::unique_ptr<OpenedData> opened = std::make_unique<OpenedData>();
   std::vector<std::shared_ptr<const ChatDataset>> chats;
   std::vector<std::shared_ptr<const TextDataset>> texts;
   std::unique_ptr<RunLock> lock;  // on rank 0, like the files

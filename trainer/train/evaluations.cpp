@@ -60,7 +60,8 @@ void Evaluations::open() {
   for (const auto& [name, data] : recipe_.eval_data)
     sets_.try_emplace(name, data, recipe_.eval.batches * global_batch_sequences(recipe_),
                       micro_batch_shape(recipe_, mesh), model_, mesh.group(kDataAxes), mesh.group(kLossAxes),
-                      context_.world, context_.device, recipe_.tokenizer, "eval_data." + name);
+                      context_.world, context_.device, context_.opened, recipe_.tokenizer,
+                      "eval_data." + name);
   if (tasks_ == nullptr && !recipe_.icl.tasks.empty())
     tasks_ = std::make_unique<IclEvaluator>(recipe_.icl, load_tokenizer(recipe_.tokenizer),
                                             model_.layout().vocab_size, longest_sequence(recipe_));

@@ -6,6 +6,7 @@
 
 #include "trainer/comm/communicator.h"
 #include "trainer/comm/mesh.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/metrics/reporter.h"
 
 namespace tycho {
@@ -17,6 +18,7 @@ struct LoopContext {
   const Mesh& mesh;  // over the ranks of the world
   Reporter& reporter;
   const std::atomic<int>& stop;  // number of the signal that asked for a stop, or 0
+  const OpenedData& opened;      // data of the run that is held in memory
 };
 
 }  // namespace tycho

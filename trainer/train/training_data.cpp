@@ -86,7 +86,8 @@ void TrainingData::switch_to(std::unique_ptr<DataLoader> loader, TrainState& sta
 
 std::unique_ptr<DataLoader> TrainingData::make(const TrainState& state, const DataCursor& cursor,
                                                const Mix& mix) const {
-  return make_loader(with_mix(stage_data(recipe_, state.stage), mix), shape_, cursor, state.order_marks);
+  return make_loader(with_mix(stage_data(recipe_, state.stage), mix), shape_, cursor, context_.opened,
+                     state.order_marks);
 }
 
 }  // namespace tycho

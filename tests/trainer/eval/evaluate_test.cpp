@@ -55,7 +55,7 @@ class EvaluateTest : public testing::Test {
   EvalResult evaluate(int64_t batch, int64_t max_sequences = 0) {
     Ready ready({batch, kSeq});
     const std::unique_ptr<Communicator> world = make_world_of_one();
-    Evaluator evaluator(data_, max_sequences, ready.shape, ready.model, *world, *world, *world, at::kCPU);
+    Evaluator evaluator(data_, max_sequences, ready.shape, ready.model, *world, *world, *world, at::kCPU, {});
     return evaluator.evaluate(stop_).value();
   }
   Error error_of(int64_t batch) {
@@ -122,7 +122,7 @@ TEST_F(EvaluateTest, LeavesTheWeightsAndGradientsAlone) {
     before.push_back(unit.flat_params().clone());
   }
   const std::unique_ptr<Communicator> world = make_world_of_one();
-  Evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU).evaluate(stop_);
+  Evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU, {}).evaluate(stop_);
   for (size_t i = 0; i < before.size(); ++i) {
     EXPECT_TRUE(at::equal(ready.units.gathered()[i].flat_params(), before[i]));
     EXPECT_TRUE(ready.units.gathered()[i].flat_grads().eq(3).all().item<bool>());
@@ -136,7 +136,7 @@ TEST_F(EvaluateTest, RanksShareTheSplitAndAgree) {
   std::vector<EvalResult> results(kRanks);
   ThreadWorld(kRanks).run([&](Communicator& world) {
     Ready ready({2, kSeq});
-    Evaluator evaluator(data_, 0, ready.shape, ready.model, world, world, world, at::kCPU);
+    Evaluator evaluator(data_, 0, ready.shape, ready.model, world, world, world, at::kCPU, {});
     results[static_cast<size_t>(world.rank())] = evaluator.evaluate(stop_).value();
   });
   for (const EvalResult& result : results) {
@@ -151,7 +151,7 @@ TEST_F(EvaluateTest, AStopEndsThePassWithoutAResult) {
   stop_ = SIGTERM;
   Ready ready({2, kSeq});
   const std::unique_ptr<Communicator> world = make_world_of_one();
-  EXPECT_FALSE(Evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU)
+  EXPECT_FALSE(Evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU, {})
                    .evaluate(stop_)
                    .has_value());
 }

@@ -56,7 +56,7 @@ class CountStepTokensTest : public ::testing::Test {
 
   void expect_what_the_loader_gives(int64_t num_steps) const {
     const TrainConfig counted = config();
-    const auto steps = count_step_tokens(counted);
+    const auto steps = count_step_tokens(counted, {});
     ASSERT_NE(steps, nullptr);
     const auto loader = make_loader(counted.train_data,
                                     {.seq_len = counted.seq_len,
@@ -64,7 +64,7 @@ class CountStepTokensTest : public ::testing::Test {
                                      .vocab_size = 512,
                                      .seed = static_cast<uint64_t>(counted.seed),
                                      .tokenizer = counted.tokenizer},
-                                    {});
+                                    {}, {});
     int64_t sum = 0;
     for (int64_t step = 1; step <= num_steps; ++step) {
       sum += tokens_in(loader->next());
@@ -88,17 +88,17 @@ TEST_F(CountStepTokensTest, RowsOfOneExample) { expect_what_the_loader_gives(20)
 TEST_F(CountStepTokensTest, RowsInBucketsOfLengths) {
   chat_.bucket_batches = 3;
   chat_.trim_padding = true;
-  const auto steps = count_step_tokens(config());
+  const auto steps = count_step_tokens(config(), {});
   chat_.trim_padding = false;
   chat_.bucket_batches = 1;
-  EXPECT_NE(steps->tokens(1), count_step_tokens(config())->tokens(1));
+  EXPECT_NE(steps->tokens(1), count_step_tokens(config(), {})->tokens(1));
 }
 
 TEST_F(CountStepTokensTest, RowsThatArePackedOnce) {
   chat_.pack = true;
   TrainConfig packed = config();
   packed.max_duration = {5, DurationUnit::kBatch};
-  const auto steps = count_step_tokens(packed);
+  const auto steps = count_step_tokens(packed, {});
   ASSERT_NE(steps, nullptr);
   EXPECT_GT(steps->mean(), 4 * 24);  // nearly full
   EXPECT_LE(steps->mean(), 4 * 32);
@@ -112,7 +112,7 @@ TEST_F(CountStepTokensTest, RowsThatArePackedBatchByBatch) {
 
 TEST_F(CountStepTokensTest, OnlyWhereTheRecipeSaysSo) {
   chat_.compat = ChatCompat::kNone;
-  EXPECT_EQ(count_step_tokens(config()), nullptr);
+  EXPECT_EQ(count_step_tokens(config(), {}), nullptr);
   EXPECT_EQ(total_steps(config(), 0), 10);  // 1200 / (4 * 32), rounded up
 }
 

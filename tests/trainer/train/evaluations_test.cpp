@@ -40,7 +40,7 @@ class EvaluationsTest : public LoopTest {
   /// The loss on one set, straight from the evaluator.
   double loss_on(SmallModel& small, const std::string& name) {
     Evaluator evaluator(config_.eval_data.at(name), 0, micro_batch_shape(config_, mesh_), small.model,
-                        *world_, *world_, *world_, at::kCPU);
+                        *world_, *world_, *world_, at::kCPU, {});
     return evaluator.evaluate(stop_)->loss;
   }
 };

@@ -58,7 +58,8 @@ class LoopTest : public RunTest {
   std::unique_ptr<Communicator> world_ = make_world_of_one();
   Mesh mesh_{MeshShape{}, *world_};
   KeptReports reports_;
-  LoopContext context_{at::kCPU, *world_, mesh_, reports_, stop_};
+  OpenedData opened_;
+  LoopContext context_{at::kCPU, *world_, mesh_, reports_, stop_, opened_};
 };
 
 }  // namespace tycho

@@ -1,10 +1,8 @@
-// Keeps tokenised rows alive as long as someone holds them, so that a run tokenises once.
+// Reads all rows at once, so that batches and their order are made of numbers in memory.
 #include "trainer/data/chat/chat_dataset.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -42,20 +40,20 @@ std::string batches_identity(const ChatConfig& config) {
 
 /// Returns a text that is equal for two configs that would read the same rows.
 std::string identity(const ChatConfig& config, const RowShape& shape) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote,
-                                 config.split, static_cast<int>(config.bad_rows), config.chat_template,
-                                 config.template_date, static_cast<int>(config.target_responses),
-                                 static_cast<int>(config.target_prompts), config.min_target_prompt,
-                                 config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
-                                 static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
+  std::string text = fmt::format(
+      "chat|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.remote, config.split,
+      static_cast<int>(config.bad_rows), config.chat_template, config.template_date,
+      static_cast<int>(config.target_responses), static_cast<int>(config.target_prompts),
+      config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
+      static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
   text += "|" + version_of(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
-  for (const InputFile& file : chat_files(config).files) text += "|" + version_of(file);
+  for (const InputFile& file : input_files(config).files) text += "|" + version_of(file);
   return text + batches_identity(config);
 }
 
 }  // namespace
 
-InputFiles chat_files(const ChatConfig& config) {
+InputFiles input_files(const ChatConfig& config) {
   if (has_mds_rows(config)) return {.files = {{.path = config.path, .format = TextFormat::kDataSet}}};
   return find_input_files({config.path}, {.rows_only = true, .split = config.split});
 }
@@ -76,7 +74,7 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
     shard_end_ = stored_rows_.empty() ? 0 : stored_rows_[0];
     read_rows(*open_chat_blocks(open_mds_rows(config)), encoder, stop, skipped);
   } else {
-    InputFiles files = chat_files(config);
+    InputFiles files = input_files(config);
     for (const InputFile& file : files.files) read_rows(*open_chat_blocks(file), encoder, stop, skipped);
     notes_ = std::move(files.notes);
   }
@@ -225,18 +223,10 @@ void ChatDataset::fill_row(std::span<const uint32_t> examples, size_t row, Batch
 }
 
 std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
-                                                     const std::atomic<int>& stop) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const ChatDataset>> opened;
+                                                     const OpenedData& opened, const std::atomic<int>& stop) {
   fetch_rows(config);
-  const std::string key = identity(config, shape);
-  const std::lock_guard lock(mutex);
-  std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });
-  if (const auto found = opened.find(key); found != opened.end())
-    if (auto data = found->second.lock()) return data;
-  auto data = std::make_shared<const ChatDataset>(config, shape, stop);
-  opened[key] = data;
-  return data;
+  return opened.open<ChatDataset>(identity(config, shape),
+                                  [&] { return std::make_shared<const ChatDataset>(config, shape, stop); });
 }
 
 }  // namespace tycho

@@ -11,6 +11,7 @@
 #include "trainer/data/chat/chat_blocks.h"
 #include "trainer/data/chat/chat_example.h"
 #include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/data/rows/row_reader.h"
 #include "trainer/data/rows/skipped_rows.h"
 #include "trainer/data/sources/input_files.h"
@@ -23,7 +24,7 @@ namespace tycho {
 inline const std::atomic<int> never_stopped = 0;
 
 /// Lists the files to read. A remote must have been fetched. Throws Error as find_input_files does.
-InputFiles chat_files(const ChatConfig& config);
+InputFiles input_files(const ChatConfig& config);
 
 /// Immutable; read by several threads at once.
 class ChatDataset {
@@ -93,9 +94,9 @@ class ChatDataset {
   std::vector<std::string> warnings_, notes_;
 };
 
-/// Opens a data set. Returns the same object as before while someone holds it and the files are unchanged, so
-/// that a run that counts, trains and looks ahead tokenises once. May be called from any thread.
+/// Opens a data set. Returns the one in `opened` if its files are unchanged. May be called from any thread.
 std::shared_ptr<const ChatDataset> open_chat_dataset(const ChatConfig& config, const RowShape& shape,
+                                                     const OpenedData& opened,
                                                      const std::atomic<int>& stop = never_stopped);
 
 class ChatReader final : public RowReader {

@@ -2,7 +2,6 @@
 #include "trainer/data/loader/data_order.h"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -34,7 +33,7 @@ int64_t canonical_nodes(const MdsConfig& data, const RankGrid& grid) {
   return (many ? 64 : 1) * grid.nodes;
 }
 
-OrderSpec mds_spec(const MdsConfig& data, const OrderShape& shape) {
+OrderSpec spec_of(const MdsConfig& data, const OrderShape& shape) {
   constexpr int64_t kBlocks = 4'000'000, kLeastBlock = 1 << 18;
   OrderSpec spec;
   for (const StreamConfig& stream : data.streams) {
@@ -61,7 +60,7 @@ OrderSpec mds_spec(const MdsConfig& data, const OrderShape& shape) {
 
 /// Returns the order of kinds of data with only one: samples are shuffled as one list.
 template <class Config>
-OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
+OrderSpec spec_of(const Config& data, const OrderShape& shape) {
   OrderSpec spec;
   spec.weights.emplace_back();
   spec.names.push_back(data.place());
@@ -70,24 +69,32 @@ OrderSpec plain_spec(const Config& data, const OrderShape& shape) {
   return spec;
 }
 
-/// With compat = "composer" rows of MDS have the order of mosaicml-streaming on one machine, as LLM Foundry
-/// asks for it.
-OrderSpec chat_spec(const ChatConfig& data, const OrderShape& shape) {
+/// Returns the order of examples: with compat = "composer" rows of MDS have the order of mosaicml-streaming
+/// on one machine, as LLM Foundry asks for it.
+OrderSpec example_spec(const ChatConfig& data, const OrderShape& shape) {
   const bool has_shards = has_mds_rows(data) && (!data.pack || data.packs_batches());
-  if (data.compat != ChatCompat::kComposer || !has_shards) return plain_spec(data, shape);
+  if (data.compat != ChatCompat::kComposer || !has_shards) return spec_of<ChatConfig>(data, shape);
   MdsConfig rows;
   rows.local_dir = data.path;
   rows.shuffle = data.shuffle;
   rows.shuffle_algo = ShuffleAlgo::kPy1e;
   rows.shuffle_seed = data.shuffle_seed;
-  return mds_spec(rows, shape);
+  return spec_of(rows, shape);
+}
+
+/// Rows that are packed batch by batch are read as they were packed.
+OrderSpec spec_of(const ChatConfig& data, const OrderShape& shape) {
+  if (!data.packs_batches()) return example_spec(data, shape);
+  OrderSpec spec = spec_of<ChatConfig>(data, shape);
+  spec.shuffle = false;
+  return spec;
 }
 
 }  // namespace
 
 bool shuffles_one_list(const DataConfig& data) {
-  return data.is<MdsConfig>() && data.as<MdsConfig>().shuffle &&
-         data.as<MdsConfig>().shuffle_algo == ShuffleAlgo::kNaive;
+  const auto* mds = std::get_if<MdsConfig>(&data.value);
+  return mds != nullptr && mds->shuffle && mds->shuffle_algo == ShuffleAlgo::kNaive;
 }
 
 std::string one_list_warning(const DataConfig& data, int64_t num_samples) {
@@ -110,7 +117,7 @@ int64_t nodes_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t n
 }
 
 SampleOrder example_order(const ChatConfig& data, ShardSizes examples, const OrderShape& shape) {
-  OrderSpec spec = chat_spec(data, shape);
+  OrderSpec spec = example_spec(data, shape);
   spec.streams = {std::move(examples)};
   return SampleOrder(std::move(spec));
 }
@@ -118,29 +125,18 @@ SampleOrder example_order(const ChatConfig& data, ShardSizes examples, const Ord
 std::unique_ptr<IdStream> bucketed_rows(std::unique_ptr<IdStream> rows, const DataConfig& data,
                                         std::span<const int32_t> lengths, const OrderShape& shape,
                                         int64_t epoch) {
-  if (!data.is<ChatConfig>() || data.as<ChatConfig>().bucket_batches == 1) return rows;
-  const auto& chat = data.as<ChatConfig>();
+  const auto* chat = std::get_if<ChatConfig>(&data.value);
+  if (chat == nullptr || chat->bucket_batches == 1) return rows;
   return in_length_buckets(std::move(rows), lengths,
-                           {.window_batches = chat.bucket_batches,
+                           {.window_batches = chat->bucket_batches,
                             .batch_rows = shape.global_sequences,
                             .num_rows = std::ssize(lengths),
-                            .seed = seed_of(chat.shuffle_seed, shape),
+                            .seed = seed_of(chat->shuffle_seed, shape),
                             .epoch = epoch});
 }
 
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape) {
-  OrderSpec spec = std::visit(
-      [&](const auto& config) {
-        using Config = std::decay_t<decltype(config)>;
-        if constexpr (std::is_same_v<Config, MdsConfig>)
-          return mds_spec(config, shape);
-        else if constexpr (std::is_same_v<Config, ChatConfig>)
-          return config.packs_batches() ? plain_spec(config, shape) : chat_spec(config, shape);
-        else
-          return plain_spec(config, shape);
-      },
-      data.value);
-  if (data.is<ChatConfig>() && data.as<ChatConfig>().packs_batches()) spec.shuffle = false;
+  OrderSpec spec = std::visit([&](const auto& config) { return spec_of(config, shape); }, data.value);
   spec.streams = std::move(shard_sizes);
   spec.global_sequences = shape.global_sequences;
   return SampleOrder(std::move(spec));

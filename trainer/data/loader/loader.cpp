@@ -36,10 +36,11 @@ OrderShape order_shape(const LoaderShape& shape) {
 class BatchMaker {
  public:
   BatchMaker(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor,
-             const OrderMarks& marks)
+             const OpenedData& opened, const OrderMarks& marks)
       : config_(config),
         shape_(shape),
-        data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer}, order_shape(shape))),
+        data_(open_rows(config, {shape.seq_len, shape.vocab_size, shape.tokenizer}, opened,
+                        order_shape(shape))),
         order_(data_order(config, data_->shard_sizes(), order_shape(shape))),
         epoch_samples_(order_.length()),
         marks_(marks),
@@ -58,8 +59,8 @@ class BatchMaker {
     cursor_.sample = order_.start_at(cursor_.sample);
     skip_finished_epoch(cursor_);
     ahead_ = cursor_;
-    if (data_->prefetches() && config.is<MdsConfig>())
-      num_ahead_ = config.as<MdsConfig>().batches_ahead(shape.global_sequences);
+    if (const auto* mds = std::get_if<MdsConfig>(&config.value); mds != nullptr && data_->prefetches())
+      num_ahead_ = mds->batches_ahead(shape.global_sequences);
   }
 
   /// Ends waits for remote data. From any thread.
@@ -146,8 +147,8 @@ class BatchMaker {
 class PrefetchingLoader final : public DataLoader {
  public:
   PrefetchingLoader(const DataConfig& config, const LoaderShape& shape, const DataCursor& cursor,
-                    const OrderMarks& marks)
-      : maker_(config, shape, cursor, marks),
+                    const OpenedData& opened, const OrderMarks& marks)
+      : maker_(config, shape, cursor, opened, marks),
         samples_per_epoch_(maker_.samples_per_epoch()),
         capacity_(prefetch_of(config)),
         cursor_(maker_.cursor()),
@@ -219,7 +220,8 @@ class PrefetchingLoader final : public DataLoader {
 }  // namespace
 
 std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
-                                        const DataCursor& cursor, const OrderMarks& marks) {
+                                        const DataCursor& cursor, const OpenedData& opened,
+                                        const OrderMarks& marks) {
   TYCHO_CHECK(shape.seq_len > 0 && shape.global_sequences > 0 && shape.vocab_size > 0 &&
                   shape.num_ranks > 0 && shape.rank >= 0 && shape.rank < shape.num_ranks,
               "[data] the shape of the loader is not positive");
@@ -227,7 +229,7 @@ std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderSh
     fail(ExitCode::kTopology, "[data] a global batch of {} sequences cannot be divided evenly among {} ranks",
          shape.global_sequences, shape.num_ranks);
   }
-  return std::make_unique<PrefetchingLoader>(config, shape, cursor, marks);
+  return std::make_unique<PrefetchingLoader>(config, shape, cursor, opened, marks);
 }
 
 }  // namespace tycho

@@ -5,6 +5,7 @@
 
 #include "trainer/data/order/order_marks.h"
 #include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/data/rows/row_reader.h"
 #include "trainer/recipe/data.h"
 
@@ -44,6 +45,7 @@ class DataLoader {
 /// Opens the data set (see open_rows) and starts at `cursor`. `marks` of the cursor's epoch make that
 /// quicker.
 std::unique_ptr<DataLoader> make_loader(const DataConfig& config, const LoaderShape& shape,
-                                        const DataCursor& cursor, const OrderMarks& marks = {});
+                                        const DataCursor& cursor, const OpenedData& opened,
+                                        const OrderMarks& marks = {});
 
 }  // namespace tycho

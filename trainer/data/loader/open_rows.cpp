@@ -1,10 +1,10 @@
-// One case per kind of data.
+// One overload per kind of data.
 #include "trainer/data/loader/open_rows.h"
 
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "trainer/base/error.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/loader/packed_chat_reader.h"
 #include "trainer/data/loader/streams_reader.h"
@@ -15,6 +15,7 @@
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/mds/token_dataset.h"
 #include "trainer/data/token_files/token_files_reader.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 namespace {
@@ -33,53 +34,85 @@ std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShap
   return std::make_shared<ShardMemory>(data.decompress_memory.value);
 }
 
-std::unique_ptr<RowReader> open_mds(const MdsConfig& data, const RowShape& shape, const OrderShape& order) {
+/// How data is opened, in addition to its config.
+struct Opening {
+  const RowShape& shape;
+  const OpenedData& opened;
+  const OrderShape& order;
+};
+
+std::unique_ptr<RowReader> open_kind(const MdsConfig& data, const Opening& how) {
   std::vector<std::unique_ptr<RowReader>> streams;
   fetch_indexes({{data}});
-  const std::shared_ptr<ShardMemory> memory = shard_memory(data, order);
+  const std::shared_ptr<ShardMemory> memory = shard_memory(data, how.order);
   for (const MdsConfig& stream : data.each_stream())
-    streams.push_back(std::make_unique<TokenDataset>(stream, shape, source_of(stream, memory)));
+    streams.push_back(std::make_unique<TokenDataset>(stream, how.shape, source_of(stream, memory)));
   return streams.size() == 1 ? std::move(streams[0])
-                             : make_streams_reader(std::move(streams), shape.vocab_size);
+                             : make_streams_reader(std::move(streams), how.shape.vocab_size);
 }
 
-std::unique_ptr<RowReader> open_chat(const ChatConfig& data, const RowShape& shape, const OrderShape& order) {
-  auto examples = open_chat_dataset(data, shape);
-  if (data.packs_batches()) return std::make_unique<PackedChatReader>(std::move(examples), order);
+std::unique_ptr<RowReader> open_kind(const ChatConfig& data, const Opening& how) {
+  auto examples = open_chat_dataset(data, how.shape, how.opened);
+  if (data.packs_batches()) return std::make_unique<PackedChatReader>(std::move(examples), how.order);
   return std::make_unique<ChatReader>(std::move(examples));
+}
+
+std::unique_ptr<RowReader> open_kind(const TextConfig& data, const Opening& how) {
+  return std::make_unique<TextReader>(open_text_dataset(data, how.shape, how.opened));
+}
+
+std::unique_ptr<RowReader> open_kind(const TokenFilesConfig& data, const Opening& how) {
+  return open_token_files(data, how.shape);
+}
+
+/// Returns the samples of each shard of each stream: those of a reader, unless they are known without one.
+template <class Config>
+std::vector<ShardSizes> sizes_of(const Config& data, const Opening& how) {
+  return open_kind(data, how)->shard_sizes();
+}
+
+std::vector<ShardSizes> sizes_of(const MdsConfig& data, const Opening& how) {
+  if (data.recut) return open_kind(data, how)->shard_sizes();
+  fetch_indexes({{data}});
+  std::vector<ShardSizes> sizes;
+  for (const MdsConfig& stream : data.each_stream())
+    sizes.push_back(shard_sizes(read_mds_index(stream.dir())));
+  return sizes;
+}
+
+std::vector<ShardSizes> sizes_of(const ChatConfig& data, const Opening& how) {
+  const auto examples = open_chat_dataset(data, how.shape, how.opened);
+  const int64_t rows =
+      data.packs_batches() ? batch_packing(*examples, how.order).rows_per_epoch() : examples->num_rows();
+  return {{static_cast<uint32_t>(rows)}};
+}
+
+std::vector<ShardSizes> sizes_of(const TokenFilesConfig& data, const Opening& how) {
+  return {{static_cast<uint32_t>(count_token_file_rows(data, how.shape.seq_len))}};
 }
 
 }  // namespace
 
-std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape, const OrderShape& order) {
-  if (data.is<ChatConfig>()) return open_chat(data.as<ChatConfig>(), shape, order);
-  if (data.is<TextConfig>())
-    return std::make_unique<TextReader>(open_text_dataset(data.as<TextConfig>(), shape));
-  if (data.is<TokenFilesConfig>()) return open_token_files(data.as<TokenFilesConfig>(), shape);
-  return open_mds(data.as<MdsConfig>(), shape, order);
+RowShape row_shape(const TrainConfig& config) {
+  return {config.seq_len, config.model.vocab_size(), config.tokenizer};
 }
 
-int64_t count_samples(const DataConfig& data, const RowShape& shape, const OrderShape& order) {
-  std::vector<ShardSizes> sizes;
-  if (data.is<ChatConfig>()) {
-    const auto& config = data.as<ChatConfig>();
-    const auto examples = open_chat_dataset(config, shape);
-    const int64_t rows =
-        config.packs_batches() ? batch_packing(*examples, order).rows_per_epoch() : examples->num_rows();
-    sizes = {{static_cast<uint32_t>(rows)}};
-  } else if (data.is<TextConfig>()) {
-    const int64_t rows = open_text_dataset(data.as<TextConfig>(), shape)->num_rows();
-    sizes = {{static_cast<uint32_t>(rows)}};
-  } else if (data.is<TokenFilesConfig>()) {
-    const int64_t rows = count_token_file_rows(data.as<TokenFilesConfig>(), shape.seq_len);
-    sizes = {{static_cast<uint32_t>(rows)}};
-  } else if (data.as<MdsConfig>().recut) {
-    sizes = open_mds(data.as<MdsConfig>(), shape, order)->shard_sizes();
-  } else {
-    fetch_indexes(data);
-    for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
-      sizes.push_back(shard_sizes(read_mds_index(stream.dir())));
-  }
+OrderShape order_shape(const TrainConfig& config) {
+  return {.global_sequences = global_batch_sequences(config), .seed = static_cast<uint64_t>(config.seed)};
+}
+
+std::unique_ptr<RowReader> open_rows(const DataConfig& data, const RowShape& shape, const OpenedData& opened,
+                                     const OrderShape& order) {
+  return std::visit([&](const auto& kind) { return open_kind(kind, {shape, opened, order}); }, data.value);
+}
+
+int64_t count_samples(const DataConfig& data, const RowShape& shape, const OpenedData& opened,
+                      const OrderShape& order) {
+  auto sizes = std::visit(
+      [&](const auto& kind) {
+        return sizes_of(kind, {shape, opened, order});
+      },
+      data.value);
   return data_order(data, std::move(sizes), order).length();
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -41,14 +39,14 @@ std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector
   return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
-/// Returns a key that is equal for two data sets that would read the same rows.
-std::string key_of(const TextConfig& config, const RowShape& shape) {
-  std::string key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.split, config.field,
+/// Returns a text that is equal for two data sets that would read the same rows.
+std::string identity(const TextConfig& config, const RowShape& shape) {
+  std::string key = fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.path, config.split, config.field,
                                 static_cast<int>(config.bad_rows), config.bos_token_id.value_or(-1),
                                 config.eos_token_id.value_or(-1), config.separate_documents, shape.seq_len,
                                 shape.vocab_size);
   key += "|" + version_of(shape.tokenizer);
-  for (const InputFile& file : text_files(config).files) key += "|" + version_of(file);
+  for (const InputFile& file : input_files(config).files) key += "|" + version_of(file);
   return key;
 }
 
@@ -79,7 +77,7 @@ std::vector<std::string> fetch_texts(const TextConfig& config) {
   return paths;
 }
 
-InputFiles text_files(const TextConfig& config) {
+InputFiles input_files(const TextConfig& config) {
   return find_input_files(fetch_texts(config), {.field = config.field, .split = config.split});
 }
 
@@ -108,7 +106,7 @@ TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
 }
 
 SkippedRows TextDataset::read(const TextConfig& config, const Tokenizer& tokenizer) {
-  InputFiles inputs = text_files(config);
+  InputFiles inputs = input_files(config);
   notes_ = std::move(inputs.notes);
   DocumentReader reader(inputs.files,
                         {.field = config.field,
@@ -173,17 +171,10 @@ Batch TextDataset::read_batch(std::span<const uint32_t> rows, int64_t num_sequen
   return batch;
 }
 
-std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape) {
-  static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<const TextDataset>> opened;
-  const std::string key = key_of(config, shape);
-  const std::lock_guard lock(mutex);
-  std::erase_if(opened, [](const auto& entry) { return entry.second.expired(); });
-  if (const auto found = opened.find(key); found != opened.end())
-    if (auto data = found->second.lock()) return data;
-  auto data = std::make_shared<const TextDataset>(config, shape);
-  opened[key] = data;
-  return data;
+std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape,
+                                                     const OpenedData& opened) {
+  return opened.open<TextDataset>(identity(config, shape),
+                                  [&] { return std::make_shared<const TextDataset>(config, shape); });
 }
 
 }  // namespace tycho

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/data/rows/batch.h"
+#include "trainer/data/rows/opened_data.h"
 #include "trainer/data/rows/row_reader.h"
 #include "trainer/data/rows/skipped_rows.h"
 #include "trainer/data/sources/input_files.h"
@@ -20,7 +21,7 @@ namespace tycho {
 std::vector<std::string> fetch_texts(const TextConfig& config);
 
 /// Lists the files to read, after fetching remote ones. Throws Error as fetch_texts and find_input_files do.
-InputFiles text_files(const TextConfig& config);
+InputFiles input_files(const TextConfig& config);
 
 /// Rows equal those of TorchTitan 0.3's HuggingFaceTextDataset on one rank: for each document, in order,
 /// every token but the last with the token after it as its target; all documents are joined and cut every
@@ -53,9 +54,9 @@ class TextDataset {
   std::vector<int64_t> document_ends_;  // in tokens_
 };
 
-/// Opens a data set. Returns the same object as before while someone holds it and the files are unchanged, so
-/// that a run that counts, trains and looks ahead tokenises once. May be called from any thread.
-std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape);
+/// Opens a data set. Returns the one in `opened` if its files are unchanged. May be called from any thread.
+std::shared_ptr<const TextDataset> open_text_dataset(const TextConfig& config, const RowShape& shape,
+                                                     const OpenedData& opened);
 
 class TextReader final : public RowReader {
  public:

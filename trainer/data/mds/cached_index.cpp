@@ -13,6 +13,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/storage/part_file.h"
 
 namespace tycho {
@@ -126,9 +127,17 @@ void fetch_index_once(const CacheSpec& spec) {
 }
 
 void fetch_indexes(const DataConfig& data) {
-  if (!data.is<MdsConfig>()) return;
-  for (const MdsConfig& stream : data.as<MdsConfig>().each_stream())
+  const auto* mds = std::get_if<MdsConfig>(&data.value);
+  if (mds == nullptr) return;
+  for (const MdsConfig& stream : mds->each_stream())
     if (!stream.remote.empty()) fetch_index_once(cache_spec(stream));
+}
+
+void check_made_with(const DataConfig& data, const std::string& tokenizer_hash, const std::string& place) {
+  const auto* mds = std::get_if<MdsConfig>(&data.value);
+  if (mds == nullptr) return;
+  fetch_indexes(data);
+  for (const MdsConfig& stream : mds->each_stream()) check_tokenizer(stream.dir(), tokenizer_hash, place);
 }
 
 }  // namespace tycho

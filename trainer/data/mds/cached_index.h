@@ -36,5 +36,8 @@ void fetch_index(const CacheSpec& spec, const std::stop_token& stop = {});
 void fetch_index_once(const CacheSpec& spec);
 /// Calls fetch_index_once for all remote data of a config. Does nothing for local data.
 void fetch_indexes(const DataConfig& data);
+/// Calls check_tokenizer for each stream of MDS data; other data records no tokenizer. Throws as
+/// fetch_indexes does.
+void check_made_with(const DataConfig& data, const std::string& tokenizer_hash, const std::string& place);
 
 }  // namespace tycho

@@ -193,7 +193,7 @@ TEST_F(ChatDatasetTest, TrimmedBatchesAreTheSameOnAnyNumberOfRanksAndAfterAResum
                         .vocab_size = 512,
                         .seed = 17,
                         .tokenizer = shape_.tokenizer},
-                       cursor);
+                       cursor, {});
   };
   std::map<int64_t, int64_t> widths;  // together, by bucket_batches
   for (const int64_t window : {1, 5}) {
@@ -223,7 +223,8 @@ TEST_F(ChatDatasetTest, TrimmedBatchesAreTheSameOnAnyNumberOfRanksAndAfterAResum
   }
   EXPECT_LT(widths.at(5), widths.at(1));
   EXPECT_LT(widths.at(1), 12 * 256);
-  const ChatRows rows = chat_rows(open_chat_dataset(config_, shape_), {.global_sequences = 4, .seed = 17});
+  const ChatRows rows =
+      chat_rows(open_chat_dataset(config_, shape_, {}), {.global_sequences = 4, .seed = 17});
   const ChatDataset data = open();
   int64_t tokens = 0, left_out = 0;
   for (const int32_t length : data.lengths()) tokens += length;
@@ -241,7 +242,7 @@ TEST_F(ChatDatasetTest, ReadersOfTheSameFileKeepTheirOwnConfigs) {
   const auto trimmed = [&](bool trim) {
     ChatConfig config = config_;
     config.trim_padding = trim;
-    return open_rows({{config}}, shape_);
+    return open_rows({{config}}, shape_, {});
   };
   const auto whole = trimmed(false), narrow = trimmed(true), again = trimmed(false);
   EXPECT_TRUE(whole->trimmed_lengths().empty());
@@ -342,16 +343,19 @@ TEST_F(ChatDatasetTest, AStopEndsTheTokenising) {
   }
 }
 
-TEST_F(ChatDatasetTest, IsReadOnceAsLongAsItIsHeldAndUnchanged) {
+TEST_F(ChatDatasetTest, IsReadOnceByWhatSharesItWhileItsFilesAreUnchanged) {
   write_rows(4);
-  const auto data = open_chat_dataset(config_, shape_);
-  EXPECT_EQ(open_chat_dataset(config_, shape_), data);
-  EXPECT_EQ(count_samples({{config_}}, shape_), 4);
+  const OpenedData opened;
+  const auto data = open_chat_dataset(config_, shape_, opened);
+  EXPECT_EQ(open_chat_dataset(config_, shape_, opened), data);
+  EXPECT_EQ(count_samples({{config_}}, shape_, opened), 4);
+  EXPECT_EQ(data.use_count(), 2) << "one is held here, one in `opened`";
+  EXPECT_NE(open_chat_dataset(config_, shape_, {}), data);
   ChatConfig packed = config_;
   packed.pack = true;
-  EXPECT_NE(open_chat_dataset(packed, shape_), data);
+  EXPECT_NE(open_chat_dataset(packed, shape_, opened), data);
   write_rows(5);
-  EXPECT_EQ(open_chat_dataset(config_, shape_)->num_rows(), 5);
+  EXPECT_EQ(open_chat_dataset(config_, shape_, opened)->num_rows(), 5);
   EXPECT_EQ(data->num_rows(), 4);
 }
 
@@ -360,7 +364,7 @@ TEST_F(ChatDatasetTest, ALoaderResumesAtEveryPosition) {
   config_.pack = true;
   const LoaderShape shape{
       .seq_len = 64, .global_sequences = 4, .vocab_size = 512, .seed = 17, .tokenizer = shape_.tokenizer};
-  const auto loader = make_loader({{config_}}, shape, {});
+  const auto loader = make_loader({{config_}}, shape, {}, {});
   const int64_t rows = open().num_rows();
   ASSERT_GT(rows, 8);
   EXPECT_EQ(loader->samples_per_epoch(), rows / 4 * 4);
@@ -369,7 +373,7 @@ TEST_F(ChatDatasetTest, ALoaderResumesAtEveryPosition) {
     const DataCursor cursor = loader->cursor();
     epochs.insert(cursor.epoch);
     const Batch expected = loader->next();
-    const Batch again = make_loader({{config_}}, shape, cursor)->next();
+    const Batch again = make_loader({{config_}}, shape, cursor, {})->next();
     EXPECT_EQ(again.tokens, expected.tokens);
     EXPECT_EQ(again.targets, expected.targets);
     EXPECT_EQ(again.documents, expected.documents);

@@ -41,7 +41,7 @@ class CompressedStreamsTest : public ::testing::Test {
   std::vector<TokenArray> batches_of(const std::string& kind) {
     config_.streams = {{.name = "one", .local_dir = temp_ / kind, .split = "one"},
                        {.name = "two", .local_dir = temp_ / kind, .split = "two"}};
-    const auto loader = make_loader({{config_}}, shape_, {1, 8});
+    const auto loader = make_loader({{config_}}, shape_, {1, 8}, {});
     std::vector<TokenArray> batches;
     for (int i = 0; i < 60; ++i) batches.push_back(loader->next().tokens);
     return batches;

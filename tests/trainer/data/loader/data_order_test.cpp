@@ -62,7 +62,7 @@ TEST_F(FinetuningOrderTest, RowsOfMdsAreVisitedAsInLlmFoundry) {
   ASSERT_EQ(cases().size(), 4u);
   for (const Json& one : cases()) {
     open(one);
-    const auto data = open_chat_dataset(config_, shape_);
+    const auto data = open_chat_dataset(config_, shape_, {});
     const int64_t batch = one.at("batch");
     for (const auto& [epoch, ids] : one.at("epochs").items()) {
       const auto rows = ids.get<std::vector<uint32_t>>();
@@ -74,7 +74,7 @@ TEST_F(FinetuningOrderTest, RowsOfMdsAreVisitedAsInLlmFoundry) {
                                        .vocab_size = shape_.vocab_size,
                                        .seed = 17,
                                        .tokenizer = shape_.tokenizer},
-                                      {std::stoll(epoch), 0});
+                                      {std::stoll(epoch), 0}, {});
       EXPECT_EQ(loader->samples_per_epoch(), std::ssize(rows));
       for (size_t at = 0; at < rows.size(); at += static_cast<size_t>(batch))
         EXPECT_EQ(loader->next().tokens,
@@ -90,7 +90,7 @@ TEST_F(FinetuningOrderTest, BatchesArePackedFromTheRowsThatLlmFoundryPacks) {
   for (const Json& one : cases()) {
     open(one);
     const int64_t batch = one.at("batch");
-    PackedChatReader reader(open_chat_dataset(config_, shape_), {.global_sequences = batch / 2});
+    PackedChatReader reader(open_chat_dataset(config_, shape_, {}), {.global_sequences = batch / 2});
     const auto wanted = one.at("epochs").at("0").get<std::vector<uint32_t>>();
     std::vector<uint32_t> packed;
     for (int64_t row = 0; row < reader.num_samples(); ++row)
@@ -110,7 +110,7 @@ TEST_F(FinetuningOrderTest, BatchesArePackedFromTheRowsThatLlmFoundryPacks) {
 TEST_F(FinetuningOrderTest, RowsThatAreLeftOutLeaveTheirShards) {
   write_rows({3, 4, 2, 1}, /*empty=*/{4, 9});
   config_.bad_rows = BadRows::kSkip;
-  const auto data = open_chat_dataset(config_, shape_);
+  const auto data = open_chat_dataset(config_, shape_, {});
   EXPECT_EQ(data->num_rows(), 8);
   EXPECT_EQ(data->shard_sizes(), (std::vector<uint32_t>{3, 3, 2}));
 }

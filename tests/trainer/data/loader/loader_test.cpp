@@ -46,7 +46,7 @@ class LoaderTest : public ::testing::Test {
   }
 
   std::unique_ptr<DataLoader> open(const DataCursor& cursor = {}) const {
-    return make_loader({{config_}}, shape_, cursor);
+    return make_loader({{config_}}, shape_, cursor, {});
   }
 
   /// Which samples a batch holds, after checking its tokens and targets.
@@ -96,7 +96,7 @@ TEST_F(LoaderTest, SkippingLandsWhereReadingDoes) {
 
 TEST_F(LoaderTest, AnEpochMayBeShorterThanTheData) {
   config_.epoch_size = 9;
-  EXPECT_EQ(count_samples({{config_}}, {}), 9);
+  EXPECT_EQ(count_samples({{config_}}, {}, {}), 9);
   const auto loader = open();
   EXPECT_EQ(loader->samples_per_epoch(), 8);
   std::set<int32_t> seen;
@@ -138,7 +138,7 @@ TEST_F(LoaderTest, APadTokenIsNotATarget) {
 TEST_F(LoaderTest, FollowsTheOrderOfTheSampler) {
   const auto loader = open();
   EXPECT_EQ(loader->samples_per_epoch(), 20);
-  EXPECT_EQ(count_samples({{config_}}, {}), kSamples);
+  EXPECT_EQ(count_samples({{config_}}, {}, {}), kSamples);
   for (int64_t epoch = 0; epoch < 3; ++epoch) {
     const auto order = permutation(kSamples, 17, epoch);
     for (int64_t at = 0; at < 20; at += 4) {
@@ -245,7 +245,7 @@ TEST_F(StreamsLoaderTest, RowsOfSeveralDataSetsShareABatch) {
   const auto order = permutation(34, 17, 0);
   const auto loader = open();
   EXPECT_EQ(loader->samples_per_epoch(), 32);
-  EXPECT_EQ(count_samples({{config_}}, {}), 34);
+  EXPECT_EQ(count_samples({{config_}}, {}, {}), 34);
   for (int64_t at = 0; at < 32; at += 4) {
     const auto samples = samples_of(loader->next());
     EXPECT_TRUE(std::equal(samples.begin(), samples.end(), order.begin() + at));

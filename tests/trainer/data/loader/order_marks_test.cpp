@@ -34,7 +34,7 @@ class OrderMarksTest : public ::testing::Test {
   std::unique_ptr<DataLoader> open(const DataCursor& cursor = {}, const OrderMarks& marks = {}) const {
     return make_loader({{config_}},
                        {.seq_len = kTokens, .global_sequences = 256, .vocab_size = 10 * kStored, .seed = 17},
-                       cursor, marks);
+                       cursor, {}, marks);
   }
 
   static std::vector<std::vector<int32_t>> next_batches(DataLoader& loader) {

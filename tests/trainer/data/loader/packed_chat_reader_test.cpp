@@ -36,7 +36,7 @@ class PackedChatReaderTest : public ::testing::Test {
     }
     write_text(config_.path, text);
   }
-  std::shared_ptr<const ChatDataset> open() const { return open_chat_dataset(config_, shape_); }
+  std::shared_ptr<const ChatDataset> open() const { return open_chat_dataset(config_, shape_, {}); }
   std::vector<int32_t> some_lengths(int count) const {
     std::vector<int32_t> lengths;
     for (int i = 0; i < count; ++i) lengths.push_back(3 + i * 29 % 23);
@@ -149,16 +149,16 @@ TEST_F(PackedChatReaderTest, ALoaderResumesAtEveryPositionAndOnAnyNumberOfRanks)
   write_examples(some_lengths(100));
   config_.shuffle = true;
   config_.packing_groups = 2;
-  const auto loader = make_loader({{config_}}, loader_shape(0, 1), {});
+  const auto loader = make_loader({{config_}}, loader_shape(0, 1), {}, {});
   EXPECT_EQ(loader->samples_per_epoch(),
-            count_samples({{config_}}, shape_, {.global_sequences = 4, .seed = 17}));
+            count_samples({{config_}}, shape_, {}, {.global_sequences = 4, .seed = 17}));
   for (int i = 0; i < 20; ++i) {
     const DataCursor cursor = loader->cursor();
     const Batch wanted = loader->next();
     for (const int64_t ranks : {1, 2, 4}) {
       Batch joined = empty_batch(4, shape_.seq_len, shape_.vocab_size);
       for (int64_t rank = 0; rank < ranks; ++rank) {
-        const Batch part = make_loader({{config_}}, loader_shape(rank, ranks), cursor)->next();
+        const Batch part = make_loader({{config_}}, loader_shape(rank, ranks), cursor, {})->next();
         const size_t size = part.tokens.size(), at = static_cast<size_t>(rank) * size;
         joined.tokens.put(at, part.tokens, 0, size);
         joined.targets.put(at, part.targets, 0, size);

@@ -64,15 +64,18 @@ TEST_F(TextDatasetTest, RowsWithoutASampleHaveNoTarget) {
   EXPECT_EQ(batch.valid_tokens, 12);
 }
 
-TEST_F(TextDatasetTest, IsReadOnceWhileSomebodyHoldsIt) {
-  const auto data = open_text_dataset(config_, shape_);
-  EXPECT_EQ(open_text_dataset(config_, shape_), data);
-  EXPECT_EQ(count_samples({{config_}}, shape_), data->num_rows());
+TEST_F(TextDatasetTest, IsReadOnceByWhatSharesItWhileItsFilesAreUnchanged) {
+  const OpenedData opened;
+  const auto data = open_text_dataset(config_, shape_, opened);
+  EXPECT_EQ(open_text_dataset(config_, shape_, opened), data);
+  EXPECT_EQ(count_samples({{config_}}, shape_, opened), data->num_rows());
+  EXPECT_EQ(data.use_count(), 2) << "one is held here, one in `opened`";
+  EXPECT_NE(open_text_dataset(config_, shape_, {}), data);
   TextConfig other = config_;
   other.eos_token_id = 3;
-  EXPECT_NE(open_text_dataset(other, shape_), data);
+  EXPECT_NE(open_text_dataset(other, shape_, opened), data);
   write_text(config_.path, read_file(config_.path) + "{\"text\": \"more\"}\n");
-  EXPECT_NE(open_text_dataset(config_, shape_), data);
+  EXPECT_NE(open_text_dataset(config_, shape_, opened), data);
 }
 
 TEST_F(TextDatasetTest, WhatCannotBeUsedIsNamed) {

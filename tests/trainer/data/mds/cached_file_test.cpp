@@ -155,7 +155,7 @@ TEST_F(CachedFileTest, TextsOfARemoteAreThoseOfTheFile) {
   remote.path = temp_ / "cache/x.jsonl";
   remote.remote = server_.url() + "/x.jsonl";
   remote.remote_hash = hash_of(lines);
-  const auto wanted = open_text_dataset(local, shape), given = open_text_dataset(remote, shape);
+  const auto wanted = open_text_dataset(local, shape, {}), given = open_text_dataset(remote, shape, {});
   ASSERT_EQ(given->num_rows(), wanted->num_rows());
   const std::vector<uint32_t> rows = {0, 3, 7};
   EXPECT_EQ(given->read_batch(rows, 3).tokens, wanted->read_batch(rows, 3).tokens);
@@ -175,7 +175,7 @@ TEST_F(CachedFileTest, SeveralFilesOfAFolderAreReadInTheOrderThatIsWritten) {
   remote.path = temp_ / "cache";
   remote.remote = server_.url() + "/en/";
   remote.remote_files = {"b.jsonl", "a.jsonl"};
-  const auto wanted = open_text_dataset(local, shape), given = open_text_dataset(remote, shape);
+  const auto wanted = open_text_dataset(local, shape, {}), given = open_text_dataset(remote, shape, {});
   ASSERT_EQ(given->num_rows(), wanted->num_rows());
   for (uint32_t row = 0; row < wanted->num_rows(); ++row)
     ASSERT_EQ(given->read_batch(std::array{row}, 1).tokens, wanted->read_batch(std::array{row}, 1).tokens);
@@ -183,12 +183,12 @@ TEST_F(CachedFileTest, SeveralFilesOfAFolderAreReadInTheOrderThatIsWritten) {
   remote.remote_hashes = {hash_of(read_file(temp_ / "www/en/b.jsonl")), hash_of("another")};
   expect_error(ExitCode::kUnusable,
                {"/en/a.jsonl was fetched twice", "remote_hashes[2] is " + hash_of("another")},
-               [&] { open_text_dataset(remote, shape); });
+               [&] { open_text_dataset(remote, shape, {}); });
   EXPECT_EQ(server_.count("/en/b.jsonl"), 1);
   remote.remote_hashes.clear();
   remote.remote_files = {"c.jsonl"};
   expect_error(ExitCode::kUnusable, {"/en/c.jsonl does not exist"},
-               [&] { open_text_dataset(remote, shape); });
+               [&] { open_text_dataset(remote, shape, {}); });
 }
 
 TEST_F(CachedFileTest, AFolderWithoutNamesIsRefusedAndLeavesNothing) {
@@ -198,7 +198,7 @@ TEST_F(CachedFileTest, AFolderWithoutNamesIsRefusedAndLeavesNothing) {
   text.remote = temp_ / "www";
   write_text(temp_ / "www/x.jsonl", "{}\n");
   expect_error(ExitCode::kUnusable, {"is a folder: name the files to fetch in remote_files"},
-               [&] { open_text_dataset(text, shape); });
+               [&] { open_text_dataset(text, shape, {}); });
   EXPECT_FALSE(std::filesystem::exists(temp_ / "cache"));
 }
 

@@ -233,8 +233,8 @@ class CachedLoaderTest : public ShardCacheTest {
                         .num_ranks = num_ranks,
                         .vocab_size = 1000,
                         .seed = 3};
-      const auto first = make_loader({{config}}, shape, {});
-      const auto loader = make_loader({{config}}, shape, first->cursor_after(from));
+      const auto first = make_loader({{config}}, shape, {}, {});
+      const auto loader = make_loader({{config}}, shape, first->cursor_after(from), {});
       for (auto& batch : all) {
         const std::vector<int32_t> part = loader->next().tokens.widened();
         batch.insert(batch.end(), part.begin(), part.end());
@@ -286,7 +286,7 @@ TEST_F(CachedLoaderTest, EndsWhileTheServerHangs) {
   };
   server_.set_fault(hang);
   const auto start = std::chrono::steady_clock::now();
-  { make_loader({{config_}}, {.seq_len = kRowTokens, .global_sequences = 8, .vocab_size = 1000}, {}); }
+  { make_loader({{config_}}, {.seq_len = kRowTokens, .global_sequences = 8, .vocab_size = 1000}, {}, {}); }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 

@@ -20,7 +20,7 @@ TEST(TokenDataset, ReadsEveryStoredType) {
   for (const char* name : {"uint16", "untyped", "fixed_shape", "raw_bytes", "shards"}) {
     MdsConfig config{.local_dir = golden("mds"), .split = name, .shuffle = false, .truncate = true};
     const auto first = [&](int64_t vocab_size) {
-      return make_loader({{config}}, {.seq_len = 10, .global_sequences = 2, .vocab_size = vocab_size}, {})
+      return make_loader({{config}}, {.seq_len = 10, .global_sequences = 2, .vocab_size = vocab_size}, {}, {})
           ->next();
     };
     const Batch narrow = first(100), wide = first(100'000);
@@ -36,8 +36,9 @@ TEST(TokenDataset, ReadsEveryStoredType) {
                  [&] { first(most); });
   }
   MdsConfig text{.local_dir = golden("mds"), .split = "text_and_id"};
-  expect_error(ExitCode::kUnusable, {"no column \"tokens\""},
-               [&] { make_loader({{text}}, {.seq_len = 2, .global_sequences = 1, .vocab_size = 100}, {}); });
+  expect_error(ExitCode::kUnusable, {"no column \"tokens\""}, [&] {
+    make_loader({{text}}, {.seq_len = 2, .global_sequences = 1, .vocab_size = 100}, {}, {});
+  });
 }
 
 TEST(TokenDataset, NarrowTokensInBytesAreNoReasonForAShorterSequence) {
@@ -51,8 +52,9 @@ TEST(TokenDataset, NarrowTokensInBytesAreNoReasonForAShorterSequence) {
   for (const int64_t seq_len : {16, 32})
     expect_error(
         ExitCode::kUnusable,
-        {"expected int64 tokens in a column of bytes, got what looks like int32", "ndarray:int32"},
-        [&] { make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 100}, {}); });
+        {"expected int64 tokens in a column of bytes, got what looks like int32", "ndarray:int32"}, [&] {
+          make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 100}, {}, {});
+        });
 }
 
 /// Data sets whose tokens count up from 0, sample after sample, in shards of a few samples.
@@ -77,9 +79,9 @@ class LengthsTest : public ::testing::Test {
   /// The tokens of an epoch in batches of one row.
   static std::vector<int32_t> epoch(const MdsConfig& config, int64_t seq_len) {
     const auto loader =
-        make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 10'000}, {});
+        make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 10'000}, {}, {});
     EXPECT_EQ(loader->samples_per_epoch(),
-              count_samples({{config}}, {.seq_len = seq_len, .vocab_size = 10'000}));
+              count_samples({{config}}, {.seq_len = seq_len, .vocab_size = 10'000}, {}));
     std::vector<int32_t> tokens;
     while (loader->cursor().epoch == 0) {
       const std::vector<int32_t> row = loader->next().tokens.widened();
@@ -103,19 +105,19 @@ TEST_F(LengthsTest, SamplesOfAnotherLengthAreAnErrorThatOffersEveryWayOut) {
   expect_error(ExitCode::kUnusable,
                {"256 tokens", "length is 64", "train_data.recut = true", "train_data.truncate = true",
                 "seq_len = 256"},
-               [&] { open_rows({{longer}}, shape); });
+               [&] { open_rows({{longer}}, shape, {}); });
   RowShape eval = shape;
   eval.key = "eval_data.val";
   expect_error(ExitCode::kUnusable, {"eval_data.val.recut = true", "eval_data.val.truncate = true"},
-               [&] { open_rows({{longer}}, eval); });
+               [&] { open_rows({{longer}}, eval, {}); });
   const MdsConfig shorter = write("shorter", std::vector<int32_t>(9, 32));
   expect_error(ExitCode::kUnusable, {"32 tokens", "set seq_len = 32", "train_data.recut = true"},
-               [&] { open_rows({{shorter}}, shape); });
+               [&] { open_rows({{shorter}}, shape, {}); });
   MdsConfig mixed{.streams = {{.name = "fits", .local_dir = temp_.path(), .split = "fits"},
                               {.name = "long", .local_dir = temp_.path(), .split = "longer"}}};
   write("fits", std::vector<int32_t>(9, 64));
   expect_error(ExitCode::kUnusable, {"longer", "train_data.truncate = true"},
-               [&] { open_rows({{mixed}}, shape); });
+               [&] { open_rows({{mixed}}, shape, {}); });
 }
 
 TEST_F(LengthsTest, ALongSampleBehindTheFirstIsAnErrorToo) {
@@ -148,7 +150,7 @@ TEST_F(LengthsTest, RecutRowsAreShuffledInEveryOrderAndResume) {
     std::vector<int32_t> tokens = epoch(config, 64);
     EXPECT_NE(tokens, counting(920 / 64 * 64));
     const LoaderShape shape{.seq_len = 64, .global_sequences = 1, .vocab_size = 10'000};
-    const auto resumed = make_loader({{config}}, shape, {.epoch = 0, .sample = 5});
+    const auto resumed = make_loader({{config}}, shape, {.epoch = 0, .sample = 5}, {});
     EXPECT_EQ(resumed->next().tokens.widened(),
               std::vector<int32_t>(tokens.begin() + 5 * 64, tokens.begin() + 6 * 64));
     std::ranges::sort(tokens);

@@ -82,7 +82,7 @@ TEST(TokenFilesReader, AFileThatIsCutWhileItIsReadIsAnError) {
 
 TEST(TokenFilesReader, ALoaderGivesEveryRowOnceAndTheSameOnSeveralRanks) {
   const DataConfig config{{TokenFilesConfig{.path = golden("token_files/nanoset.ds")}}};
-  EXPECT_EQ(count_samples(config, kShape), 9);
+  EXPECT_EQ(count_samples(config, kShape, {}), 9);
   const auto tokens = [&](int64_t num_ranks) {
     std::vector<int32_t> all;
     std::vector<std::unique_ptr<DataLoader>> ranks;
@@ -94,7 +94,7 @@ TEST(TokenFilesReader, ALoaderGivesEveryRowOnceAndTheSameOnSeveralRanks) {
                                    .num_ranks = num_ranks,
                                    .vocab_size = 500,
                                    .seed = 5},
-                                  {}));
+                                  {}, {}));
     for (int step = 0; step < 6; ++step)
       for (const auto& rank : ranks) {
         const std::vector<int32_t> part = rank->next().tokens.widened();
