@@ -113,6 +113,8 @@ class CheckpointStore {
 std::vector<CheckpointInfo> list_checkpoints(const std::string& dir,
                                              std::vector<std::string>* broken = nullptr,
                                              std::vector<std::string>* unfinished = nullptr);
+/// Returns the epoch of the newest of them, or 0. Throws as list_checkpoints does.
+int64_t newest_epoch(const std::string& dir);
 /// Returns the checkpoint at a path: a checkpoint folder, or the newest one of a run folder or a checkpoints
 /// folder. Throws Error (kUnusable) that says what was found. A `latest` that names another one is a warning.
 CheckpointInfo find_checkpoint(const std::string& path);

@@ -106,6 +106,11 @@ void compare_hint(const std::string& dir, CheckpointInfo& newest) {
 
 }  // namespace
 
+int64_t newest_epoch(const std::string& dir) {
+  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir);
+  return checkpoints.empty() ? 0 : checkpoints.front().epoch;
+}
+
 std::vector<CheckpointInfo> list_checkpoints(const std::string& dir, std::vector<std::string>* broken,
                                              std::vector<std::string>* unfinished) {
   std::vector<CheckpointInfo> committed;

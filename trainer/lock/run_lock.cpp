@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "trainer/base/error.h"
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/lock/owner.h"
 
 namespace tycho {
@@ -130,11 +129,6 @@ std::optional<std::string> wait_until_free(const std::string& path, const Owner&
   return text;
 }
 
-int64_t newest_epoch(const std::string& run_dir) {
-  const std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir + "/checkpoints");
-  return checkpoints.empty() ? 0 : checkpoints.front().epoch;
-}
-
 }  // namespace
 
 struct RunLock::State {
@@ -142,6 +136,7 @@ struct RunLock::State {
   std::string run_dir, path;
   double stale_s;
   Waiting waiting;
+  NewestEpoch newest_epoch;
   Owner owner = {};
   std::string line = {};
   std::unique_ptr<OutputFile> file = {};
@@ -156,7 +151,7 @@ struct RunLock::State {
   bool take() {
     const std::optional<std::string> seen = wait_until_free(path, owner, stale_s, waiting);
     const std::optional<Owner> last = seen ? owner_in(*seen, path) : std::nullopt;
-    owner.epoch = 1 + std::max(last ? last->epoch : 0, newest_epoch(run_dir));
+    owner.epoch = 1 + std::max(last ? last->epoch : 0, newest_epoch ? newest_epoch() : 0);
     line = owner_line(owner);
     const std::string claim = fmt::format("{}.epoch-{}", path, owner.epoch);
     if (!create_claim(claim, seen)) return false;
@@ -218,12 +213,14 @@ struct RunLock::State {
   }
 };
 
-RunLock::RunLock(FileOps& files, const std::string& run_dir, double stale_s, Waiting waiting)
+RunLock::RunLock(FileOps& files, const std::string& run_dir, double stale_s, Waiting waiting,
+                 NewestEpoch newest_epoch)
     : state_(new State{.files = files,
                        .run_dir = run_dir,
                        .path = run_dir + "/LOCK",
                        .stale_s = stale_s,
-                       .waiting = std::move(waiting)}) {
+                       .waiting = std::move(waiting),
+                       .newest_epoch = std::move(newest_epoch)}) {
   make_dirs(files, run_dir);
   state_->owner = this_process(0);
   int round = 0;

@@ -18,6 +18,8 @@ class RunLock {
   static constexpr double kStale_s = 60;
   /// The end of a LOCK whose owner left the folder.
   static constexpr std::string_view kReleased = "\nreleased\n";
+  /// Returns the epoch of the newest checkpoint in the folder, or 0.
+  using NewestEpoch = std::function<int64_t()>;
   /// Called about once a second while a silent owner is watched, with a line for display that says what is
   /// awaited. An exception ends the wait.
   using Waiting = std::function<void(const std::string& text)>;
@@ -26,8 +28,9 @@ class RunLock {
   /// replaced, and the epoch grows by one, when it left, is dead (same boot, no such process), is an earlier
   /// start of the same Slurm job, or has not refreshed for `stale_s` seconds while it was watched. Watching
   /// is needed only for an owner on another machine or one that was stopped. A LOCK that is not a file, or is
-  /// a link, is an Error (kUnusable).
-  RunLock(FileOps& files, const std::string& run_dir, double stale_s = kStale_s, Waiting waiting = {});
+  /// a link, is an Error (kUnusable). `newest_epoch` is null for folders without checkpoints.
+  RunLock(FileOps& files, const std::string& run_dir, double stale_s = kStale_s, Waiting waiting = {},
+          NewestEpoch newest_epoch = {});
   ~RunLock();
   /// Returns a number that grows each time the folder changes owner and exceeds the epoch of every checkpoint
   /// in it. It orders checkpoints of successive owners.

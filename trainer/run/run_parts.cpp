@@ -59,20 +59,21 @@ void wait_for_folder(const RunParts& run, const std::string& text, Reporter* dis
     fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
 }
 
+void own_folder(RunParts& run, const std::string& run_dir, RunLock::Waiting waiting) {
+  run.lock = std::make_unique<RunLock>(real_files(), run_dir, RunLock::kStale_s, std::move(waiting),
+                                       [run_dir] { return newest_epoch(run_dir + "/checkpoints"); });
+  run.files.emplace(real_files(), *run.lock);
+}
+
 /// Makes rank 0 own the folder and write all its files.
 void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Reporter> display) {
   if (run.world->rank() != 0) {
     run.reporter = std::make_unique<Reporter>();
     return;
   }
-  FileOps& files = real_files();
   bool said = false;
   require_own_folder(run_dir);
-  make_dirs(files, run_dir);
-  run.lock = std::make_unique<RunLock>(files, run_dir, RunLock::kStale_s, [&](const std::string& text) {
-    wait_for_folder(run, text, display.get(), said);
-  });
-  run.files.emplace(files, *run.lock);
+  own_folder(run, run_dir, [&](const std::string& text) { wait_for_folder(run, text, display.get(), said); });
   run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display), *run.files);
 }
 
@@ -114,12 +115,8 @@ void record_start(RunParts& run, const RunRequest& request, const std::string& r
 void note_refusal(RunParts& run, const std::string& run_dir, const Error& error) {
   if (run.world->rank() != 0 || !holds_record(run_dir)) return;
   try {
-    if (!run.files) {
-      run.lock = std::make_unique<RunLock>(
-          real_files(), run_dir, RunLock::kStale_s,
-          [](const std::string& owner) { fail(ExitCode::kFolderOwned, "{}", owner); });
-      run.files.emplace(real_files(), *run.lock);
-    }
+    if (!run.files)
+      own_folder(run, run_dir, [](const std::string& owner) { fail(ExitCode::kFolderOwned, "{}", owner); });
     std::vector<std::unique_ptr<Reporter>> record;
     record.push_back(make_file_reporter(run_dir, *run.files));
     make_tee(std::move(record))->run_end(std::string("failed: ") + error.what(), error.code());

@@ -72,7 +72,9 @@ TEST(RunLock, EpochStaysAboveTheCheckpointsWhenLockIsRemoved) {
   const TempDir dir;
   CheckpointStore store(real_files(), dir / "checkpoints", 0, 5);
   save_step(store, 1);
-  EXPECT_EQ(RunLock(real_files(), dir.path()).epoch(), 6);
+  const RunLock lock(real_files(), dir.path(), RunLock::kStale_s, {},
+                     [&] { return newest_epoch(dir / "checkpoints"); });
+  EXPECT_EQ(lock.epoch(), 6);
 }
 
 TEST(RunLock, ReplacesADeadOwnerAtOnce) {
