@@ -129,8 +129,8 @@ class FakeRun {
 
   /// Announces all events of a step in order.
   Json step(const Json& numbers) {
-    for (const Event event : {Event::kBatchStart, Event::kAfterForward, Event::kGradsReady})
-      announce(event, Json::object());
+    for (const EventEntry& entry : kEvents)
+      if (entry.in_step) announce(entry.event, Json::object());
     ++metrics_.step;
     set_metrics(numbers, metrics_);
     session_.now.train.step = session_.now.recorded_step = metrics_.step;

@@ -87,7 +87,7 @@ bool CallbackRunner::due(const Slot& slot, Event event, int64_t step) const {
   if (found != enabled_.end() && !found->second) return false;
   const auto now = static_cast<double>(step);
   if (now < slot.from || now > slot.until) return false;
-  if (!kEvents[index_of(event)].of_step) return true;
+  if (!entry_of(event).of_step) return true;
   const double clock = now + slot.lead;
   if (slot.every > 0 && std::floor(clock / slot.every) > std::floor((clock - 1) / slot.every)) return true;
   return std::find(slot.at.begin(), slot.at.end(), now) != slot.at.end();
@@ -101,9 +101,7 @@ bool CallbackRunner::wants(Event event, int64_t step) const {
 
 void CallbackRunner::announce(const EventInfo& info) {
   // Steps count from 1 while they run, as they will when they are done.
-  const bool running = info.event == Event::kBatchStart || info.event == Event::kAfterForward ||
-                       info.event == Event::kGradsReady;
-  const int64_t step = info.metrics.step + (running ? 1 : 0);
+  const int64_t step = info.metrics.step + (entry_of(info.event).in_step ? 1 : 0);
   for (Slot& slot : callbacks_)
     if (slot.callback.code->handles(info.event) && due(slot, info.event, step)) call(slot, info);
 }

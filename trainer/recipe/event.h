@@ -31,6 +31,7 @@ struct EventEntry {
   const char* name;  // key of a callback's function, and ctx.event
   const char* help;
   bool of_step = false;  // a callback's `every` and `at` apply
+  bool in_step = false;  // fires while a step runs, whose number is that of the steps done and one
 };
 
 /// In the order of Event. Recipe keys, their help and the names follow from this table.
@@ -39,10 +40,11 @@ inline constexpr std::array kEvents = {
     EventEntry{Event::kLoad, "load", "Weights and state are loaded."},
     EventEntry{Event::kFitStart, "fit_start", "Before the first step of this process."},
     EventEntry{Event::kEpochStart, "epoch_start", "Before the first batch of an epoch."},
-    EventEntry{Event::kBatchStart, "batch_start", "Before the first micro-batch of a step.", true},
+    EventEntry{Event::kBatchStart, "batch_start", "Before the first micro-batch of a step.", true, true},
     EventEntry{Event::kAfterForward, "after_forward",
-               "Between forward and backward of the last micro-batch; with parallel.pp after both.", true},
-    EventEntry{Event::kGradsReady, "grads_ready", "Gradients are complete, not clipped yet.", true},
+               "Between forward and backward of the last micro-batch; with parallel.pp after both.", true,
+               true},
+    EventEntry{Event::kGradsReady, "grads_ready", "Gradients are complete, not clipped yet.", true, true},
     EventEntry{Event::kBatchEnd, "batch_end", "After the optimizer step.", true},
     EventEntry{Event::kEpochEnd, "epoch_end", "After the last batch of an epoch."},
     EventEntry{Event::kEvalStart, "eval_start", "Before an evaluation."},
@@ -55,6 +57,7 @@ inline constexpr std::array kEvents = {
 };
 
 constexpr size_t index_of(Event event) { return static_cast<size_t>(event); }
+constexpr const EventEntry& entry_of(Event event) { return kEvents[index_of(event)]; }
 
 constexpr EnumNames<Event, kEvents.size()> enum_names(Event) {
   EnumNames<Event, kEvents.size()> names;

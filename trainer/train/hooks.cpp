@@ -55,7 +55,7 @@ Hooks::Hooks(const TrainConfig& config, const RunInfo& run, const RunClock& cloc
 void Hooks::announce(AnnouncedEvent announced, int64_t steps_done, StepMetrics metrics,
                      const EvalRecords& eval) {
   const Event event = announced.event;
-  in_step_ = event == Event::kBatchStart || event == Event::kAfterForward || event == Event::kGradsReady;
+  in_step_ = entry_of(event).in_step;
   const struct Reset {
     bool& in_step;
     ~Reset() { in_step = false; }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "trainer/base/error.h"
 
@@ -67,6 +69,18 @@ class RunnerTest : public testing::Test {
 };
 
 Duration ba(double steps) { return {steps, DurationUnit::kBatch}; }
+
+TEST_F(RunnerTest, EventsWithinAStepCountTheStepThatRuns) {
+  std::set<Event> all, called;
+  for (const EventEntry& entry : kEvents) all.insert(entry.event);
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback(
+      "x", all, [&](const EventInfo& info, CallbackPort&, Json&) { called.insert(info.event); },
+      {.from = Duration{4, DurationUnit::kBatch}}));
+  CallbackRunner runner = make(std::move(callbacks));
+  for (const Event event : all) end_step(runner, 3, event);
+  EXPECT_EQ(called, (std::set<Event>{Event::kBatchStart, Event::kAfterForward, Event::kGradsReady}));
+}
 
 TEST_F(RunnerTest, RunsEveryStepUnlessToldOtherwise) {
   EXPECT_EQ(steps_of({}).size(), 12u);
