@@ -4,6 +4,8 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <utility>
 
 #include "host/run_control.h"
 #include "host/standard_streams.h"
@@ -11,6 +13,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/base/nearest.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/control/channel.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
@@ -35,17 +38,6 @@ const VerbSpec kCtlSpec = {
 
 namespace {
 
-/// A key of `set KEY=VALUE`, and the command that sets it.
-struct Setting {
-  const char* key;
-  const char* command;
-  bool text;  // the value is text, not a number
-};
-constexpr Setting kSettings[] = {{"lr", "set_lr", false},
-                                 {"weight_decay", "set_weight_decay", false},
-                                 {"clip", "set_clip", false},
-                                 {"log_every", "set_log_every", true}};
-
 constexpr auto kWaitForRanks = std::chrono::seconds(10);  // for the next of them; file systems may be late
 
 const std::string& run_dir(const Arguments& arguments) { return word(arguments, 0, "the folder of a run"); }
@@ -58,46 +50,41 @@ int send(const Arguments& arguments, const std::string& code) {
   return 0;
 }
 
-int named(const Arguments& arguments, const char* command) {
-  no_more_words(arguments, 3);
-  const std::string argument = arguments.words.size() > 2 ? quoted(arguments.words[2]) : "";
-  return send(arguments, fmt::format("cmd.{}({})", command, argument));
+/// Sends a command whose spelling is one word, with the argument that may follow.
+int send_command(const Arguments& arguments, const CommandSpec& spec) {
+  no_more_words(arguments, spec.arguments.empty() ? 2 : 3);
+  if (arguments.words.size() <= 2) return send(arguments, fmt::format("cmd.{}()", spec.name));
+  const std::string& argument = arguments.words[2];
+  if (spec.arguments[0].type == CommandArgument::Type::kTag && !is_tag(argument))
+    fail(ExitCode::kUsage, "[tycho ctl] expected a name without \"/\", got {}", argument);
+  return send(arguments, fmt::format("cmd.{}({})", spec.name, quoted(argument)));
 }
 
-int run_stop(const Arguments& arguments) { return named(arguments, "stop"); }
-int run_save(const Arguments& arguments) {
-  if (arguments.words.size() > 2 && !is_tag(arguments.words[2]))
-    fail(ExitCode::kUsage, "[tycho ctl] expected a name without \"/\", got {}", arguments.words[2]);
-  return named(arguments, "save");
-}
-int run_profile(const Arguments& arguments) { return named(arguments, "profile"); }
-int run_pause(const Arguments& arguments) { return named(arguments, "pause"); }
-int run_resume(const Arguments& arguments) {
-  no_more_words(arguments, 2);
-  return send(arguments, "cmd.resume()");
-}
-int run_eval_now(const Arguments& arguments) {
-  no_more_words(arguments, 2);
-  return send(arguments, "cmd.eval()");
+/// Returns the key of `set KEY=VALUE` for a command that is spelled so, else "".
+std::string key_to_set(const CommandSpec& spec) {
+  const std::string spelling = spec.ctl;
+  return spelling.starts_with("set ") ? spelling.substr(4) : "";
 }
 
 std::string setting_code(const std::string& given) {
   const size_t equals = given.find('=');
   const std::string key = given.substr(0, equals);
   std::vector<std::string> keys;
-  for (const Setting& setting : kSettings) {
-    keys.emplace_back(setting.key);
-    if (key != setting.key) continue;
+  for (const CommandSpec& spec : all_commands()) {
+    if (key_to_set(spec).empty()) continue;
+    keys.push_back(key_to_set(spec));
+    if (key != keys.back()) continue;
     if (equals == std::string::npos)
       fail(ExitCode::kUsage,
            "[tycho ctl] set {0} needs a value: set {0}=..., or {0}= to restore the recipe's", key);
     const std::string value = given.substr(equals + 1);
-    if (value.empty()) return fmt::format("cmd.{}(nil)", setting.command);
-    if (setting.text) return fmt::format("cmd.{}({})", setting.command, quoted(value));
+    if (value.empty()) return fmt::format("cmd.{}(nil)", spec.name);
+    if (spec.arguments[0].type != CommandArgument::Type::kNumber)
+      return fmt::format("cmd.{}({})", spec.name, quoted(value));
     char* end = nullptr;
     std::strtod(value.c_str(), &end);
     if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: expected a number, got {}", key, value);
-    return fmt::format("cmd.{}({})", setting.command, value);
+    return fmt::format("cmd.{}({})", spec.name, value);
   }
   fail(ExitCode::kUsage, "[tycho ctl] set takes {}; got {}{}", fmt::join(keys, ", "), key,
        did_you_mean(key, keys));
@@ -165,11 +152,13 @@ int run_collectives(const Arguments& arguments) {
 
 int run_ctl(const Arguments& arguments) {
   run_dir(arguments);
-  const std::vector<Subverb> subverbs = {{"stop", run_stop},     {"save", run_save},
-                                         {"eval", run_eval_now}, {"profile", run_profile},
-                                         {"set", run_set},       {"pause", run_pause},
-                                         {"resume", run_resume}, {"tail", run_tail},
-                                         {"plot", run_plot},     {"collectives", run_collectives}};
+  std::vector<std::pair<std::string, std::function<int(const Arguments&)>>> subverbs;
+  for (const CommandSpec& spec : all_commands())
+    if (*spec.ctl != '\0' && key_to_set(spec).empty())
+      subverbs.emplace_back(spec.ctl, [&spec](const Arguments& given) { return send_command(given, spec); });
+  subverbs.insert(
+      subverbs.end(),
+      {{"set", run_set}, {"tail", run_tail}, {"plot", run_plot}, {"collectives", run_collectives}});
   std::vector<std::string> names;
   for (const auto& [name, run] : subverbs) names.emplace_back(name);
   // Folders of several runs can stand before what to do.
@@ -179,8 +168,7 @@ int run_ctl(const Arguments& arguments) {
   while (at < words.size() && std::find(names.begin(), names.end(), words[at]) == names.end() &&
          std::filesystem::is_directory(words[at], ignored))
     ++at;
-  const std::string& what = word(
-      arguments, at, "what to do: stop, save, eval, profile, set, pause, resume, tail, plot or collectives");
+  const std::string& what = word(arguments, at, fmt::format("what to do: {}", fmt::join(names, ", ")).c_str());
   for (const auto& [name, run] : subverbs) {
     if (what != name) continue;
     if (at > 1 && what != "plot")

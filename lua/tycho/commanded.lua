@@ -4,28 +4,20 @@ local schema = require "tycho.schema"
 
 local M = {}
 
--- By command: the key that it acts on, and its argument that says what the key is.
-local kActsOn = {
-  set_lr = { "optimizer.lr", "lr" }, scale_lr = { "optimizer.lr" }, set_betas = { "optimizer.betas", "betas" },
-  set_weight_decay = { "optimizer.weight_decay", "weight_decay" }, set_clip = { "clip.norm", "norm" },
-  set_schedule = { "scheduler", "scheduler" }, set_log_every = { "log.every", "every" },
-}
-
 local function is_set(value) return value ~= nil and value ~= native.null end
 
 -- What a command changes about a key, and how; nil if it concerns another one.
 local function said(command, path)
-  local key, name = unpack(kActsOn[command.name] or {})
   local given = command.arguments
   if command.name == "set_schedule" and path:sub(1, 10) == "scheduler." and is_set(given.scheduler) then
     return schema.literal(given.scheduler[path:sub(11)]), "pin"
   end
-  if key ~= path then return nil end
+  if command.key ~= path then return nil end
   if command.name == "scale_lr" then
     return "x " .. schema.literal(given.factor), is_set(given.for_next) and "for " .. given.for_next or "from then on"
   end
-  if not is_set(given[name]) then return "as before", "released" end
-  local value = given[name]
+  local _, value = next(given) -- the only argument
+  if not is_set(value) then return "as before", "released" end
   return schema.literal(type(value) == "table" and value.kind or value), "pin"
 end
 

@@ -61,13 +61,11 @@ std::string given_text(const Json& value) {
   return is_not_finite ? not_finite_text(value.get<double>()) : value.dump();
 }
 
-const CommandSpec& spec_of(const std::string& name) {
-  std::vector<std::string> names;
-  for (const CommandSpec& spec : all_commands()) {
-    if (name == spec.name) return spec;
-    names.emplace_back(spec.name);
-  }
-  fail(ExitCode::kRecipe, "[cmd] no command {}{}", name, did_you_mean(name, names));
+/// Returns an argument of a command; nullopt when it was left out.
+template <class T>
+std::optional<T> argument(const Command& command, const char* name) {
+  return command.arguments.contains(name) ? std::optional<T>(command.arguments.at(name).get<T>())
+                                          : std::nullopt;
 }
 
 void take(const CommandSpec& spec, const CommandArgument& argument, const Json& value, Json& out) {
@@ -93,27 +91,55 @@ const std::vector<CommandSpec>& all_commands() {
       {"set_lr",
        "set_lr(3e-4)",
        "Pins the learning rate; set_lr(nil) returns to the schedule.",
-       {{"lr", Type::kNumber, kOptional}}},
+       {{"lr", Type::kNumber, kOptional}},
+       "set lr",
+       "optimizer.lr",
+       [](Controls& controls, const Command& command) {
+         controls.lr = argument<double>(command, "lr");
+         controls.lr_by = controls.lr ? command.by : "";
+       }},
       {"scale_lr",
        "scale_lr(0.5, { for_next = \"200ba\" })",
        "Multiplies the schedule, for a while or until the end.",
-       {{"factor", Type::kNumber}, {"for_next", Type::kDuration, kOptional, kNamed}}},
+       {{"factor", Type::kNumber}, {"for_next", Type::kDuration, kOptional, kNamed}},
+       "",
+       "optimizer.lr"},
       {"set_betas",
        "set_betas({ 0.9, 0.98 })",
        "Sets the betas of the optimizer; nil restores the recipe's.",
-       {{"betas", Type::kPair, kOptional}}},
+       {{"betas", Type::kPair, kOptional}},
+       "",
+       "optimizer.betas",
+       [](Controls& controls, const Command& command) {
+         controls.betas = argument<std::array<double, 2>>(command, "betas");
+       }},
       {"set_weight_decay",
        "set_weight_decay(0.1)",
        "Sets the weight decay; nil restores the recipe's.",
-       {{"weight_decay", Type::kNumber, kOptional}}},
+       {{"weight_decay", Type::kNumber, kOptional}},
+       "set weight_decay",
+       "optimizer.weight_decay",
+       [](Controls& controls, const Command& command) {
+         controls.weight_decay = argument<double>(command, "weight_decay");
+       }},
       {"set_clip",
        "set_clip(1)",
        "Sets clip.norm; nil restores the recipe's.",
-       {{"norm", Type::kNumber, kOptional}}},
+       {{"norm", Type::kNumber, kOptional}},
+       "set clip",
+       "clip.norm",
+       [](Controls& controls, const Command& command) {
+         controls.clip_norm = argument<double>(command, "norm");
+       }},
       {"set_schedule",
        "set_schedule(t.sched.linear {})",
        "Changes the schedule; nil restores the recipe's.",
-       {{"scheduler", Type::kScheduler, kOptional}}},
+       {{"scheduler", Type::kScheduler, kOptional}},
+       "",
+       "scheduler",
+       [](Controls& controls, const Command& command) {
+         controls.scheduler = command.arguments.value("scheduler", Json());
+       }},
       {"set_mix",
        "set_mix({ code = 0.2 })",
        "Sets proportions of the streams of train_data; the others share the rest. A new epoch begins. nil "
@@ -123,33 +149,52 @@ const std::vector<CommandSpec>& all_commands() {
       {"save",
        "save(\"spike\")",
        "Saves a checkpoint; with a name, the newest of that name is kept.",
-       {{"tag", Type::kTag, kOptional}}},
-      {"eval", "eval()", "Evaluates.", {}},
+       {{"tag", Type::kTag, kOptional}},
+       "save"},
+      {"eval", "eval()", "Evaluates.", {}, "eval"},
       {"set_log_every",
        "set_log_every(\"10ba\")",
        "Sets log.every; nil restores the recipe's.",
-       {{"every", Type::kDuration, kOptional}}},
+       {{"every", Type::kDuration, kOptional}},
+       "set log_every",
+       "log.every",
+       [](Controls& controls, const Command& command) {
+         const auto every = argument<std::string>(command, "every");
+         controls.log_every = every ? std::optional(Duration::parse(*every)) : std::nullopt;
+       }},
       {"stop",
        "stop(\"why\")",
        "Ends the run at this boundary, with a checkpoint.",
-       {{"reason", Type::kText, kOptional}}},
+       {{"reason", Type::kText, kOptional}},
+       "stop"},
       {"pause",
        "pause(\"why\")",
        "Waits at this boundary until resume or stop.",
-       {{"reason", Type::kText, kOptional}}},
-      {"resume", "resume()", "Continues after pause.", {}},
+       {{"reason", Type::kText, kOptional}},
+       "pause"},
+      {"resume", "resume()", "Continues after pause.", {}, "resume"},
       {"disable", "disable(\"spike\")", "Switches a callback off.", {{"callback", Type::kText}}},
       {"enable", "enable(\"spike\")", "Switches a callback on again.", {{"callback", Type::kText}}},
       {"profile",
        "profile(\"3ba\")",
        "Records the next steps as a trace in the run folder.",
-       {{"active", Type::kDuration, kOptional}}},
+       {{"active", Type::kDuration, kOptional}},
+       "profile"},
   };
   return specs;
 }
 
+const CommandSpec& command_spec(const std::string& name) {
+  std::vector<std::string> names;
+  for (const CommandSpec& spec : all_commands()) {
+    if (name == spec.name) return spec;
+    names.emplace_back(spec.name);
+  }
+  fail(ExitCode::kRecipe, "[cmd] no command {}{}", name, did_you_mean(name, names));
+}
+
 Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by) {
-  const CommandSpec& spec = spec_of(name);
+  const CommandSpec& spec = command_spec(name);
   Command command{name, Json::object(), by};
   size_t next = 0;
   std::vector<std::string> known;
@@ -172,7 +217,7 @@ Command make_command(const std::string& name, const Json& values, const Json& na
 
 std::string command_text(const Command& command) {
   std::string text;
-  for (const CommandArgument& argument : spec_of(command.name).arguments) {
+  for (const CommandArgument& argument : command_spec(command.name).arguments) {
     if (!command.arguments.contains(argument.name)) continue;
     const Json& value = command.arguments.at(argument.name);
     text += (text.empty() ? "" : ", ") + (argument.named ? std::string(argument.name) + " = " : "") +

@@ -28,13 +28,23 @@ struct CommandArgument {
   bool named = false;  // passed by name, after the others: { for_next = "200ba" }
 };
 
+struct Controls;
+
+/// A command: everything about it except its effect on parts of the loop (see LiveControls).
 struct CommandSpec {
   const char* name;
   const char* usage;  // "scale_lr(factor, { for_next = \"200ba\" })"
   const char* help;
   std::vector<CommandArgument> arguments;
+  const char* ctl =
+      "";  // spelling after `tycho ctl RUN`: "stop", or "set lr" for `set lr=VALUE`; "" for none
+  const char* key = "";  // recipe's key in whose place its first argument holds; "" for none
+  /// Sets its value, or returns to the recipe's without one. Null for commands that do more.
+  void (*set)(Controls& controls, const Command& command) = nullptr;
 };
 const std::vector<CommandSpec>& all_commands();
+/// Returns the command of that name. Throws Error (kRecipe).
+const CommandSpec& command_spec(const std::string& name);
 
 /// Returns the command with checked arguments: `values` in the order of its spec, `named` by name. Throws
 /// Error (kRecipe) that shows its usage.

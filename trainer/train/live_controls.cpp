@@ -1,8 +1,7 @@
-// Each command is one entry of a table.
+// Each command that acts on the loop is one entry of a table.
 #include "trainer/train/live_controls.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -79,23 +78,10 @@ void profile(Call& call) {
 
 using Effect = void (*)(Call&);
 
+/// The effects of commands that do more than setting a value (CommandSpec::set).
 const std::map<std::string_view, Effect>& effects() {
   static const std::map<std::string_view, Effect> all = {
-      {"set_lr",
-       [](Call& c) {
-         c.next.lr = argument<double>(c, "lr");
-         c.next.lr_by = c.next.lr ? c.command.by : "";
-       }},
       {"scale_lr", scale_lr},
-      {"set_betas", [](Call& c) { c.next.betas = argument<std::array<double, 2>>(c, "betas"); }},
-      {"set_weight_decay", [](Call& c) { c.next.weight_decay = argument<double>(c, "weight_decay"); }},
-      {"set_clip", [](Call& c) { c.next.clip_norm = argument<double>(c, "norm"); }},
-      {"set_schedule", [](Call& c) { c.next.scheduler = c.command.arguments.value("scheduler", Json()); }},
-      {"set_log_every",
-       [](Call& c) {
-         const auto every = argument<std::string>(c, "every");
-         c.next.log_every = every ? std::optional(Duration::parse(*every)) : std::nullopt;
-       }},
       {"enable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), true); }},
       {"disable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), false); }},
       {"set_mix", set_mix},
@@ -124,10 +110,12 @@ LiveControls::LiveControls(const TrainConfig& recipe, int64_t num_samples, Train
       schedule_(make_schedule(recipe, total_, num_samples)) {}
 
 void LiveControls::apply(const Command& command, const CommandTargets& targets) {
-  const auto effect = effects().find(command.name);
-  if (effect == effects().end()) fail(ExitCode::kRecipe, "[cmd] the loop has no command {}", command.name);
+  const CommandSpec& spec = command_spec(command.name);
   Call call{command, targets, *this, recipe_, state_, state_.controls};
-  effect->second(call);
+  if (spec.set != nullptr)
+    spec.set(call.next, command);
+  else
+    effects().at(command.name)(call);
   take(std::move(call.next), targets.update);
   if (!call.remixed) return;
   targets.data.switch_to(std::move(call.remixed), state_);
@@ -205,10 +193,6 @@ double LiveControls::scheduled_lr(int64_t steps_done, double factor) const {
   return peak_lr(now_.optimizer) * schedule_factor(schedule_, steps_done) * factor;
 }
 
-std::vector<std::string> applied_commands() {
-  std::vector<std::string> names;
-  for (const auto& [name, effect] : effects()) names.emplace_back(name);
-  return names;
-}
+bool is_applied(const CommandSpec& spec) { return spec.set != nullptr || effects().contains(spec.name); }
 
 }  // namespace tycho

@@ -96,7 +96,7 @@ class LiveControls {
   std::vector<HeldCommand> held_;  // since resume()
 };
 
-/// Returns the names of the commands that apply() knows.
-std::vector<std::string> applied_commands();
+/// True if apply() has an effect for the command.
+bool is_applied(const CommandSpec& spec);
 
 }  // namespace tycho

@@ -29,52 +29,35 @@ std::string call_text(const char* name, const Json& value) {
   return fmt::format("{}({})", name, value.dump());
 }
 
-void add_rates(const Controls& controls, std::vector<Pinned>& all) {
-  const std::vector<std::string> keys = {"optimizer.lr", "scheduler"};
-  if (controls.lr)
-    all.push_back(
-        {"set_lr",
-         call_text("set_lr", *controls.lr) + (controls.lr_by.empty() ? "" : " by " + controls.lr_by), keys,
-         [](Controls& c) { c.lr.reset(), c.lr_by.clear(); }});
-  std::string factors;
-  for (const Controls::LrWindow& window : controls.lr_windows)
-    factors += (factors.empty() ? "" : " and ") + call_text("scale_lr", window.factor);
-  if (!factors.empty()) all.push_back({"scale_lr", factors, keys, [](Controls& c) { c.lr_windows.clear(); }});
-  if (!controls.scheduler.is_null())
-    all.push_back({"set_schedule",
-                   "set_schedule(" + controls.scheduler.value("kind", "") + ")",
-                   {"scheduler"},
-                   [](Controls& c) { c.scheduler = nullptr; }});
-}
-
-std::vector<Pinned> pinned_by(const Controls& controls, int64_t stage) {
+std::vector<Pinned> pinned_by(const Controls& held, int64_t stage) {
   std::vector<Pinned> all;
-  add_rates(controls, all);
-  if (controls.betas)
-    all.push_back(
-        {"set_betas", call_text("set_betas", *controls.betas), {"optimizer.betas"}, [](Controls& c) {
-           c.betas.reset();
-         }});
-  if (controls.weight_decay)
-    all.push_back({"set_weight_decay",
-                   call_text("set_weight_decay", *controls.weight_decay),
-                   {"optimizer.weight_decay"},
-                   [](Controls& c) { c.weight_decay.reset(); }});
-  if (controls.clip_norm)
-    all.push_back({"set_clip", call_text("set_clip", *controls.clip_norm), {"clip"}, [](Controls& c) {
-                     c.clip_norm.reset();
-                   }});
-  if (controls.log_every)
-    all.push_back({"set_log_every",
-                   call_text("set_log_every", controls.log_every->str()),
-                   {"log.every"},
-                   [](Controls& c) { c.log_every.reset(); }});
-  if (!controls.mix.empty())
+  // Adds a command that sets a value, which ends when it is given without one.
+  const auto pin = [&](const char* name, std::string text, std::vector<std::string> keys = {}) {
+    const CommandSpec& spec = command_spec(name);
+    if (keys.empty()) keys = {spec.key};
+    all.push_back({name, std::move(text), std::move(keys),
+                   [&spec](Controls& c) { spec.set(c, {.name = spec.name, .by = ""}); }});
+  };
+  const std::vector<std::string> rates = {"optimizer.lr", "scheduler"};
+  if (held.lr)
+    pin("set_lr", call_text("set_lr", *held.lr) + (held.lr_by.empty() ? "" : " by " + held.lr_by), rates);
+  std::string factors;
+  for (const Controls::LrWindow& window : held.lr_windows)
+    factors += (factors.empty() ? "" : " and ") + call_text("scale_lr", window.factor);
+  if (!factors.empty())
+    all.push_back({"scale_lr", factors, rates, [](Controls& c) { c.lr_windows.clear(); }});
+  if (!held.scheduler.is_null())
+    pin("set_schedule", "set_schedule(" + held.scheduler.value("kind", "") + ")");
+  if (held.betas) pin("set_betas", call_text("set_betas", *held.betas));
+  if (held.weight_decay) pin("set_weight_decay", call_text("set_weight_decay", *held.weight_decay));
+  if (held.clip_norm) pin("set_clip", call_text("set_clip", *held.clip_norm), {"clip"});
+  if (held.log_every) pin("set_log_every", call_text("set_log_every", held.log_every->str()));
+  if (!held.mix.empty())
     all.push_back({"set_mix",
-                   call_text("set_mix", controls.mix),
+                   call_text("set_mix", held.mix),
                    {stage == 0 ? std::string(kStreams) : "data_stages"},
                    [](Controls& c) { c.mix.clear(); }});
-  for (const auto& [name, on] : controls.enabled)
+  for (const auto& [name, on] : held.enabled)
     all.push_back({on ? "enable" : "disable",
                    call_text(on ? "enable" : "disable", name),
                    {"callbacks." + name},

@@ -32,6 +32,13 @@ TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
   EXPECT_NE(call().find("x.lua:7: ctx.cmd: only a t.control callback can issue commands"), std::string::npos);
 }
 
+TEST_F(LuaCallbacksTest, ControllersHaveEveryCommand) {
+  std::string code;
+  for (const CommandSpec& spec : all_commands()) code += fmt::format(" local f = ctx.cmd.{}", spec.name);
+  load("r.callbacks.a = t.control { batch_end = function(ctx)" + code + " end }");
+  EXPECT_EQ(call(), "");
+}
+
 TEST_F(LuaCallbacksTest, CommandsAreCheckedWhereTheyAreWritten) {
   load(
       "r.callbacks.a = t.control { batch_end = function(ctx)\n"

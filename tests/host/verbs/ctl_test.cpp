@@ -1,5 +1,6 @@
 // tycho ctl without a live run: it refuses commands, and plots the metrics that runs recorded.
 #include "tests/host/shell.h"
+#include "trainer/callbacks/command.h"
 
 namespace tycho {
 namespace {
@@ -24,6 +25,17 @@ TEST_F(CtlTest, ATagIsTheNameOfAFolder) {
   const Outcome refused = here("tycho ctl runs/x save a/b");
   EXPECT_EQ(refused.code, 2);
   EXPECT_CONTAINS(refused.output, "[tycho ctl] expected a name without \"/\", got a/b");
+}
+
+TEST_F(CtlTest, UnderstandsEveryCommandThatHasASpelling) {
+  for (const CommandSpec& spec : all_commands()) {
+    const std::string spelling = spec.ctl;
+    if (spelling.empty()) continue;
+    const Outcome sent = here("tycho ctl runs/a " + spelling + (spelling.starts_with("set ") ? "=" : ""));
+    EXPECT_CONTAINS(sent.output, "runs/a is not a run folder") << spec.name;
+  }
+  EXPECT_CONTAINS(here("tycho ctl runs/a set momentum=1").output,
+                  "set takes lr, weight_decay, clip, log_every; got momentum");
 }
 
 TEST_F(CtlTest, PlotsSeveralMetricsAndRunsTogether) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "trainer/base/error.h"
 
@@ -41,6 +43,32 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_NE(refusal("resume", {1}).find("takes at most 0 values"), std::string::npos);
   EXPECT_EQ(refusal("set_mix", {3}), "[cmd.set_mix] mix = 3: expected a table");
   EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
+}
+
+TEST(CommandTest, WhatACommandSetsEndsWithoutItsValue) {
+  const std::map<std::string, Json> values = {
+      {"set_lr", 0.1},   {"set_betas", {0.9, 0.95}},          {"set_weight_decay", 0.1},
+      {"set_clip", 0.5}, {"set_schedule", {{"kind", "wsd"}}}, {"set_log_every", "10ba"}};
+  for (const CommandSpec& spec : all_commands()) {
+    EXPECT_EQ(spec.set != nullptr, values.contains(spec.name)) << spec.name;
+    if (spec.set == nullptr) continue;
+    EXPECT_STRNE(spec.key, "") << spec.name;
+    Controls controls;
+    spec.set(controls, make_command(spec.name, Json::array({values.at(spec.name)}), nullptr, "ann"));
+    EXPECT_NE(controls, Controls()) << spec.name;
+    spec.set(controls, make_command(spec.name, Json::array(), nullptr, "ann"));
+    EXPECT_EQ(controls, Controls()) << spec.name;
+  }
+}
+
+TEST(CommandTest, SpellingsForOperatorsAreWordsOfTheirOwn) {
+  std::set<std::string> seen;
+  for (const CommandSpec& spec : all_commands()) {
+    const std::string spelling = spec.ctl;
+    if (spelling.empty()) continue;
+    EXPECT_TRUE(seen.insert(spelling).second) << spelling;
+    EXPECT_TRUE(spelling == spec.name || (spelling.starts_with("set ") && spec.set != nullptr)) << spelling;
+  }
 }
 
 TEST(ControlsTest, APinWinsOverWindowsAndWindowsMultiplyTheSchedule) {

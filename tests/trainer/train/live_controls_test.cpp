@@ -53,10 +53,7 @@ class LiveControlsTest : public LoopTest {
 };
 
 TEST_F(LiveControlsTest, ApplyEveryCommandThatThereIs) {
-  std::set<std::string> declared;
-  for (const CommandSpec& spec : all_commands()) declared.insert(spec.name);
-  const std::vector<std::string> applied = applied_commands();
-  EXPECT_EQ(std::set<std::string>(applied.begin(), applied.end()), declared);
+  for (const CommandSpec& spec : all_commands()) EXPECT_TRUE(is_applied(spec)) << spec.name;
 }
 
 TEST_F(LiveControlsTest, RefuseACommandThatThereIsNot) {
