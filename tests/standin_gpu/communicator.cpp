@@ -59,9 +59,9 @@ void check_collectives(Communicator& group, const std::vector<int>& ranks, const
   gathered.zero_(), scattered.zero_();
   gathered[group.rank()].copy_(mine);
   Tensor summed = whole.clone();
-  const auto gathering = group.start_all_gather(gathered, gathered[group.rank()]);
-  const auto scattering = group.start_reduce_scatter(scattered, whole);
-  const auto summing = group.start_all_reduce(summed);
+  const auto gathering = group.start(GroupedCall::all_gather(gathered, gathered[group.rank()]));
+  const auto scattering = group.start(GroupedCall::reduce_scatter(scattered, whole));
+  const auto summing = group.start(GroupedCall::all_reduce(summed));
   gathering->wait(), scattering->wait(), summing->wait();
   expect_equal(gathered, all, "start_all_gather in place" + of);
   expect_equal(scattered, piece, "start_reduce_scatter" + of);
@@ -85,9 +85,9 @@ void check_messages(Communicator& world, const at::Device& device) {
                  fmt::format("a message of {}", c10::toString(dtype)));
     Tensor late = at::zeros({kCount}, mine.options());
     std::unique_ptr<Pending> sent, received;
-    if (world.rank() == 0) sent = world.start_send(mine, next);
-    received = world.start_recv(late, previous);
-    if (world.rank() != 0) sent = world.start_send(mine, next);
+    if (world.rank() == 0) sent = world.start(GroupedCall::send(mine, next));
+    received = world.start(GroupedCall::recv(late, previous));
+    if (world.rank() != 0) sent = world.start(GroupedCall::send(mine, next));
     received->wait(), sent->wait();
     expect_equal(late, numbers(previous, kCount, dtype),
                  fmt::format("a message of {} in the background", c10::toString(dtype)));
@@ -129,7 +129,7 @@ void check_order(Communicator& group, const std::vector<int>& ranks, const at::D
     Tensor some = mine.narrow(0, 0, count).clone(), behind = some.clone(), together = some.clone();
     group.all_reduce(some);
     expect_equal(some, sum.narrow(0, 0, count), "all_reduce" + of);
-    const auto pending = group.start_all_reduce(behind);
+    const auto pending = group.start(GroupedCall::all_reduce(behind));
     pending->wait();
     expect_equal(behind, sum.narrow(0, 0, count), "start_all_reduce" + of);
     const int64_t each = whole / size;

@@ -54,47 +54,23 @@ CollectiveCall call_of(const char* op, const Tensor& x, int peer) {
   return {op, name_of(x.scalar_type()), static_cast<int64_t>(x.nbytes()), peer};
 }
 
-std::unique_ptr<Pending> Communicator::start_all_reduce(Tensor& x) {
-  all_reduce(x);
-  return std::make_unique<Done>();
-}
-
-std::unique_ptr<Pending> Communicator::start_all_gather(Tensor& out, const Tensor& in) {
-  all_gather(out, in);
-  return std::make_unique<Done>();
-}
-
-std::unique_ptr<Pending> Communicator::start_reduce_scatter(Tensor& out, const Tensor& in) {
-  reduce_scatter(out, in);
-  return std::make_unique<Done>();
-}
-
-std::unique_ptr<Pending> Communicator::start_send(const Tensor& x, int to) {
-  send(x, to);
-  return std::make_unique<Done>();
-}
-
-std::unique_ptr<Pending> Communicator::start_recv(Tensor& x, int from) {
-  recv(x, from);
+std::unique_ptr<Pending> Communicator::start_one(GroupedCall call) {
+  switch (call.op) {
+    case GroupedCall::Op::kAllReduce: all_reduce(call.out); break;
+    case GroupedCall::Op::kAllGather: all_gather(call.out, call.in); break;
+    case GroupedCall::Op::kReduceScatter: reduce_scatter(call.out, call.in); break;
+    case GroupedCall::Op::kSend: send(call.in, call.peer); break;
+    case GroupedCall::Op::kRecv: recv(call.out, call.peer); break;
+  }
   return std::make_unique<Done>();
 }
 
 std::vector<std::unique_ptr<Pending>> Communicator::start_together(const std::vector<GroupedCall>& calls) {
-  const auto start = [this](GroupedCall call) {
-    switch (call.op) {
-      case GroupedCall::Op::kAllReduce: return start_all_reduce(call.out);
-      case GroupedCall::Op::kAllGather: return start_all_gather(call.out, call.in);
-      case GroupedCall::Op::kReduceScatter: return start_reduce_scatter(call.out, call.in);
-      case GroupedCall::Op::kSend: return start_send(call.in, call.peer);
-      case GroupedCall::Op::kRecv: break;
-    }
-    return start_recv(call.out, call.peer);
-  };
   // Sends start first: others receive them, even where receiving blocks.
   std::vector<std::unique_ptr<Pending>> all(calls.size());
   for (const bool sends : {true, false})
     for (size_t i = 0; i < calls.size(); ++i)
-      if ((calls[i].op == GroupedCall::Op::kSend) == sends) all[i] = start(calls[i]);
+      if ((calls[i].op == GroupedCall::Op::kSend) == sends) all[i] = start_one(calls[i]);
   return all;
 }
 

@@ -20,7 +20,7 @@ class Pending {
   virtual void wait() = 0;
 };
 
-/// One of several collectives that start together (Communicator::start_together).
+/// A collective or message that starts in the background (Communicator::start).
 struct GroupedCall {
   enum class Op { kAllReduce, kAllGather, kReduceScatter, kSend, kRecv };
   Op op = Op::kAllReduce;
@@ -58,24 +58,17 @@ class Communicator {
   /// the same bits. Over sockets ranks are summed in order, or as a tree if the world was made so, and bf16
   /// is summed in fp32 and rounded once.
   virtual void all_reduce(Tensor& x) = 0;
-  /// Starts all_reduce in the background. Do not read or write x until wait().
-  virtual std::unique_ptr<Pending> start_all_reduce(Tensor& x);
 
   /// Copies `in` of every rank to all ranks: `out` is size() pieces as large as `in`, in the order of ranks,
   /// each of the dtype of `in`; any dtype is allowed. `in` may be this rank's piece of `out`, and otherwise
   /// must not overlap it. Exact: bytes are copied. Pieces may be empty.
   virtual void all_gather(Tensor& out, const Tensor& in) = 0;
-  /// Starts all_gather in the background. Do not write `in`, and do not read or write `out`, until wait().
-  virtual std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in);
 
   /// Sums `in` over the group and gives each rank its piece: `in` is size() pieces as large as `out`, in the
   /// order of ranks. fp32, fp64, bf16, int32, int64 or uint8, equal for both. `out` may be this rank's piece
   /// of `in`, and otherwise must not overlap it. The order of the sum is fixed: the same numbers on the same
   /// ranks give the same bits. Over sockets it is the order of all_reduce. Pieces may be empty.
   virtual void reduce_scatter(Tensor& out, const Tensor& in) = 0;
-  /// Starts reduce_scatter in the background. Do not write `in`, and do not read or write `out`, until
-  /// wait().
-  virtual std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in);
 
   /// Copies x of rank `root` to all ranks.
   virtual void broadcast(Tensor& x, int root) = 0;
@@ -89,13 +82,14 @@ class Communicator {
   /// Receives the message of rank `from`; not collective. x must have as many bytes as the sender's tensor.
   virtual void recv(Tensor& x, int from) = 0;
 
-  /// Start send and recv in the background; not collective. Do not write x, and in recv do not read it, until
-  /// wait(). Messages of one direction between two ranks arrive in the order in which they were started, or
-  /// sent without waiting in between. Over sockets two ranks may both start to send first. On GPUs the
-  /// messages of a rank are transferred one after the other, while its stream computes: all ranks must start
-  /// theirs in an order in which send and recv would not deadlock either.
-  virtual std::unique_ptr<Pending> start_send(const Tensor& x, int to);
-  virtual std::unique_ptr<Pending> start_recv(Tensor& x, int from);
+  /// Starts one of these in the background; a message is not collective. Do not write an input, and do not
+  /// read or write an output, until wait(). Messages of one direction between two ranks arrive in the order
+  /// in which they were started, or sent without waiting in between. Over sockets two ranks may both start to
+  /// send first. On GPUs the messages of a rank are transferred one after the other, while its stream
+  /// computes: all ranks must start theirs in an order in which send and recv would not deadlock either.
+  std::unique_ptr<Pending> start(const GroupedCall& call) {
+    return std::move(start_together({call}).front());
+  }
 
   /// Starts several collectives in the background, as one launch on GPUs, and returns one result for each.
   /// None waits for another, so messages in both directions are transferred at the same time, and ranks may
@@ -136,6 +130,10 @@ class Communicator {
   virtual Error why_broken(const std::string& what) { return Error(what, ExitCode::kTerminated); }
   /// See Peers::keep_collectives_in; not collective. Does nothing for a world of one.
   virtual void keep_collectives_in(const std::string&) {}
+
+ protected:
+  /// Starts one call of start_together. Where there is no background, returns when it is done.
+  virtual std::unique_ptr<Pending> start_one(GroupedCall call);
 };
 
 /// Returns the record of a collective on x; `peer` is a rank of the group.

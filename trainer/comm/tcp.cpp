@@ -71,15 +71,8 @@ class TcpCommunicator final : public Communicator {
   int size() const override { return static_cast<int>(ranks_.size()); }
 
   void all_reduce(Tensor& x) override { now(sum_of(x)); }
-  std::unique_ptr<Pending> start_all_reduce(Tensor& x) override { return start(sum_of(x)); }
   void all_gather(Tensor& out, const Tensor& in) override { now(gather(out, in)); }
-  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
-    return start(gather(out, in));
-  }
   void reduce_scatter(Tensor& out, const Tensor& in) override { now(scatter(out, in)); }
-  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
-    return start(scatter(out, in));
-  }
   void broadcast(Tensor& x, int root) override {
     check_broadcast(x, root, *this);
     check_host("broadcast", x);
@@ -99,15 +92,6 @@ class TcpCommunicator final : public Communicator {
       return messages.wire.send(x.data_ptr(), bytes_in(x));
     });
   }
-  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
-    check_message("send", x, to, *this);
-    check_host("send", x);
-    check();
-    Messages& messages = messages_with(to);
-    return start(
-        {call_of("send", x, to), [&wire = messages.wire, x] { return wire.send(x.data_ptr(), bytes_in(x)); }},
-        messages.sends);
-  }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     check_host("recv", x);
@@ -117,15 +101,6 @@ class TcpCommunicator final : public Communicator {
       messages.receives.wait_for_all();
       return messages.wire.recv(x.data_ptr(), bytes_in(x));
     });
-  }
-  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
-    check_message("recv", x, from, *this);
-    check_host("recv", x);
-    check();
-    Messages& messages = messages_with(from);
-    return start({call_of("recv", x, from),
-                  [&wire = messages.wire, x] { return wire.recv(x.data_ptr(), bytes_in(x)); }},
-                 messages.receives);
   }
   std::unique_ptr<Communicator> split(int colour, int key) override;
 
@@ -146,6 +121,35 @@ class TcpCommunicator final : public Communicator {
   }
 
  private:
+  std::unique_ptr<Pending> start_one(GroupedCall call) override {
+    switch (call.op) {
+      case GroupedCall::Op::kAllReduce: return in_background(sum_of(call.out), background_);
+      case GroupedCall::Op::kAllGather: return in_background(gather(call.out, call.in), background_);
+      case GroupedCall::Op::kReduceScatter: return in_background(scatter(call.out, call.in), background_);
+      case GroupedCall::Op::kSend: break;
+      case GroupedCall::Op::kRecv: return start_recv(call.out, call.peer);
+    }
+    return start_send(call.in, call.peer);
+  }
+  std::unique_ptr<Pending> start_send(const Tensor& x, int to) {
+    check_message("send", x, to, *this);
+    check_host("send", x);
+    check();
+    Messages& messages = messages_with(to);
+    return in_background(
+        {call_of("send", x, to), [&wire = messages.wire, x] { return wire.send(x.data_ptr(), bytes_in(x)); }},
+        messages.sends);
+  }
+  std::unique_ptr<Pending> start_recv(const Tensor& x, int from) {
+    check_message("recv", x, from, *this);
+    check_host("recv", x);
+    check();
+    Messages& messages = messages_with(from);
+    return in_background({call_of("recv", x, from),
+                          [&wire = messages.wire, x] { return wire.recv(x.data_ptr(), bytes_in(x)); }},
+                         messages.receives);
+  }
+
   struct Call {
     CollectiveCall noted;
     Background::Call run;
@@ -210,11 +214,7 @@ class TcpCommunicator final : public Communicator {
     noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
     throw_if(call.op, trouble);
   }
-  std::unique_ptr<Pending> start(Call call) {
-    check();
-    return start(std::move(call), background_);
-  }
-  std::unique_ptr<Pending> start(Call call, Background& thread);
+  std::unique_ptr<Pending> in_background(Call call, Background& thread);
 
   void throw_if(const char* op, const std::optional<Trouble>& trouble) {
     if (!trouble) return;
@@ -252,7 +252,8 @@ class TcpCommunicator::InBackground final : public Pending {
   std::shared_ptr<Background::State> state_;
 };
 
-std::unique_ptr<Pending> TcpCommunicator::start(Call call, Background& thread) {
+std::unique_ptr<Pending> TcpCommunicator::in_background(Call call, Background& thread) {
+  check();
   const uint64_t ticket = noted_.calls->add(noted_.group, call.noted, State::kQueued);
   auto noting = [calls = noted_.calls, ticket, run = std::move(call.run)] {
     calls->set_state(ticket, State::kStarted);

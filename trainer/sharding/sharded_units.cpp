@@ -162,10 +162,11 @@ void ShardedUnits::reduce(int unit, bool last) {
   if (rules_.reduce_bf16) whole.copy_(span(buffer.flat, own));
   // Later micro-batches are reduced in place and then added, and so are all gradients exchanged as bf16.
   const bool in_place = own.has_sum || rules_.reduce_bf16;
-  Tensor to = in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
+  const Tensor to =
+      in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
   buffer.last = last;
   const ForUnit noted(own.layout.spec().name);
-  buffer.reduction = owners_.start_reduce_scatter(to, whole);
+  buffer.reduction = owners_.start(GroupedCall::reduce_scatter(to, whole));
 }
 
 // Along cp each rank adds up its own part of the leaves. The parts of other ranks do not change the sum over

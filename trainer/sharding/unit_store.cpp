@@ -14,8 +14,7 @@ GradientSum::GradientSum(const Tensor& grads, bool bf16) : grads_(grads) {
 void GradientSum::start(Communicator& ranks) {
   if (!grads_.defined()) return;
   if (sent_.defined()) sent_.copy_(grads_);
-  Tensor sum = sent();
-  pending_ = ranks.start_all_reduce(sum);
+  pending_ = ranks.start(GroupedCall::all_reduce(sent()));
 }
 
 void GradientSum::finish() {

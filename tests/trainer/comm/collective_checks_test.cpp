@@ -17,8 +17,9 @@ TEST(Collectives, WrongTensorsAreErrorsThatSayWhatWasWanted) {
                   "[parallel] all_gather over {} ranks: expected `out` to be {} times `in` in the same dtype "
                   "and memory, got {} Float on cpu and 4 Float on cpu",
                   n, n, n * 4 + 1));
-    EXPECT_NE(error_of([&] { world.start_reduce_scatter(piece, out); }).find("expected `in` to be"),
-              std::string::npos);
+    EXPECT_NE(
+        error_of([&] { world.start(GroupedCall::reduce_scatter(piece, out)); }).find("expected `in` to be"),
+        std::string::npos);
     Tensor other = at::zeros({4}, at::kDouble);
     EXPECT_NE(error_of([&] { world.all_gather(whole, other); }).find("in the same dtype"), std::string::npos);
     EXPECT_NE(error_of([&] { world.reduce_scatter(other, whole); }).find("in the same dtype"),

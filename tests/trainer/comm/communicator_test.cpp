@@ -74,7 +74,7 @@ void gather_and_compare(Communicator& world, at::ScalarType dtype, int64_t count
   world.all_gather(in_place, in_place[world.rank()]);
   EXPECT_TRUE(at::equal(in_place.view(-1), wanted)) << c10::toString(dtype);
   Tensor later = at::zeros({world.size() * count}, mine.options());
-  world.start_all_gather(later, mine)->wait();
+  world.start(GroupedCall::all_gather(later, mine))->wait();
   EXPECT_TRUE(at::equal(later, wanted)) << c10::toString(dtype);
 }
 
@@ -121,7 +121,7 @@ void scatter_and_compare(Communicator& world, at::ScalarType dtype, int64_t coun
   world.reduce_scatter(piece, in_place);
   EXPECT_TRUE(at::equal(piece, wanted)) << c10::toString(dtype);
   Tensor later = at::zeros({count}, mine.options());
-  world.start_reduce_scatter(later, mine)->wait();
+  world.start(GroupedCall::reduce_scatter(later, mine))->wait();
   EXPECT_TRUE(at::equal(later, wanted)) << c10::toString(dtype);
 }
 
@@ -156,9 +156,11 @@ TEST(Collectives, RunInTheBackgroundAndAreAwaitedInAnyOrder) {
     }
     for (size_t i = 0; i < kRounds; ++i) {
       const auto number = static_cast<double>(world.rank() + static_cast<int>(i));
-      pending.push_back(world.start_all_gather(gathered[i], at::full({20000}, number, at::kFloat)));
-      pending.push_back(world.start_reduce_scatter(scattered[i], at::full({60000}, number, at::kFloat)));
-      pending.push_back(world.start_all_reduce(summed[i]));
+      pending.push_back(
+          world.start(GroupedCall::all_gather(gathered[i], at::full({20000}, number, at::kFloat))));
+      pending.push_back(
+          world.start(GroupedCall::reduce_scatter(scattered[i], at::full({60000}, number, at::kFloat))));
+      pending.push_back(world.start(GroupedCall::all_reduce(summed[i])));
     }
     for (size_t i = pending.size(); i-- > 0;) pending[i]->wait();
     for (size_t i = 0; i < kRounds; ++i) {
@@ -175,7 +177,7 @@ TEST(Collectives, EmptyPiecesAreDoneAtOnce) {
     const Tensor none = at::empty({0, 3}, at::kFloat);
     Tensor out = at::empty({world.size(), 0, 3}, at::kFloat), piece = at::empty({0}, at::kFloat);
     world.all_gather(out, none);
-    world.start_reduce_scatter(piece, none)->wait();
+    world.start(GroupedCall::reduce_scatter(piece, none))->wait();
     world.barrier();
   });
   expect_all_well(on_ranks(2, [](Communicator& world) {
@@ -225,12 +227,12 @@ TEST(Messages, RunInTheBackgroundInBothDirectionsAtOnce) {
     std::vector<Tensor> received;
     for (int i = 0; i < kRounds; ++i) {
       const Tensor sent = at::full({kLarge}, world.rank() * 100 + i, at::kInt);
-      for (const int to : {next, previous}) pending.push_back(world.start_send(sent, to));
+      for (const int to : {next, previous}) pending.push_back(world.start(GroupedCall::send(sent, to)));
     }
     for (int i = 0; i < kRounds; ++i)
       for (const int from : {next, previous}) {
         received.push_back(at::zeros({kLarge}, at::kInt));
-        pending.push_back(world.start_recv(received.back(), from));
+        pending.push_back(world.start(GroupedCall::recv(received.back(), from)));
       }
     for (size_t i = pending.size(); i-- > 0;) pending[i]->wait();
     for (int i = 0; i < 2 * kRounds; ++i) {
@@ -277,14 +279,15 @@ TEST(Messages, ArriveInTheirOrderInTheBackgroundAndOutsideOfIt) {
     std::vector<Tensor> x;
     for (int i = 0; i < 4; ++i) x.push_back(at::full({300'000}, world.rank() == 0 ? i : -1, at::kInt));
     if (world.rank() == 0) {
-      const auto first = world.start_send(x[0], 1);
+      const auto first = world.start(GroupedCall::send(x[0], 1));
       world.send(x[1], 1);
-      const auto third = world.start_send(x[2], 1);
+      const auto third = world.start(GroupedCall::send(x[2], 1));
       world.send(x[3], 1);
       third->wait(), first->wait();
     } else {
       world.recv(x[0], 0);
-      const auto second = world.start_recv(x[1], 0), third = world.start_recv(x[2], 0);
+      const auto second = world.start(GroupedCall::recv(x[1], 0)),
+                 third = world.start(GroupedCall::recv(x[2], 0));
       world.recv(x[3], 0);
       third->wait(), second->wait();
     }
@@ -292,8 +295,8 @@ TEST(Messages, ArriveInTheirOrderInTheBackgroundAndOutsideOfIt) {
       EXPECT_TRUE(at::equal(x[static_cast<size_t>(i)], at::full({300'000}, i, at::kInt))) << i;
     Tensor none = at::empty({0}, at::kFloat);
     const int other = 1 - world.rank();
-    const auto sent = world.start_send(none, other);
-    world.start_recv(none, other)->wait(), sent->wait();
+    const auto sent = world.start(GroupedCall::send(none, other));
+    world.start(GroupedCall::recv(none, other))->wait(), sent->wait();
   }));
 }
 
@@ -340,9 +343,10 @@ TEST(Split, GroupsWorkAtTheSameTime) {
                column = world.split(world.rank() % 2, world.rank());
     for (int i = 0; i < 10; ++i) {
       Tensor a = at::full({3000}, world.rank(), at::kFloat), b = a.clone(), gathered = at::zeros({2, 3000});
-      const auto first = row->start_all_reduce(a);
-      const auto second = column->start_all_reduce(b);
-      const auto third = row->start_all_gather(gathered, at::full({3000}, world.rank(), at::kFloat));
+      const auto first = row->start(GroupedCall::all_reduce(a));
+      const auto second = column->start(GroupedCall::all_reduce(b));
+      const auto third =
+          row->start(GroupedCall::all_gather(gathered, at::full({3000}, world.rank(), at::kFloat)));
       third->wait(), second->wait(), first->wait();
       EXPECT_EQ(a[0].item<float>(), world.rank() < 2 ? 1 : 5);
       EXPECT_EQ(b[0].item<float>(), world.rank() % 2 == 0 ? 2 : 4);

@@ -34,37 +34,36 @@ class LateWorld final : public Communicator {
     return std::make_unique<LateWorld>(group_->split(colour, key));
   }
 
-  std::unique_ptr<Pending> start_all_reduce(Tensor& x) override {
-    traffic.reduced += x.numel();
-    return later([this, x]() mutable { group_->all_reduce(x); });
-  }
-  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
-    traffic.gathered += out.numel();
-    out.fill_(std::numeric_limits<float>::quiet_NaN());
-    return later([this, out, in]() mutable { group_->all_gather(out, in); });
-  }
-  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
-    traffic.scattered += in.numel();
-    return later([this, out, in]() mutable { group_->reduce_scatter(out, in); });
-  }
-
-  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
-    group_->send(x, to);
-    return later([x, sent = x.clone()] {
-      if (!at::equal(x, sent)) x.fill_(std::numeric_limits<float>::quiet_NaN());
-    });
-  }
-  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
-    Tensor arrived = at::empty_like(x);  // now: messages keep their order, whichever is awaited first
-    group_->recv(arrived, from);
-    x.fill_(std::numeric_limits<float>::quiet_NaN());
-    return later([x, arrived]() mutable { x.copy_(arrived); });
-  }
-
   Traffic traffic;
   int in_flight = 0;
 
  private:
+  std::unique_ptr<Pending> start_one(GroupedCall call) override {
+    Tensor &out = call.out, &in = call.in;
+    switch (call.op) {
+      case GroupedCall::Op::kAllReduce:
+        traffic.reduced += out.numel();
+        return later([this, out]() mutable { group_->all_reduce(out); });
+      case GroupedCall::Op::kAllGather:
+        traffic.gathered += out.numel();
+        out.fill_(std::numeric_limits<float>::quiet_NaN());
+        return later([this, out, in]() mutable { group_->all_gather(out, in); });
+      case GroupedCall::Op::kReduceScatter:
+        traffic.scattered += in.numel();
+        return later([this, out, in]() mutable { group_->reduce_scatter(out, in); });
+      case GroupedCall::Op::kSend:
+        group_->send(in, call.peer);
+        return later([in, sent = in.clone()] {
+          if (!at::equal(in, sent)) in.fill_(std::numeric_limits<float>::quiet_NaN());
+        });
+      case GroupedCall::Op::kRecv: break;
+    }
+    Tensor arrived = at::empty_like(out);  // now: messages keep their order, whichever is awaited first
+    group_->recv(arrived, call.peer);
+    out.fill_(std::numeric_limits<float>::quiet_NaN());
+    return later([out, arrived]() mutable { out.copy_(arrived); });
+  }
+
   class Late final : public Pending {
    public:
     Late(int& in_flight, std::function<void()> run) : in_flight_(in_flight), run_(std::move(run)) {

@@ -94,24 +94,12 @@ class RecordingCommunicator final : public Communicator {
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   void all_reduce(Tensor& x) override { note("all_reduce", x), inner_->all_reduce(x); }
-  std::unique_ptr<Pending> start_all_reduce(Tensor& x) override {
-    note("all_reduce", x);
-    return inner_->start_all_reduce(x);
-  }
   void all_gather(Tensor& out, const Tensor& in) override {
     note("all_gather", in), inner_->all_gather(out, in);
-  }
-  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
-    note("all_gather", in);
-    return inner_->start_all_gather(out, in);
   }
   void reduce_scatter(Tensor& out, const Tensor& in) override {
     note("reduce_scatter", out);
     inner_->reduce_scatter(out, in);
-  }
-  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
-    note("reduce_scatter", out);
-    return inner_->start_reduce_scatter(out, in);
   }
   void broadcast(Tensor& x, int root) override { note("broadcast", x, root), inner_->broadcast(x, root); }
   void barrier() override {
@@ -120,14 +108,6 @@ class RecordingCommunicator final : public Communicator {
   }
   void send(const Tensor& x, int to) override { note("send", x, to), inner_->send(x, to); }
   void recv(Tensor& x, int from) override { note("recv", x, from), inner_->recv(x, from); }
-  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
-    note("send", x, to);
-    return inner_->start_send(x, to);
-  }
-  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
-    note("recv", x, from);
-    return inner_->start_recv(x, from);
-  }
   std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls) override {
     for (const GroupedCall& call : calls) switch (call.op) {
         case GroupedCall::Op::kAllReduce: note("all_reduce", call.out); break;

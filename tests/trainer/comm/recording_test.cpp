@@ -23,12 +23,12 @@ TEST(Recording, AStepOnAMeshOfEightRanksFitsTogether) {
   const std::vector<Schedule> schedules = recorded(8, [](Communicator& world) {
     const Mesh mesh({{2, 1, 2, 1, 2}}, world);
     Tensor piece = at::ones({6}), whole = at::ones({12}), x = at::ones({5});
-    mesh.group(Axis::kDpShard).start_all_gather(whole, piece)->wait();
+    mesh.group(Axis::kDpShard).start(GroupedCall::all_gather(whole, piece))->wait();
     Communicator& stages = mesh.group(Axis::kPp);
     if (stages.rank() == 1) stages.recv(x, 0);
     mesh.group(Axis::kTp).all_reduce(x);
     if (stages.rank() == 0) stages.send(x, 1);
-    const auto pending = mesh.group(Axis::kDpShard).start_reduce_scatter(piece, whole);
+    const auto pending = mesh.group(Axis::kDpShard).start(GroupedCall::reduce_scatter(piece, whole));
     mesh.group(Axis::kTp).broadcast(x, 1);
     pending->wait();
     world.barrier();

@@ -33,7 +33,7 @@ const std::vector<NamedOp>& all_ops() {
       {"start_all_gather",
        [](Communicator& world) {
          Tensor x = at::ones({12});
-         world.start_all_gather(x, at::ones({4}))->wait();
+         world.start(GroupedCall::all_gather(x, at::ones({4})))->wait();
        }},
       {"reduce_scatter",
        [](Communicator& world) {
@@ -43,7 +43,7 @@ const std::vector<NamedOp>& all_ops() {
       {"start_reduce_scatter",
        [](Communicator& world) {
          Tensor x = at::ones({4});
-         world.start_reduce_scatter(x, at::ones({12}))->wait();
+         world.start(GroupedCall::reduce_scatter(x, at::ones({12})))->wait();
        }},
       {"broadcast",
        [](Communicator& world) {
@@ -57,11 +57,12 @@ const std::vector<NamedOp>& all_ops() {
          Tensor x = at::ones({4});
          world.recv(x, 1);
        }},
-      {"start_send", [](Communicator& world) { world.start_send(at::ones({4'000'000}), 1)->wait(); }},
+      {"start_send",
+       [](Communicator& world) { world.start(GroupedCall::send(at::ones({4'000'000}), 1))->wait(); }},
       {"start_recv",
        [](Communicator& world) {
          Tensor x = at::ones({4});
-         world.start_recv(x, 1)->wait();
+         world.start(GroupedCall::recv(x, 1))->wait();
        }},
       {"split", [](Communicator& world) { world.split(0, 0); }}};
   return collectives;
@@ -265,7 +266,7 @@ TEST(Tcp, ARunThatLostItsFolderLeavesNoFileThere) {
 TEST(Tcp, AWorldThatEndsWhileACollectiveIsUnderWayDoesNotHang) {
   on_ranks(2, [](Communicator& world) {
     Tensor x = at::ones({1'000'000});
-    if (world.rank() == 0) world.start_all_reduce(x);  // and nobody answers
+    if (world.rank() == 0) world.start(GroupedCall::all_reduce(x));  // and nobody answers
   });
 }
 

@@ -32,7 +32,7 @@ TEST(Tcp, SumsInTheBackgroundInTheOrderOfTheirStart) {
     std::vector<Tensor> tensors;
     std::vector<std::unique_ptr<Pending>> pending;
     for (int i = 0; i < 8; ++i) tensors.push_back(at::full({100000}, world.rank() + i, at::kFloat));
-    for (Tensor& tensor : tensors) pending.push_back(world.start_all_reduce(tensor));
+    for (Tensor& tensor : tensors) pending.push_back(world.start(GroupedCall::all_reduce(tensor)));
     for (const auto& one : pending) one->wait();
     for (int i = 0; i < 8; ++i) EXPECT_EQ(tensors[static_cast<size_t>(i)][99999].item<float>(), 2 * i + 1);
   }));
@@ -47,7 +47,7 @@ TEST(Tcp, SumsInTheBackgroundWhileTheCallerDoesSomethingElse) {
       world.all_reduce(x);
       other->send(said, 0);
     } else {
-      const auto pending = world.start_all_reduce(x);
+      const auto pending = world.start(GroupedCall::all_reduce(x));
       other->recv(said, 1);
       pending->wait();
     }
@@ -202,7 +202,7 @@ TEST(Tcp, NotesEveryVerbWithItsGroupAndItsState) {
     RecentCollectives& noted = *world.noted().calls;
     EXPECT_EQ(group->noted().calls, &noted);
     Tensor x = at::ones({4}), all = at::ones({8}, at::kBFloat16);
-    const std::unique_ptr<Pending> sum = group->start_all_reduce(x);
+    const std::unique_ptr<Pending> sum = group->start(GroupedCall::all_reduce(x));
     world.all_gather(all, at::ones({4}, at::kBFloat16));
     sum->wait();
     if (world.rank() == 0)

@@ -69,31 +69,17 @@ class NcclCommunicator final : public Communicator {
     if (is_host("all_reduce", x)) return host_->all_reduce(x);
     sum(x, current());
   }
-  std::unique_ptr<Pending> start_all_reduce(Tensor& x) override {
-    if (is_host("all_reduce", x)) return host_->start_all_reduce(x);
-    return start([&](const c10::Stream& stream) { sum(x, stream); });
-  }
 
   void all_gather(Tensor& out, const Tensor& in) override {
     check_all_gather(out, in, *this);
     if (is_host("all_gather", in)) return host_->all_gather(out, in);
     gather(out, in, current());
   }
-  std::unique_ptr<Pending> start_all_gather(Tensor& out, const Tensor& in) override {
-    check_all_gather(out, in, *this);
-    if (is_host("all_gather", in)) return host_->start_all_gather(out, in);
-    return start([&](const c10::Stream& stream) { gather(out, in, stream); });
-  }
 
   void reduce_scatter(Tensor& out, const Tensor& in) override {
     check_reduce_scatter(out, in, *this);
     if (is_host("reduce_scatter", in)) return host_->reduce_scatter(out, in);
     scatter(out, in, current());
-  }
-  std::unique_ptr<Pending> start_reduce_scatter(Tensor& out, const Tensor& in) override {
-    check_reduce_scatter(out, in, *this);
-    if (is_host("reduce_scatter", in)) return host_->start_reduce_scatter(out, in);
-    return start([&](const c10::Stream& stream) { scatter(out, in, stream); });
   }
 
   void broadcast(Tensor& x, int root) override {
@@ -110,23 +96,11 @@ class NcclCommunicator final : public Communicator {
     if (Pair* pair = pair_with(to)) return pair->ranks->send(x, pair->other);
     give(x, to, current());
   }
-  std::unique_ptr<Pending> start_send(const Tensor& x, int to) override {
-    check_message("send", x, to, *this);
-    if (is_host("send", x)) return host_->start_send(x, to);
-    if (Pair* pair = pair_with(to)) return pair->ranks->start_send(x, pair->other);
-    return start([&](const c10::Stream& stream) { give(x, to, stream); });
-  }
   void recv(Tensor& x, int from) override {
     check_message("recv", x, from, *this);
     if (is_host("recv", x)) return host_->recv(x, from);
     if (Pair* pair = pair_with(from)) return pair->ranks->recv(x, pair->other);
     take(x, from, current());
-  }
-  std::unique_ptr<Pending> start_recv(Tensor& x, int from) override {
-    check_message("recv", x, from, *this);
-    if (is_host("recv", x)) return host_->start_recv(x, from);
-    if (Pair* pair = pair_with(from)) return pair->ranks->start_recv(x, pair->other);
-    return start([&](const c10::Stream& stream) { take(x, from, stream); });
   }
 
   std::vector<std::unique_ptr<Pending>> start_together(const std::vector<GroupedCall>& calls) override {
@@ -276,10 +250,6 @@ class NcclCommunicator final : public Communicator {
     auto done = std::make_shared<c10::Event>(device_.type());
     done->record(own_stream_);
     return done;
-  }
-  template <class Enqueue>
-  std::unique_ptr<Pending> start(Enqueue&& enqueue) {
-    return std::make_unique<OnStream>(enqueued(std::forward<Enqueue>(enqueue)), current());
   }
 
   /// True if numbers like those of x are added by sums_. For whole numbers the order does not matter.
