@@ -21,8 +21,6 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// A save is tried again so often before the run ends, but not less often than this.
-constexpr double kRetries = 20, kLongestRetry_s = 30;
 constexpr auto kLookForSignal = std::chrono::milliseconds(20);
 const std::string kStopped = "stopped", kWaited = "waited";
 
@@ -51,11 +49,11 @@ Saver::Saver(std::optional<CheckpointStore> store, const CheckpointConfig& confi
     : store_(std::move(store)),
       async_(config.async),
       joins_(config.state == CheckpointState::kFull),
-      max_lost_s_(config.max_lost.value),
       writers_(std::move(writers)),
       files_(files),
       world_(world),
-      reporter_(reporter) {}
+      reporter_(reporter),
+      policy_(config.max_lost.value) {}
 
 Saver::~Saver() {
   const InPhase phase("saving a checkpoint");
@@ -88,7 +86,7 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
   wait(/*last=*/false);
   step_ = meta.step;
   tag_ = meta.tag;
-  snapshot_s_ = trained_s_;
+  policy_.took_snapshot();
   if (is_shared()) {
     together(world_, [&] { require_finite_weights(ranges, meta.step); });
     start_together(std::move(meta), writes() ? snapshot(ranges, optimizer, average) : Tensors());
@@ -236,7 +234,7 @@ void Saver::wait(bool last) {
   collect_shards(/*wait=*/true);
   if (writer_.joinable()) writer_.join();
   if (written_) settle(last);
-  if (last && failing_since_s_) fail(ExitCode::kStorage, "{}", why_failed_);
+  if (last && policy_.is_failing()) fail(ExitCode::kStorage, "{}", why_failed_);
   pause_s_ += seconds_since(start);
 }
 
@@ -247,7 +245,7 @@ void Saver::poll() {
 void Saver::settle(bool last) {
   written_ = false;
   if (result_) {
-    failing_since_s_.reset();
+    policy_.succeeded();
     reporter_.event(
         "checkpoint",
         fmt::format("step {} saved{}, {} in {:.1f} s", step_,
@@ -274,24 +272,19 @@ void Saver::settle(bool last) {
 }
 
 void Saver::note_failure(const Error& error, bool last) {
-  if (!failing_since_s_) failing_since_s_ = snapshot_s_;
+  policy_.failed();
   why_failed_ = error.what();
   failed_tags_.push_back(tag_);
   std::string next;
   if (!last)
-    next = max_lost_s_ == 0 ? "; the run ends now (ckpt.max_lost = 0 s)"
-                            : fmt::format(
-                                  "; the next try is in about {}, and the run ends when they fail for {} "
-                                  "(ckpt.max_lost)",
-                                  short_time(std::max(retry_s(), step_s())), short_time(max_lost_s_));
+    next = policy_.max_lost_s() == 0
+               ? "; the run ends now (ckpt.max_lost = 0 s)"
+               : fmt::format(
+                     "; the next try is in about {}, and the run ends when they fail for {} "
+                     "(ckpt.max_lost)",
+                     short_time(policy_.next_try_s()), short_time(policy_.max_lost_s()));
   reporter_.event("error", why_failed_ + next, {{"step", step_}});
 }
-
-double Saver::lost_s() const { return trained_s_ - failing_since_s_.value_or(trained_s_); }
-
-double Saver::step_s() const { return num_trained_ > 0 ? trained_s_ / static_cast<double>(num_trained_) : 0; }
-
-double Saver::retry_s() const { return std::min(kLongestRetry_s, max_lost_s_ / kRetries); }
 
 void Saver::give_up(const std::string& why) const {
   fail(ExitCode::kStorage,
@@ -301,19 +294,19 @@ void Saver::give_up(const std::string& why) const {
 }
 
 void Saver::require_allowed_loss() const {
-  if (lost_s() > max_lost_s_)
-    give_up(fmt::format("no checkpoint could be written for ckpt.max_lost = {}", short_time(max_lost_s_)));
+  if (!policy_.allows_loss())
+    give_up(fmt::format("no checkpoint could be written for ckpt.max_lost = {}",
+                        short_time(policy_.max_lost_s())));
 }
 
 void Saver::trained(int64_t step, double seconds) {
-  trained_s_ += seconds;
-  trained_step_ = step;
-  ++num_trained_;
-  if (!failing_since_s_) return;
+  policy_.trained(step, seconds);
+  if (!policy_.is_failing()) return;
   require_allowed_loss();
   const std::string next = retry_step_ ? fmt::format("next try after step {}; ", *retry_step_) : "";
   reporter_.screen_warning(fmt::format("no checkpoint could be written for {}; {}after {} the run ends: {}",
-                                       short_time(lost_s()), next, short_time(max_lost_s_), why_failed_));
+                                       short_time(policy_.lost_s()), next, short_time(policy_.max_lost_s()),
+                                       why_failed_));
 }
 
 void Saver::wait_before_retry(const std::atomic<int>& stop) {
@@ -323,9 +316,9 @@ void Saver::wait_before_retry(const std::atomic<int>& stop) {
     reporter_.screen_warning(fmt::format(
         "all steps are trained, and step {} is not saved. Waiting for room: next try in {}, the run "
         "ends in {} (ckpt.max_lost). Ctrl-C ends it now: {}",
-        step_, short_time(retry_s()), short_time(std::max(0.0, max_lost_s_ - lost_s())), why_failed_));
+        step_, short_time(policy_.retry_s()), short_time(policy_.left_s()), why_failed_));
   while (true) {
-    const bool is_over = decides && seconds_since(start) >= retry_s();
+    const bool is_over = decides && seconds_since(start) >= policy_.retry_s();
     const std::vector<std::string> all = all_gather_strings(world_, stop != 0 ? kStopped
                                                                     : is_over ? kWaited
                                                                               : std::string());
@@ -336,15 +329,14 @@ void Saver::wait_before_retry(const std::atomic<int>& stop) {
     if (all.front() == kWaited) break;
     std::this_thread::sleep_for(kLookForSignal);
   }
-  trained_s_ += seconds_since(start);
+  policy_.waited(seconds_since(start));
   require_allowed_loss();
 }
 
 Json Saver::news() {
   Json news = {{"saved", std::exchange(saved_, Json::array())}};
   if (failed_tags_.empty()) return news;
-  const double steps = step_s() > 0 ? std::min(std::ceil(retry_s() / step_s()), 1e9) : 1;
-  news["retry_step"] = std::max(trained_step_, step_) + std::max<int64_t>(1, static_cast<int64_t>(steps));
+  news["retry_step"] = policy_.retry_step(step_);
   news["tags"] = std::exchange(failed_tags_, {});
   return news;
 }

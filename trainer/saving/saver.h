@@ -20,6 +20,7 @@
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/weight_average.h"
 #include "trainer/recipe/ckpt.h"
+#include "trainer/saving/retry_policy.h"
 #include "trainer/saving/shard_exchange.h"
 #include "trainer/sharding/owned_range.h"
 
@@ -103,9 +104,6 @@ class Saver {
   /// Ends a save. With `last`, a failure is not repeated.
   void settle(bool last);
   void note_failure(const Error& error, bool last);
-  double lost_s() const;
-  double step_s() const;
-  double retry_s() const;
   void require_allowed_loss() const;
   [[noreturn]] void give_up(const std::string& why) const;
   Json news();
@@ -113,7 +111,6 @@ class Saver {
   std::optional<CheckpointStore> store_;
   bool async_;
   bool joins_;  // shards of several ranks become one file
-  double max_lost_s_;
   std::vector<int> writers_;
   FileOps& files_;
   Communicator& world_;
@@ -129,13 +126,9 @@ class Saver {
   std::optional<CheckpointInfo> result_;
   Json saved_ = Json::array();  // durable, and not yet returned by take_news()
   std::exception_ptr failure_;
-  // While saves fail, on rank 0: training time until the oldest snapshot that is not saved.
-  std::optional<double> failing_since_s_;
-  std::string why_failed_;
+  RetryPolicy policy_;
+  std::string why_failed_;  // on rank 0
   std::vector<std::string> failed_tags_;
-  double trained_s_ = 0, snapshot_s_ = 0;  // seconds of training: so far, until the newest snapshot
-  int64_t num_trained_ = 0;                // steps of this process
-  int64_t trained_step_ = 0;
   std::string tag_;                    // tag of the newest snapshot
   std::optional<int64_t> retry_step_;  // on all ranks, like the tags
   std::vector<std::string> retry_tags_;
