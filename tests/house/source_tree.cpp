@@ -1,6 +1,8 @@
 // Reads the source tree for the house rules.
 #include "tests/house/source_tree.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -56,6 +58,18 @@ int rank_of_folder(const std::string& file) {
   return 2;
 }
 
+/// End of the literal that begins at `at`.
+size_t end_of_literal(const std::string& text, size_t at) {
+  if (text[at] == '"' && at > 0 && text[at - 1] == 'R') {
+    const size_t open = text.find('(', at);
+    const std::string close = ")" + text.substr(at + 1, open - at - 1) + "\"";
+    return text.find(close, open) + close.size();
+  }
+  const char quote = text[at++];
+  while (at < text.size() && text[at] != quote && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
+  return at + 1;
+}
+
 }  // namespace
 
 std::string read_text(const std::string& path) {
@@ -79,6 +93,33 @@ Sources read_sources(const std::vector<std::string>& folders, const std::vector<
     }
   }
   return sources;
+}
+
+std::string bare_code(const std::string& text) {
+  std::string code;
+  bool line_begins = true;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const bool is_separator =
+        c == '\'' && at > 0 && std::isxdigit(static_cast<unsigned char>(text[at - 1])) != 0;
+    if (text.compare(at, 2, "//") == 0) {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (text.compare(at, 2, "/*") == 0) {
+      at = text.find("*/", at) + 2;
+    } else if (c == '#' && line_begins) {
+      do at = std::min(text.find('\n', at + 1), text.size());
+      while (at < text.size() && text[at - 1] == '\\');
+    } else if (c == '"' || (c == '\'' && !is_separator)) {
+      at = end_of_literal(text, at);
+      code += "\"\"";
+      line_begins = false;
+    } else {
+      line_begins = c == '\n' || (line_begins && std::isspace(static_cast<unsigned char>(c)) != 0);
+      code += c;
+      ++at;
+    }
+  }
+  return code;
 }
 
 std::vector<Include> includes_of(const std::string& text) {

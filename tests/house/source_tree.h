@@ -24,6 +24,8 @@ using Sources = std::map<std::string, std::string>;  // path from the root -> te
 /// Every file under `folders` of the source tree whose name ends in one of `endings`.
 Sources read_sources(const std::vector<std::string>& folders, const std::vector<std::string>& endings);
 std::string read_text(const std::string& path);
+/// Code without comments, preprocessor lines and what literals hold.
+std::string bare_code(const std::string& text);
 
 std::vector<Include> includes_of(const std::string& text);
 std::vector<Library> parse_layers(const std::string& text);
