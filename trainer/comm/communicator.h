@@ -115,7 +115,7 @@ class Communicator {
   /// Ends this rank because of `error`, and tells the others, who wait for it; not collective. Returns the
   /// error that this rank must end with, so that all ranks end with one code: `error`, or an Error that also
   /// says why others had ended before.
-  virtual Error leave(const Error& error) { return error; }
+  virtual Error abort(const Error& error) { return error; }
 
   /// Throws as the collectives do when this group, or another of its world, has broken; not collective. Call
   /// it after waiting for a device and before using the numbers that it computed: sums of a broken group are

@@ -104,10 +104,10 @@ class TcpCommunicator final : public Communicator {
   }
   std::unique_ptr<Communicator> split(int colour, int key) override;
 
-  Error leave(const Error& error) override {
+  Error abort(const Error& error) override {
     if (!run_->failure)
       run_->failure = Error("[parallel] this rank has left the group", ExitCode::kTerminated);
-    return run_->peers->leave(error);
+    return run_->peers->abort(error);
   }
   void check() override {
     if (run_->failure) throw *run_->failure;

@@ -36,7 +36,7 @@ class Peers {
   /// Ends this rank's part because of `error`, which all others learn. The first error counts, and all ranks
   /// end with its code. Returns the error that this rank must end with: `error` itself or, when the world had
   /// broken for another reason, an Error that says both.
-  virtual Error leave(const Error& error) = 0;
+  virtual Error abort(const Error& error) = 0;
 
   /// This rank's last collectives. From any thread.
   virtual RecentCollectives& collectives() = 0;

@@ -236,16 +236,16 @@ class OpenRun final : public TrainingSession {
     try {
       return with_own_errors(body);
     } catch (const std::exception& error) {
-      leave(as_error(error));
+      abort(as_error(error));
       throw;
     }
   }
 
   /// Leaves the world with an error. Throws when the world had failed before for another reason: all ranks
   /// end with that one.
-  void leave(const Error& error) {
+  void abort(const Error& error) {
     if (!run_.world || (run_.trainer && run_.trainer->failed_together())) return;
-    const Error end = run_.world->leave(error);
+    const Error end = run_.world->abort(error);
     if (end.code() != error.code() || std::string(end.what()) != error.what()) throw end;
   }
 

@@ -124,7 +124,7 @@ TEST(Mesh, ADeadRankIsNamedInTheGroupsOfOthers) {
       mesh.group(Axis::kDpReplicate).all_reduce(x);
       world.barrier();
     } catch (const Error& error) {
-      world.leave(error);
+      world.abort(error);
       throw;
     }
   });

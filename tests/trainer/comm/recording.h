@@ -132,7 +132,7 @@ class RecordingCommunicator final : public Communicator {
         inner, std::move(group), schedule_, fmt::format("{}/{}.{}", name_, num_splits_++, colour),
         {first, first + members.numel()}));
   }
-  Error leave(const Error& error) override { return inner_->leave(error); }
+  Error abort(const Error& error) override { return inner_->abort(error); }
   void check() override { inner_->check(); }
   bool is_broken() override { return inner_->is_broken(); }
   Error why_broken(const std::string& what) override { return inner_->why_broken(what); }

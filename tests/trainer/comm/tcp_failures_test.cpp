@@ -73,7 +73,7 @@ void as_in_a_run(Communicator& world, const std::function<void()>& body) {
   try {
     body();
   } catch (const Error& error) {
-    world.leave(error);
+    world.abort(error);
     throw;
   }
 }

@@ -121,13 +121,13 @@ TEST(Tcp, WhoWaitsForARankThatLeftLearnsWhyAndWithWhichCode) {
     world.all_reduce(x);
     if (world.rank() == 1) {
       const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
-      world.leave(error);
+      world.abort(error);
       throw error;
     }
     try {
       world.all_reduce(x);
     } catch (const Error& error) {
-      world.leave(error);
+      world.abort(error);
       throw;
     }
   });
@@ -146,7 +146,7 @@ TEST(Tcp, RankZeroMayLeaveFirst) {
       if (world.rank() == 0) throw error;
       world.all_reduce(x);
     } catch (const Error& own) {
-      world.leave(own);
+      world.abort(own);
       throw;
     }
   });
@@ -171,7 +171,7 @@ TEST(Tcp, ARankThatGoesIsSeenWithoutACollective) {
       world.barrier();
       if (world.rank() == 1) {
         const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
-        if (says_why) world.leave(error);
+        if (says_why) world.abort(error);
         return;
       }
       while (!world.is_broken()) std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -156,7 +156,7 @@ class NcclCommunicator final : public Communicator {
     return std::make_unique<NcclCommunicator>(host_->split(colour, key), device_, order_, groups_);
   }
 
-  Error leave(const Error& error) override { return host_->leave(error); }
+  Error abort(const Error& error) override { return host_->abort(error); }
   void check() override {
     for (const std::weak_ptr<NcclGroup>& one : *groups_)
       if (const std::shared_ptr<NcclGroup> group = one.lock()) group->check();

@@ -27,7 +27,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
   } catch (const std::exception& error) {
     if (group_ != nullptr) nccl().abort(group_);
     // The others wait for this rank, and no other rank will tell them.
-    throw host_.leave(as_error(error));
+    throw host_.abort(as_error(error));
   }
   thread_ = std::thread([this] { watch(); });
 }

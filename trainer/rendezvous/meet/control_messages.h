@@ -16,7 +16,7 @@ enum class Says : uint8_t {
   kAllHere,           // all ranks have come; text: the name of this world
   kTurnedAway,        // text: reason why this rank cannot join
   kBeat,              // ProgressReport, every second, both ways
-  kLeave,             // to rank 0: Cause
+  kAbort,             // to rank 0: Cause
   kSuspect,           // to rank 0: Suspicion
   kBroken,            // Cause: the error that all ranks report
   kHeard,             // to rank 0: kBroken was received

@@ -91,7 +91,7 @@ class MetPeers final : public Peers {
   Error why_broken(const std::string& what, const std::vector<int>& suspects) override {
     return after_writing(monitor_->why_broken(what, suspects));
   }
-  Error leave(const Error& error) override { return after_writing(monitor_->leave(error)); }
+  Error abort(const Error& error) override { return after_writing(monitor_->abort(error)); }
   RecentCollectives& collectives() override { return *recent_; }
   void keep_collectives_in(const std::string& folder) override {
     recent_->keep_in(folder, {place_.rank, place_.num_ranks, getpid(), host_name(),
@@ -261,7 +261,7 @@ void MetPeers::wait_for_all(Clock::time_point deadline) {
         fail(ExitCode::kTopology, "[parallel] rank 0 has not said within {:g} s that all ranks are there",
              join_s_);
     } catch (const Error& error) {
-      throw monitor_->leave(error);
+      throw monitor_->abort(error);
     }
     if (now < next_line || place_.rank != 0) continue;
     next_line = now + kNextLine;
@@ -361,12 +361,12 @@ Socket MetPeers::call(int rank, const std::string& purpose, Clock::time_point de
   while (true) {
     DialResult result = dial(endpoint, token_, claim, kDial, gives_up);
     if (result.socket.is_open()) return std::move(result.socket);
-    if (result.how == DialResult::How::kRefused) throw leave(Error(result.why, ExitCode::kTopology));
+    if (result.how == DialResult::How::kRefused) throw abort(Error(result.why, ExitCode::kTopology));
     const auto now = Clock::now();
     const auto until = result.has_no_route ? no_route_deadline : deadline;
-    // No rank is lost: the network has no route to it, nor will it have one later. leave() tells the others.
+    // No rank is lost: the network has no route to it, nor will it have one later. abort() tells the others.
     if (!is_broken() && result.has_no_route && now >= until)
-      throw leave(Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank,
+      throw abort(Error(fmt::format("[ranks] rank {} cannot connect to {}: {}{}", place_.rank,
                                     endpoint.text(), result.why, kNoRouteAdvice),
                         ExitCode::kTopology));
     if (is_broken() || now >= until)

@@ -60,14 +60,14 @@ void MemberMonitor::on_broken() { all_have_heard_ = true; }
 
 void MemberMonitor::obey() {
   if (!line_.is_open()) {  // rank 0 can no longer be asked
-    if (leaving_) set_cause(std::move(*std::exchange(leaving_, std::nullopt)));
+    if (aborting_) set_cause(std::move(*std::exchange(aborting_, std::nullopt)));
     if (suspicion_) {
       const Suspicion suspicion = *std::exchange(suspicion_, std::nullopt);
       set_cause(unreachable(has_ended(0) ? std::vector<int>{0} : suspicion.ranks, suspicion.what));
     }
     return;
   }
-  if (const auto cause = std::exchange(leaving_, std::nullopt)) line_.say(Says::kLeave, bytes_of(*cause));
+  if (const auto cause = std::exchange(aborting_, std::nullopt)) line_.say(Says::kAbort, bytes_of(*cause));
   if (const auto suspicion = std::exchange(suspicion_, std::nullopt))
     line_.say(Says::kSuspect, bytes_of(*suspicion));
   for (const MarkQuestion& question : std::exchange(questions_, {}))

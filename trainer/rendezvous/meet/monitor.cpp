@@ -194,14 +194,14 @@ Error Monitor::why_broken(const std::string& what, const std::vector<int>& suspe
   return Error(cause_->text, cause_->code);
 }
 
-Error Monitor::leave(const Error& error) {
+Error Monitor::abort(const Error& error) {
   std::unique_lock lock(mutex_);
   if (!cause_) {
     const std::string who = members_.at(place_.rank).host;
-    leaving_ = {place_.rank, error.code(),
-                fmt::format("[parallel] rank {} ended the run: {} ({}, pid {}; {})", place_.rank,
-                            without_secrets(error.what()), who, self_.pid,
-                            progress_text(options_.progress->report()))};
+    aborting_ = {place_.rank, error.code(),
+                 fmt::format("[parallel] rank {} ended the run: {} ({}, pid {}; {})", place_.rank,
+                             without_secrets(error.what()), who, self_.pid,
+                             progress_text(options_.progress->report()))};
   }
   wake();
   changed_.wait_for(lock, kHeard, [&] { return cause_ && all_have_heard_; });

@@ -47,8 +47,8 @@ class Monitor {
   bool wait_until_met(std::chrono::milliseconds time);
   /// See Peers::why_broken.
   Error why_broken(const std::string& what, const std::vector<int>& suspects);
-  /// See Peers::leave. Returns when all others know the error, or after a moment.
-  Error leave(const Error& error);
+  /// See Peers::abort. Returns when all others know the error, or after a moment.
+  Error abort(const Error& error);
   /// Breaks the world with this cause, unless it is broken already.
   void break_world(Cause cause);
 
@@ -101,7 +101,7 @@ class Monitor {
   std::optional<Cause> cause_;
   std::map<int, Clock::time_point> ended_;  // ranks that ended well
   // Requests of other threads, taken by obey().
-  std::optional<Cause> leaving_;
+  std::optional<Cause> aborting_;
   std::optional<Suspicion> suspicion_;
   std::vector<MarkQuestion> questions_;
   std::map<uint32_t, bool> answers_;

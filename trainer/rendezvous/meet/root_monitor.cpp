@@ -57,7 +57,7 @@ void RootMonitor::take(Line& line, Says what, const std::string& body) {
   if (line.rank < 0) return line.close();
   switch (what) {
     case Says::kBeat: reports_[line.rank] = read_report(body); return;
-    case Says::kLeave: return set_cause(read_cause(body));
+    case Says::kAbort: return set_cause(read_cause(body));
     case Says::kSuspect: return suspect(read_suspicion(body));
     case Says::kHeard: line.has_heard = true; return;
     case Says::kAsk: {
@@ -159,7 +159,7 @@ void RootMonitor::decide() {
 }
 
 void RootMonitor::obey() {
-  if (auto cause = std::exchange(leaving_, std::nullopt)) set_cause(std::move(*cause));
+  if (auto cause = std::exchange(aborting_, std::nullopt)) set_cause(std::move(*cause));
   if (auto suspicion = std::exchange(suspicion_, std::nullopt)) suspect(std::move(*suspicion));
   for (const std::string& request : std::exchange(requests_, {}))
     for (Line& line : lines_)

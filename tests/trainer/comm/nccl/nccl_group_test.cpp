@@ -71,7 +71,7 @@ TEST_F(NcclGroupTest, AFailureOnOneGpuEndsBothRanksAndIsNamed) {
     try {
       group.check();
     } catch (const Error& error) {
-      world.leave(error);
+      world.abort(error);
       throw;
     }
   });

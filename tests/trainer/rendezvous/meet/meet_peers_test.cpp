@@ -81,14 +81,14 @@ TEST(MeetPeers, ARankThatLeavesIsQuotedByAllWithItsCode) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
       if (peers.rank() == culprit) {
         const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
-        peers.leave(error);
+        peers.abort(error);
         throw error;
       }
       pollfd file = {peers.broken_fd(), POLLIN, 0};
       EXPECT_EQ(poll(&file, 1, 5000), 1);
       EXPECT_TRUE(peers.is_broken());
       const Error error = peers.why_broken("it left", {culprit});
-      peers.leave(error);
+      peers.abort(error);
       throw error;
     });
     for (int r = 0; r < 3; ++r) {
@@ -105,9 +105,9 @@ TEST(MeetPeers, ARankThatLeavesIsQuotedByAllWithItsCode) {
 
 TEST(MeetPeers, TheFirstReasonStays) {
   const std::vector<Ended> ended = with_peers(3, [](Peers& peers) {
-    if (peers.rank() == 1) return peers.leave(Error("the first", ExitCode::kStorage));
+    if (peers.rank() == 1) return peers.abort(Error("the first", ExitCode::kStorage));
     while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
-    peers.leave(Error("a later one", ExitCode::kNumerics));
+    peers.abort(Error("a later one", ExitCode::kNumerics));
     throw peers.why_broken("", {});
   });
   for (const int r : {0, 2}) {
@@ -122,7 +122,7 @@ TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
       const Error own(fmt::format("[own] words of rank {}", peers.rank()),
                       peers.rank() == first ? ExitCode::kUnusable : ExitCode::kStorage);
       while (peers.rank() != first && !peers.is_broken()) std::this_thread::sleep_for(1ms);
-      throw peers.leave(own);
+      throw peers.abort(own);
     });
     EXPECT_EQ(ended[first].what, fmt::format("[own] words of rank {}", first));
     for (int r = 0; r < 3; ++r) {
@@ -140,7 +140,7 @@ TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
 TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
-      throw peers.leave(
+      throw peers.abort(
           Error(fmt::format("[own] {}", peers.rank()), static_cast<ExitCode>(10 + peers.rank())));
     });
     for (const Ended& one : ended) EXPECT_EQ(one.code, ended[0].code) << one.what;
@@ -151,9 +151,9 @@ TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
 
 TEST(MeetPeers, ARankThatRepeatsTheCauseSaysItOnce) {
   const std::vector<Ended> ended = with_peers(2, [](Peers& peers) {
-    if (peers.rank() == 1) throw peers.leave(Error("the first", ExitCode::kStorage));
+    if (peers.rank() == 1) throw peers.abort(Error("the first", ExitCode::kStorage));
     while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
-    throw peers.leave(Error(std::string("in a callback: ") + peers.why_broken("", {}).what()));
+    throw peers.abort(Error(std::string("in a callback: ") + peers.why_broken("", {}).what()));
   });
   EXPECT_TRUE(ended[0].what.starts_with("in a callback: [parallel] rank 1 ended the run: the first ("))
       << ended[0].what;

@@ -103,7 +103,7 @@ int train(const RankInfo& place, const MeetOptions& options) {
   pollfd file = {peers->broken_fd(), POLLIN, 0};
   poll(&file, 1, -1);
   const Error error = peers->why_broken("somebody left", {});
-  throw peers->leave(error);
+  throw peers->abort(error);
 }
 
 struct World {
@@ -237,7 +237,7 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
     if (place.rank == 1) {
       others_have_met.wait();
       const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
-      peers->leave(error);
+      peers->abort(error);
       throw error;
     }
     const InPhase phase("in callback forever");
@@ -272,7 +272,7 @@ EndedRank after_a_failure(const MeetOptions& options, const std::function<void()
     const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
     if (place.rank == 1) {
       both_connected.wait();
-      throw peers->leave(error);
+      throw peers->abort(error);
     }
     work();
     throw peers->why_broken("", {});
@@ -339,7 +339,7 @@ TEST(Monitor, AProcessWithAPromptIsNotEnded) {
     std::fputs("met\n", stderr);
     both_have_met.wait();
     if (place.rank == 1) return 0;
-    peers->leave(Error("an entry failed"));
+    peers->abort(Error("an entry failed"));
     std::this_thread::sleep_for(2s);
     std::fputs("still here\n", stderr);
     return 0;
