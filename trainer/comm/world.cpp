@@ -8,19 +8,19 @@
 #include "trainer/comm/collective_strings.h"
 #include "trainer/comm/nccl/nccl.h"
 #include "trainer/comm/tcp.h"
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 namespace tycho {
 
 std::unique_ptr<Communicator> open_world(const RankInfo& place, const MeetOptions& options, SumOrder order) {
-  return place.num_ranks > 1 ? make_tcp_world(meet_peers(place, options), kCollectiveTimeoutS, order)
+  return place.num_ranks > 1 ? make_tcp_world(rendezvous(place, options), kCollectiveTimeoutS, order)
                              : make_world_of_one();
 }
 
 std::unique_ptr<RankGroup> open_group(const RankInfo& place, double patience_s,
                                       const std::atomic<int>& stop) {
   process_progress().set_prompt();  // another rank may wait for a user, which is not a hang
-  return make_tcp_group(meet_peers(place, {.stop = &stop}), patience_s);
+  return make_tcp_group(rendezvous(place, {.stop = &stop}), patience_s);
 }
 
 std::unique_ptr<Communicator> with_device(std::unique_ptr<Communicator> world, const at::Device& device,

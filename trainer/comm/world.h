@@ -13,7 +13,7 @@
 namespace tycho {
 
 /// Opens the world of all ranks of the run, for tensors in host memory: a world of one, or ranks that have
-/// met. Collective; throws as meet_peers. `order`: of sums in host memory.
+/// met. Collective; throws as rendezvous. `order`: of sums in host memory.
 std::unique_ptr<Communicator> open_world(const RankInfo& place, const MeetOptions& options = {},
                                          SumOrder order = SumOrder::kRanks);
 

@@ -16,7 +16,7 @@ struct RankInfo {
   int port = 0;
   std::string job;     // tells apart jobs that meet at the same port; not secret: others can guess it
   std::string token;   // secret of the ranks of this job; "" when rank 0 has yet to write it
-  int listener = -1;   // rank 0's descriptor that listens at that port already; meet_peers takes it over
+  int listener = -1;   // rank 0's descriptor that listens at that port already; rendezvous takes it over
   std::string source;  // "" alone, else for users: "tycho launch", "Slurm", "RANK and WORLD_SIZE"
 };
 

@@ -12,7 +12,7 @@
 
 #include "tests/trainer/rendezvous/reserved_port.h"
 #include "trainer/base/error.h"
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 namespace tycho {
 
@@ -51,7 +51,7 @@ inline std::vector<Ended> at_places(int num_ranks, const std::function<void(cons
   return ended;
 }
 
-/// The same with ranks that have met. All have returned from meet_peers before any goes on: one that leaves
+/// The same with ranks that have met. All have returned from rendezvous before any goes on: one that leaves
 /// at once would otherwise end another that is still in it.
 inline std::vector<Ended> with_shared_peers(int num_ranks,
                                             const std::function<void(std::shared_ptr<Peers>)>& body,
@@ -60,7 +60,7 @@ inline std::vector<Ended> with_shared_peers(int num_ranks,
   return at_places(num_ranks, [&](const RankInfo& place) {
     std::shared_ptr<Peers> peers;
     try {
-      peers = meet_peers(place, options);
+      peers = rendezvous(place, options);
     } catch (...) {
       all_have_met.arrive_and_drop();
       throw;

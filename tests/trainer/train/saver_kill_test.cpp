@@ -20,7 +20,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/comm/tcp.h"
 #include "trainer/optim/optimizer.h"
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 #include "trainer/saving/saver.h"
 #include "trainer/sharding/sharded_units.h"
 
@@ -71,7 +71,7 @@ class SharedSaveKilled : public testing::Test {
       }
       try {
         auto world =
-            make_tcp_world(meet_peers(test_place(rank, kRanks, port.number()), {}), /*timeout_s=*/60);
+            make_tcp_world(rendezvous(test_place(rank, kRanks, port.number()), {}), /*timeout_s=*/60);
         body(*world, rank);
         _exit(0);
       } catch (const std::exception&) {  // the other rank has gone

@@ -70,7 +70,7 @@ class AnsweredRequestsTest : public testing::Test {
       MeetOptions options{.hang_s = hang_s};
       options.progress = &progress;
       options.beat_s = 0.05;
-      const auto peers = meet_peers(place, options);
+      const auto peers = rendezvous(place, options);
       peers->keep_collectives_in(folder_);
       have_met.arrive_and_wait();
       const auto is_over = [&] { return may_end.load(); };

@@ -64,7 +64,7 @@ TEST(Hostile, TenThousandIntrudersNeitherJoinNorStallNorLeakAnything) {
     mine.num_ranks = mine.num_local_ranks = kRanks;
     if (place.rank == 2) std::this_thread::sleep_for(500ms);  // into the middle of it
     const auto start = Clock::now();
-    const auto peers = meet_peers(mine);
+    const auto peers = rendezvous(mine);
     if (place.rank == 2)
       join_ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     // Rank 0 says when it is over, so that all make as many rounds.

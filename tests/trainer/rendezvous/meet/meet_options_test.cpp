@@ -7,7 +7,7 @@
 
 #include "tests/trainer/rendezvous/rank_threads.h"
 #include "trainer/rendezvous/launcher_reports.h"
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 namespace tycho {
 namespace {
@@ -24,7 +24,7 @@ std::string first_line(const Environment& variable) {
     stop = SIGTERM;
   };
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
-    if (place.rank == 0) meet_peers(place, options);
+    if (place.rank == 0) rendezvous(place, options);
   });
   EXPECT_EQ(static_cast<int>(ended[0].code), 128 + SIGTERM);
   return line;

@@ -94,7 +94,7 @@ MeetOptions quick() {
 
 /// A rank that trains: it waits until the world is broken, and ends with the reason.
 int train(const RankInfo& place, const MeetOptions& options) {
-  const auto peers = meet_peers(place, options);
+  const auto peers = rendezvous(place, options);
   options.progress->set_step(12);
   const InPhase phase("evaluating");
   const InCollective collective("all_reduce");
@@ -232,7 +232,7 @@ TEST(Monitor, AMainThreadThatDoesNotLeaveABrokenWorldIsEnded) {
   options.end_s = 0.5;
   const Gate others_have_met;
   World run(3, [&](const RankInfo& place) {
-    const auto peers = meet_peers(place, options);
+    const auto peers = rendezvous(place, options);
     std::fputs("met\n", stderr);
     if (place.rank == 1) {
       others_have_met.wait();
@@ -266,7 +266,7 @@ struct EndedRank {
 EndedRank after_a_failure(const MeetOptions& options, const std::function<void()>& work) {
   const Gate both_connected;
   World run(2, [&](const RankInfo& place) -> int {
-    const auto peers = meet_peers(place, options);
+    const auto peers = rendezvous(place, options);
     peers->connect("both", {0, 1});
     std::fputs("met\n", stderr);
     const Error error("[data] shard.00003.mds is damaged", ExitCode::kUnusable);
@@ -334,7 +334,7 @@ TEST(Monitor, AProcessWithAPromptIsNotEnded) {
   options.end_s = 0.3;
   const Gate both_have_met;
   World run(2, [&](const RankInfo& place) {
-    const auto peers = meet_peers(place, options);
+    const auto peers = rendezvous(place, options);
     process_progress().set_prompt();
     std::fputs("met\n", stderr);
     both_have_met.wait();

@@ -1,5 +1,5 @@
 // Ranks that meet: here they are threads, each with a monitor and a listener of its own.
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 bool says(const Ended& ended, const std::string& part) { return ended.what.find(part) != std::string::npos; }
 
-TEST(MeetPeers, EveryPairOfRanksGetsAConnection) {
+TEST(Rendezvous, EveryPairOfRanksGetsAConnection) {
   expect_all_well(with_peers(4, [](Peers& peers) {
     const std::vector<int> ranks = {3, 0, 1, 2};
     for (int round = 0; round < 3; ++round) {
@@ -39,7 +39,7 @@ TEST(MeetPeers, EveryPairOfRanksGetsAConnection) {
   }));
 }
 
-TEST(MeetPeers, SomeRanksConnectWithoutTheOthers) {
+TEST(Rendezvous, SomeRanksConnectWithoutTheOthers) {
   expect_all_well(with_peers(3, [](Peers& peers) {
     if (peers.rank() == 0) return std::this_thread::sleep_for(200ms);
     const std::vector<Socket> sockets = peers.connect("pair", {1, 2});
@@ -48,7 +48,7 @@ TEST(MeetPeers, SomeRanksConnectWithoutTheOthers) {
   }));
 }
 
-TEST(MeetPeers, MarksAreSeenByAll) {
+TEST(Rendezvous, MarksAreSeenByAll) {
   expect_all_well(with_peers(3, [](Peers& peers) {
     EXPECT_FALSE(peers.is_marked("b"));
     if (peers.rank() == 1) peers.mark("a");
@@ -76,7 +76,7 @@ TEST(MeetPeers, MarksAreSeenByAll) {
   }));
 }
 
-TEST(MeetPeers, ARankThatLeavesIsQuotedByAllWithItsCode) {
+TEST(Rendezvous, ARankThatLeavesIsQuotedByAllWithItsCode) {
   for (const int culprit : {0, 1}) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
       if (peers.rank() == culprit) {
@@ -103,7 +103,7 @@ TEST(MeetPeers, ARankThatLeavesIsQuotedByAllWithItsCode) {
   }
 }
 
-TEST(MeetPeers, TheFirstReasonStays) {
+TEST(Rendezvous, TheFirstReasonStays) {
   const std::vector<Ended> ended = with_peers(3, [](Peers& peers) {
     if (peers.rank() == 1) return peers.abort(Error("the first", ExitCode::kStorage));
     while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
@@ -116,7 +116,7 @@ TEST(MeetPeers, TheFirstReasonStays) {
   }
 }
 
-TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
+TEST(Rendezvous, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
   for (const int first : {0, 2}) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
       const Error own(fmt::format("[own] words of rank {}", peers.rank()),
@@ -137,7 +137,7 @@ TEST(MeetPeers, RanksThatFailAtOnceEndWithOneCodeAndSayBoth) {
   }
 }
 
-TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
+TEST(Rendezvous, RanksThatFailAtTheSameMomentAgree) {
   for (int round = 0; round < 20; ++round) {
     const std::vector<Ended> ended = with_peers(3, [&](Peers& peers) {
       throw peers.abort(
@@ -149,7 +149,7 @@ TEST(MeetPeers, RanksThatFailAtTheSameMomentAgree) {
   }
 }
 
-TEST(MeetPeers, ARankThatRepeatsTheCauseSaysItOnce) {
+TEST(Rendezvous, ARankThatRepeatsTheCauseSaysItOnce) {
   const std::vector<Ended> ended = with_peers(2, [](Peers& peers) {
     if (peers.rank() == 1) throw peers.abort(Error("the first", ExitCode::kStorage));
     while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
@@ -161,7 +161,7 @@ TEST(MeetPeers, ARankThatRepeatsTheCauseSaysItOnce) {
   EXPECT_EQ(ended[0].code, ExitCode::kStorage);
 }
 
-TEST(MeetPeers, ARankThatEndedWellIsNamedWhenOthersNeedItAndMissedAfterAWhile) {
+TEST(Rendezvous, ARankThatEndedWellIsNamedWhenOthersNeedItAndMissedAfterAWhile) {
   MeetOptions options;
   options.goodbye_s = 0.3;
   options.beat_s = 0.1;
@@ -182,7 +182,7 @@ TEST(MeetPeers, ARankThatEndedWellIsNamedWhenOthersNeedItAndMissedAfterAWhile) {
   }
 }
 
-TEST(MeetPeers, RanksMayEndOneAfterTheOther) {
+TEST(Rendezvous, RanksMayEndOneAfterTheOther) {
   for (const int last : {0, 2})
     expect_all_well(with_peers(3, [&](Peers& peers) {
       if (peers.rank() != last) return;
@@ -191,7 +191,7 @@ TEST(MeetPeers, RanksMayEndOneAfterTheOther) {
     }));
 }
 
-TEST(MeetPeers, ASuspectThatSaysNothingIsNamedWithWhatWasNoticed) {
+TEST(Rendezvous, ASuspectThatSaysNothingIsNamedWithWhatWasNoticed) {
   const std::vector<Ended> ended = with_peers(3, [](Peers& peers) {
     if (peers.rank() != 2) {
       while (!peers.is_broken()) std::this_thread::sleep_for(1ms);
@@ -207,11 +207,11 @@ TEST(MeetPeers, ASuspectThatSaysNothingIsNamedWithWhatWasNoticed) {
   }
 }
 
-TEST(MeetPeers, RanksThatDoNotComeAreNamedToThoseWhoDid) {
+TEST(Rendezvous, RanksThatDoNotComeAreNamedToThoseWhoDid) {
   MeetOptions options;
   options.join_s = 2;
   const std::vector<Ended> ended = at_places(4, [&](const RankInfo& place) {
-    if (place.rank == 0 || place.rank == 2) meet_peers(place, options);
+    if (place.rank == 0 || place.rank == 2) rendezvous(place, options);
   });
   EXPECT_EQ(ended[0].what, "[parallel] 2 of 4 ranks did not arrive within 2 s: 1, 3");
   EXPECT_TRUE(says(ended[2], "2 of 4 ranks did not arrive within 2 s: 1, 3")) << ended[2].what;
@@ -219,18 +219,18 @@ TEST(MeetPeers, RanksThatDoNotComeAreNamedToThoseWhoDid) {
   EXPECT_EQ(ended[2].code, ExitCode::kTopology);
 }
 
-TEST(MeetPeers, ARankThatDoesNotFindRankZeroSaysWhere) {
+TEST(Rendezvous, ARankThatDoesNotFindRankZeroSaysWhere) {
   MeetOptions options;
   options.join_s = 0.3;
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
-    if (place.rank == 1) meet_peers(place, options);
+    if (place.rank == 1) rendezvous(place, options);
   });
   EXPECT_TRUE(says(ended[1], "[parallel] rank 1 did not find rank 0 at 127.0.0.1:")) << ended[1].what;
   EXPECT_TRUE(says(ended[1], "(a test) within 0.3 s: Connection refused")) << ended[1].what;
   EXPECT_EQ(ended[1].code, ExitCode::kTopology);
 }
 
-TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
+TEST(Rendezvous, AStopEndsTheWaitOnAllRanksWithItsCode) {
   for (const int stopped : {0, 1}) {
     std::atomic<int> stop = 0;
     const std::vector<Ended> ended = at_places(3, [&](const RankInfo& place) {
@@ -241,7 +241,7 @@ TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
       }
       MeetOptions options;
       if (place.rank == stopped) options.stop = &stop;
-      meet_peers(place, options);
+      rendezvous(place, options);
     });
     const int other = 1 - stopped;
     EXPECT_TRUE(says(ended[stopped],
@@ -253,12 +253,12 @@ TEST(MeetPeers, AStopEndsTheWaitOnAllRanksWithItsCode) {
   }
 }
 
-TEST(MeetPeers, AStopEndsTheSearchForRankZero) {
+TEST(Rendezvous, AStopEndsTheSearchForRankZero) {
   const std::atomic<int> stop = SIGTERM;
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     MeetOptions options;
     options.stop = &stop;
-    if (place.rank == 1) meet_peers(place, options);
+    if (place.rank == 1) rendezvous(place, options);
   });
   EXPECT_TRUE(says(ended[1], "[ranks] stopped by SIGTERM while rank 1 was waiting for rank 0"))
       << ended[1].what;
@@ -272,7 +272,7 @@ struct CountDown {
   std::latch& latch_;
 };
 
-TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
+TEST(Rendezvous, ASecondProcessOfTheSameRankIsTurnedAway) {
   std::latch turned_away(1);
   const std::vector<Ended> ended = at_places(4, [&](const RankInfo& place) {
     RankInfo mine = place;
@@ -281,11 +281,11 @@ TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
       mine.rank = mine.local_rank = 1;
       std::this_thread::sleep_for(1500ms);  // rank 1 is there
       const CountDown at_end(turned_away);
-      meet_peers(mine);
+      rendezvous(mine);
       return;
     }
     if (place.rank == 2) turned_away.wait();
-    const auto peers = meet_peers(mine);
+    const auto peers = rendezvous(mine);
     peers->connect("all", {0, 1, 2});
   });
   EXPECT_TRUE(says(ended[3], "[ranks] rank 1 of this run is already there: rank 1 (")) << ended[3].what;
@@ -293,11 +293,11 @@ TEST(MeetPeers, ASecondProcessOfTheSameRankIsTurnedAway) {
   for (const int r : {0, 1, 2}) EXPECT_EQ(ended[r].what, "");
 }
 
-TEST(MeetPeers, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
+TEST(Rendezvous, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     RankInfo mine = place;
     if (place.rank == 0) mine.num_ranks = mine.num_local_ranks = 3;
-    meet_peers(mine);
+    rendezvous(mine);
   });
   for (const Ended& one : ended) {
     EXPECT_TRUE(says(one, "[ranks] rank 1 was started as one of 2 ranks, rank 0 as one of 3")) << one.what;
@@ -305,7 +305,7 @@ TEST(MeetPeers, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
   }
 }
 
-TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
+TEST(Rendezvous, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
   std::latch turned_away(1);
   const std::vector<Ended> ended = at_places(3, [&](const RankInfo& place) {
     RankInfo mine = place;
@@ -315,11 +315,11 @@ TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
       mine.rank = mine.local_rank = 1;
       mine.job = "slurm-7.0-0";
       const CountDown at_end(turned_away);
-      meet_peers(mine);
+      rendezvous(mine);
       return;
     }
     if (place.rank == 1) turned_away.wait();
-    meet_peers(mine);
+    rendezvous(mine);
   });
   EXPECT_TRUE(
       says(ended[2], "[ranks] rank 1 belongs to another job than rank 0, or to an earlier start of it"))
@@ -328,13 +328,13 @@ TEST(MeetPeers, ALeftOverOfAnotherStartIsTurnedAwayAndTheRunGoesOn) {
   EXPECT_EQ(ended[1].what, "");
 }
 
-TEST(MeetPeers, AnotherTokenDoesNotJoin) {
+TEST(Rendezvous, AnotherTokenDoesNotJoin) {
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     RankInfo mine = place;
     MeetOptions options;
     options.join_s = place.rank == 0 ? 3 : 1;
     if (place.rank == 1) mine.token = "another token, as long as need be";
-    meet_peers(mine, options);
+    rendezvous(mine, options);
   });
   EXPECT_TRUE(says(ended[0], "1 of 2 ranks did not arrive")) << ended[0].what;
   EXPECT_TRUE(
@@ -342,32 +342,32 @@ TEST(MeetPeers, AnotherTokenDoesNotJoin) {
       << ended[1].what;
 }
 
-TEST(MeetPeers, SaysWhomItWaitsFor) {
+TEST(Rendezvous, SaysWhomItWaitsFor) {
   std::vector<std::string> lines;
   MeetOptions options;
   options.join_s = 5.5;
   options.say = [&](const std::string& line) { lines.push_back(line); };
   at_places(3, [&](const RankInfo& place) {
-    if (place.rank == 0) meet_peers(place, options);
+    if (place.rank == 0) rendezvous(place, options);
   });
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("[ranks] waiting for ranks 1, 2 of 3; gives up in "), std::string::npos)
       << lines[0];
 }
 
-TEST(MeetPeers, APortThatIsTakenIsNamed) {
+TEST(Rendezvous, APortThatIsTakenIsNamed) {
   const std::vector<Ended> ended = at_places(2, [](const RankInfo& place) {
     if (place.rank == 1) return;
     const Socket taken = listen_at(rendezvous_endpoint(place, process_environment()));
-    meet_peers(place);
+    rendezvous(place);
   });
   EXPECT_TRUE(says(ended[0], "[ranks] cannot listen at 127.0.0.1:")) << ended[0].what;
   EXPECT_TRUE(says(ended[0], "another run may be using the port")) << ended[0].what;
   EXPECT_EQ(ended[0].code, ExitCode::kTopology);
 }
 
-TEST(MeetPeers, AWorldOfOneNeedsNobody) {
-  const auto peers = meet_peers({});
+TEST(Rendezvous, AWorldOfOneNeedsNobody) {
+  const auto peers = rendezvous({});
   EXPECT_EQ(peers->num_ranks(), 1);
   EXPECT_EQ(peers->connect("self", {0}).size(), 1U);
   EXPECT_FALSE(peers->is_broken());
@@ -375,13 +375,13 @@ TEST(MeetPeers, AWorldOfOneNeedsNobody) {
   EXPECT_TRUE(peers->is_marked("a"));
 }
 
-TEST(MeetPeers, RanksOfOneMachineHandTheTokenOverInAPrivateFile) {
+TEST(Rendezvous, RanksOfOneMachineHandTheTokenOverInAPrivateFile) {
   expect_all_well(at_places(3, [](const RankInfo& place) {
     RankInfo mine = place;
     mine.token = "";
     mine.job = "slurm-1.0-0";
     if (place.rank == 0) std::this_thread::sleep_for(200ms);
-    meet_peers(mine)->connect("all", {0, 1, 2});
+    rendezvous(mine)->connect("all", {0, 1, 2});
   }));
 }
 

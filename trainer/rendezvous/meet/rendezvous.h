@@ -13,6 +13,6 @@ namespace tycho {
 /// this world. Throws Error (kTopology) that names the ranks that did not come in time, or says why this rank
 /// is turned away; with 128 + signal when it must stop; and as Peers::why_broken when a rank is lost
 /// meanwhile.
-std::unique_ptr<Peers> meet_peers(const RankInfo& place, const MeetOptions& options = {});
+std::unique_ptr<Peers> rendezvous(const RankInfo& place, const MeetOptions& options = {});
 
 }  // namespace tycho

@@ -1,5 +1,5 @@
 // Rank 0 opens its listener, the others connect to it, and all wait until every rank has arrived.
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 #include <fcntl.h>
 #include <fmt/ranges.h>
@@ -393,7 +393,7 @@ Socket MetPeers::await(int rank, const std::string& purpose, Clock::time_point d
 
 }  // namespace
 
-std::unique_ptr<Peers> meet_peers(const RankInfo& place, const MeetOptions& options) {
+std::unique_ptr<Peers> rendezvous(const RankInfo& place, const MeetOptions& options) {
   return std::make_unique<MetPeers>(place, options);
 }
 
