@@ -60,18 +60,18 @@ void each_frame(std::string_view bytes, size_t max_frame, Take&& take) {
 
 /// As the monitors of ranks read it, by its kind; kinds that have no body are read as another's.
 void read_message(const Frame& frame) {
-  switch (static_cast<Says>(frame.kind)) {
-    case Says::kIntroduction:
-    case Says::kMember: read_member(frame.body); return;
-    case Says::kBeat: progress_text(read_report(frame.body)); return;
-    case Says::kLeave:
-    case Says::kBroken: bytes_of(read_cause(frame.body)); return;
-    case Says::kSuspect: bytes_of(read_suspicion(frame.body)); return;
-    case Says::kAsk: read_mark_question(frame.body); return;
-    case Says::kTold: read_mark_answer(frame.body); return;
-    case Says::kAllHere:
-    case Says::kTurnedAway:
-    case Says::kAnswerRequest: read_text(frame.body); return;
+  switch (static_cast<ControlMessage>(frame.kind)) {
+    case ControlMessage::kIntroduction:
+    case ControlMessage::kMember: read_member(frame.body); return;
+    case ControlMessage::kBeat: progress_text(read_report(frame.body)); return;
+    case ControlMessage::kAbort:
+    case ControlMessage::kBroken: bytes_of(read_cause(frame.body)); return;
+    case ControlMessage::kSuspect: bytes_of(read_loss_report(frame.body)); return;
+    case ControlMessage::kAsk: read_mark_question(frame.body); return;
+    case ControlMessage::kTold: read_mark_answer(frame.body); return;
+    case ControlMessage::kAllHere:
+    case ControlMessage::kTurnedAway:
+    case ControlMessage::kAnswerRequest: read_text(frame.body); return;
     default: read_claim(frame.body); return;
   }
 }

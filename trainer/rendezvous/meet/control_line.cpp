@@ -14,7 +14,7 @@ constexpr int kMessagesAtOnce = 256;  // so that one line cannot keep the others
 
 }  // namespace
 
-void ControlLine::say(Says what, std::string_view body) {
+void ControlLine::say(ControlMessage what, std::string_view body) {
   if (!is_open()) return;
   out_ += frame_bytes(static_cast<uint8_t>(what), body);
   flush();
@@ -31,7 +31,7 @@ void ControlLine::flush() {
   }
 }
 
-bool ControlLine::read(const std::function<void(Says what, const std::string& body)>& take) {
+bool ControlLine::read(const std::function<void(ControlMessage what, const std::string& body)>& take) {
   std::array<char, 16 << 10> bytes;
   for (int i = 0; i < kMessagesAtOnce && is_open();) {
     const ssize_t n = recv(fd(), bytes.data(), std::min(bytes.size(), reader_.wanted()), MSG_DONTWAIT);
@@ -41,7 +41,7 @@ bool ControlLine::read(const std::function<void(Says what, const std::string& bo
     try {
       const auto frame = reader_.add({bytes.data(), static_cast<size_t>(n)});
       if (!frame) continue;
-      take(static_cast<Says>(frame->kind), frame->body);
+      take(static_cast<ControlMessage>(frame->kind), frame->body);
       ++i;
     } catch (const Error&) {
       return false;

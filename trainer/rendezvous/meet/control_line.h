@@ -21,12 +21,12 @@ class ControlLine {
   void close() { socket_.close(); }
 
   /// Sends a message, or keeps it for flush(). Does nothing on a closed line.
-  void say(Says what, std::string_view body = "");
+  void say(ControlMessage what, std::string_view body = "");
   bool has_unsent() const { return is_open() && !out_.empty(); }
   void flush();
   /// Passes every complete message to `take`, which may close this line. Returns false when the other end is
   /// gone, or sends bytes that are no message.
-  bool read(const std::function<void(Says what, const std::string& body)>& take);
+  bool read(const std::function<void(ControlMessage what, const std::string& body)>& take);
 
  private:
   Socket socket_;

@@ -28,12 +28,12 @@ std::string bytes_of(const Cause& cause) {
   return body.text(cut(cause.text, kMaxTextBytes)).bytes();
 }
 
-std::string bytes_of(const Suspicion& suspicion) {
+std::string bytes_of(const LossReport& report) {
   WireWriter body;
-  const size_t count = std::min(suspicion.ranks.size(), kMaxSuspects);
+  const size_t count = std::min(report.ranks.size(), kMaxSuspects);
   body.u32(static_cast<uint32_t>(count));
-  for (size_t i = 0; i < count; ++i) body.u32(static_cast<uint32_t>(suspicion.ranks[i]));
-  return body.text(cut(suspicion.what, kMaxTextBytes)).bytes();
+  for (size_t i = 0; i < count; ++i) body.u32(static_cast<uint32_t>(report.ranks[i]));
+  return body.text(cut(report.what, kMaxTextBytes)).bytes();
 }
 
 std::string bytes_of(const ProgressReport& report) {
@@ -79,16 +79,16 @@ Cause read_cause(std::string_view bytes) {
   return cause;
 }
 
-Suspicion read_suspicion(std::string_view bytes) {
+LossReport read_loss_report(std::string_view bytes) {
   WireReader reader(bytes);
-  Suspicion suspicion;
+  LossReport report;
   const uint32_t count = reader.u32();
   TYCHO_CHECK(count <= kMaxSuspects, "[ranks] a message names {} ranks, at most {} are allowed", count,
               kMaxSuspects);
-  for (uint32_t i = 0; i < count; ++i) suspicion.ranks.push_back(read_int(reader));
-  suspicion.what = reader.text(kMaxTextBytes);
+  for (uint32_t i = 0; i < count; ++i) report.ranks.push_back(read_int(reader));
+  report.what = reader.text(kMaxTextBytes);
   reader.end();
-  return suspicion;
+  return report;
 }
 
 ProgressReport read_report(std::string_view bytes) {

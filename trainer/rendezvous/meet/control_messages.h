@@ -10,14 +10,14 @@
 
 namespace tycho {
 
-enum class Says : uint8_t {
+enum class ControlMessage : uint8_t {
   kIntroduction = 1,  // to rank 0: Member; the first message
   kMember,            // Member; one for each rank, then:
   kAllHere,           // all ranks have come; text: the name of this world
   kTurnedAway,        // text: reason why this rank cannot join
   kBeat,              // ProgressReport, every second, both ways
   kAbort,             // to rank 0: Cause
-  kSuspect,           // to rank 0: Suspicion
+  kSuspect,           // to rank 0: LossReport
   kBroken,            // Cause: the error that all ranks report
   kHeard,             // to rank 0: kBroken was received
   kAsk,               // to rank 0: MarkQuestion
@@ -42,7 +42,7 @@ struct Cause {
 };
 
 /// Report that a rank has lost its connection with others, or waits for them in vain.
-struct Suspicion {
+struct LossReport {
   std::vector<int> ranks;
   std::string what;
 };
@@ -60,7 +60,7 @@ struct MarkAnswer {
 
 std::string bytes_of(const Member& member);
 std::string bytes_of(const Cause& cause);
-std::string bytes_of(const Suspicion& suspicion);
+std::string bytes_of(const LossReport& report);
 std::string bytes_of(const ProgressReport& report);
 std::string bytes_of(const MarkQuestion& question);
 std::string bytes_of(const MarkAnswer& answer);
@@ -69,7 +69,7 @@ std::string bytes_of_text(std::string_view text);
 /// Parse messages. Throw Error for bytes of another kind.
 Member read_member(std::string_view bytes);
 Cause read_cause(std::string_view bytes);
-Suspicion read_suspicion(std::string_view bytes);
+LossReport read_loss_report(std::string_view bytes);
 ProgressReport read_report(std::string_view bytes);
 MarkQuestion read_mark_question(std::string_view bytes);
 MarkAnswer read_mark_answer(std::string_view bytes);

@@ -24,7 +24,7 @@ class MemberMonitor final : public Monitor {
   bool may_end() override;
   std::optional<bool> answer(const MarkQuestion& question) override;
 
-  void take(Says what, const std::string& body);
+  void take(ControlMessage what, const std::string& body);
   void lose(const std::string& how);
 
   ControlLine line_;

@@ -96,7 +96,7 @@ void Monitor::run() {
 
 void Monitor::beat() {
   reports_[place_.rank] = options_.progress->report();
-  for (ControlLine* line : lines()) line->say(Says::kBeat, bytes_of(reports_[place_.rank]));
+  for (ControlLine* line : lines()) line->say(ControlMessage::kBeat, bytes_of(reports_[place_.rank]));
   tick();
   const auto is_missed = [&](const auto& one) {
     return Clock::now() - one.second > std::chrono::duration<double>(options_.goodbye_s);
@@ -186,7 +186,7 @@ bool Monitor::wait_until_met(std::chrono::milliseconds time) {
 Error Monitor::why_broken(const std::string& what, const std::vector<int>& suspects) {
   std::unique_lock lock(mutex_);
   if (!cause_) {
-    suspicion_ = {suspects, what};
+    loss_report_ = {suspects, what};
     wake();
     changed_.wait_for(lock, kNews, [&] { return cause_.has_value(); });
   }

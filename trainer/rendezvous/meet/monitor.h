@@ -102,7 +102,7 @@ class Monitor {
   std::map<int, Clock::time_point> ended_;  // ranks that ended well
   // Requests of other threads, taken by obey().
   std::optional<Cause> aborting_;
-  std::optional<Suspicion> suspicion_;
+  std::optional<LossReport> loss_report_;
   std::vector<MarkQuestion> questions_;
   std::map<uint32_t, bool> answers_;
   bool ends_ = false;

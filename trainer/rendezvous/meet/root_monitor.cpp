@@ -46,25 +46,25 @@ std::vector<ControlLine*> RootMonitor::lines() {
 
 void RootMonitor::serve(ControlLine& which) {
   auto& line = static_cast<Line&>(which);
-  if (line.read([&](Says what, const std::string& body) { take(line, what, body); })) return;
+  if (line.read([&](ControlMessage what, const std::string& body) { take(line, what, body); })) return;
   line.close();
   if (line.rank >= 0 && !has_ended(line.rank)) lose(line.rank, "has died: its connection to rank 0 closed");
 }
 
-void RootMonitor::take(Line& line, Says what, const std::string& body) {
+void RootMonitor::take(Line& line, ControlMessage what, const std::string& body) {
   line.silent_beats = 0;
-  if (what == Says::kIntroduction) return introduce(line, read_member(body));
+  if (what == ControlMessage::kIntroduction) return introduce(line, read_member(body));
   if (line.rank < 0) return line.close();
   switch (what) {
-    case Says::kBeat: reports_[line.rank] = read_report(body); return;
-    case Says::kAbort: return set_cause(read_cause(body));
-    case Says::kSuspect: return suspect(read_suspicion(body));
-    case Says::kHeard: line.has_heard = true; return;
-    case Says::kAsk: {
+    case ControlMessage::kBeat: reports_[line.rank] = read_report(body); return;
+    case ControlMessage::kAbort: return set_cause(read_cause(body));
+    case ControlMessage::kSuspect: return suspect(read_loss_report(body));
+    case ControlMessage::kHeard: line.has_heard = true; return;
+    case ControlMessage::kAsk: {
       const MarkQuestion question = read_mark_question(body);
-      return line.say(Says::kTold, bytes_of(MarkAnswer{question.number, *answer(question)}));
+      return line.say(ControlMessage::kTold, bytes_of(MarkAnswer{question.number, *answer(question)}));
     }
-    case Says::kBye: set_ended(line.rank); return line.close();
+    case ControlMessage::kBye: set_ended(line.rank); return line.close();
     default: return;  // sent by a rank, so it is harmless
   }
 }
@@ -72,12 +72,12 @@ void RootMonitor::take(Line& line, Says what, const std::string& body) {
 void RootMonitor::introduce(Line& line, Member member) {
   if (line.rank >= 0 || member.rank <= 0 || member.rank >= place_.num_ranks) return line.close();
   if (cause_) {
-    line.say(Says::kBroken, bytes_of(*cause_));
+    line.say(ControlMessage::kBroken, bytes_of(*cause_));
     return line.close();
   }
   const auto before = members_.find(member.rank);
   if (before != members_.end()) {
-    line.say(Says::kTurnedAway,
+    line.say(ControlMessage::kTurnedAway,
              bytes_of_text(
                  fmt::format("[ranks] rank {} of this run is already there: {}. Two processes have the same "
                              "rank, or one of them was started again",
@@ -86,7 +86,7 @@ void RootMonitor::introduce(Line& line, Member member) {
   }
   if (member.address == "0.0.0.0" || member.address == "::") member.address = remote_end(line.fd()).host();
   line.rank = member.rank;
-  line.say(Says::kMember, bytes_of(self_));  // so that it can name rank 0 before all have come
+  line.say(ControlMessage::kMember, bytes_of(self_));  // so that it can name rank 0 before all have come
   members_[member.rank] = std::move(member);
   if (static_cast<int>(members_.size()) == place_.num_ranks) complete();
 }
@@ -95,8 +95,8 @@ void RootMonitor::complete() {
   world_ = random_hex(kWorldBytes);
   for (Line& line : lines_) {
     if (line.rank < 0) continue;
-    for (const auto& [rank, member] : members_) line.say(Says::kMember, bytes_of(member));
-    line.say(Says::kAllHere, bytes_of_text(world_));
+    for (const auto& [rank, member] : members_) line.say(ControlMessage::kMember, bytes_of(member));
+    line.say(ControlMessage::kAllHere, bytes_of_text(world_));
   }
 }
 
@@ -130,8 +130,8 @@ void RootMonitor::lose(int rank, const std::string& how) {
   lost_.push_back(rank);
 }
 
-void RootMonitor::suspect(Suspicion suspicion) {
-  if (!suspected_) suspected_ = {std::move(suspicion), Clock::now() + kOwnWords};
+void RootMonitor::suspect(LossReport report) {
+  if (!suspected_) suspected_ = {std::move(report), Clock::now() + kOwnWords};
 }
 
 void RootMonitor::decide() {
@@ -150,20 +150,19 @@ void RootMonitor::decide() {
     return set_cause(gone(lost_, how));
   }
   if (!suspected_) return;
-  const std::vector<int>& ranks = suspected_->suspicion.ranks;
+  const std::vector<int>& ranks = suspected_->report.ranks;
   const bool has_one_ended =
       ranks.empty() ? !ended_.empty()
                     : std::any_of(ranks.begin(), ranks.end(), [&](int r) { return has_ended(r); });
-  if (has_one_ended || now >= suspected_->decide_at)
-    set_cause(unreachable(ranks, suspected_->suspicion.what));
+  if (has_one_ended || now >= suspected_->decide_at) set_cause(unreachable(ranks, suspected_->report.what));
 }
 
 void RootMonitor::obey() {
   if (auto cause = std::exchange(aborting_, std::nullopt)) set_cause(std::move(*cause));
-  if (auto suspicion = std::exchange(suspicion_, std::nullopt)) suspect(std::move(*suspicion));
+  if (auto report = std::exchange(loss_report_, std::nullopt)) suspect(std::move(*report));
   for (const std::string& request : std::exchange(requests_, {}))
     for (Line& line : lines_)
-      if (line.rank >= 0) line.say(Says::kAnswerRequest, bytes_of_text(request));
+      if (line.rank >= 0) line.say(ControlMessage::kAnswerRequest, bytes_of_text(request));
   decide();
   if (!cause_) return;
   const bool before = all_have_heard_;
@@ -182,13 +181,13 @@ RootMonitor::Clock::time_point RootMonitor::next() const {
 }
 
 void RootMonitor::on_broken() {
-  for (Line& line : lines_) line.say(Says::kBroken, bytes_of(*cause_));
+  for (Line& line : lines_) line.say(ControlMessage::kBroken, bytes_of(*cause_));
 }
 
 bool RootMonitor::may_end() {
   if (cause_) return all_have_heard_;
   if (!std::exchange(said_bye_, true))
-    for (Line& line : lines_) line.say(Says::kBye);
+    for (Line& line : lines_) line.say(ControlMessage::kBye);
   return lines().empty();  // each closes its line when it has heard
 }
 

@@ -33,7 +33,7 @@ class RootMonitor final : public Monitor {
     bool has_heard = false;
   };
   struct Suspected {
-    Suspicion suspicion;
+    LossReport report;
     Clock::time_point decide_at;
   };
 
@@ -46,10 +46,10 @@ class RootMonitor final : public Monitor {
   bool may_end() override;
   std::optional<bool> answer(const MarkQuestion& question) override;
 
-  void take(Line& line, Says what, const std::string& body);
+  void take(Line& line, ControlMessage what, const std::string& body);
   void introduce(Line& line, Member member);
   void complete();
-  void suspect(Suspicion suspicion);
+  void suspect(LossReport report);
   void lose(int rank, const std::string& how);
   /// Asks all ranks for their last collectives, once each time that a rank waits too long in a collective.
   void look_for_hang();

@@ -17,9 +17,9 @@ TEST(ControlMessages, ComeBackAsTheyWere) {
   EXPECT_EQ(cause.rank, 2);
   EXPECT_EQ(cause.code, ExitCode::kStorage);
   EXPECT_EQ(cause.text, "the disk is full");
-  const Suspicion suspicion = read_suspicion(bytes_of(Suspicion{{0, 5}, "closed"}));
-  EXPECT_EQ(suspicion.ranks, (std::vector<int>{0, 5}));
-  EXPECT_EQ(suspicion.what, "closed");
+  const LossReport loss = read_loss_report(bytes_of(LossReport{{0, 5}, "closed"}));
+  EXPECT_EQ(loss.ranks, (std::vector<int>{0, 5}));
+  EXPECT_EQ(loss.what, "closed");
   const ProgressReport report = read_report(bytes_of(ProgressReport{-1, "saving", 1.5, "barrier", 0.25}));
   EXPECT_EQ(report.step, -1);
   EXPECT_EQ(report.phase, "saving");
@@ -39,7 +39,7 @@ TEST(ControlMessages, ComeBackAsTheyWere) {
 TEST(ControlMessages, AreCutToWhatOneFrameHolds) {
   const std::string long_text(1 << 20, 'x');
   EXPECT_LT(bytes_of(Cause{0, ExitCode::kFailure, long_text}).size(), kMaxFrame);
-  EXPECT_LT(bytes_of(Suspicion{std::vector<int>(100000, 1), long_text}).size(), kMaxFrame);
+  EXPECT_LT(bytes_of(LossReport{std::vector<int>(100000, 1), long_text}).size(), kMaxFrame);
   EXPECT_LT(bytes_of(ProgressReport{0, long_text, 0, long_text, 0}).size(), kMaxFrame);
   EXPECT_EQ(read_cause(bytes_of(Cause{0, ExitCode::kFailure, long_text})).text.size(), 16U << 10);
 }
@@ -50,7 +50,7 @@ TEST(ControlMessages, BrokenOnesAreRefused) {
   EXPECT_THROW(read_cause(cause + "x"), Error);
   WireWriter many;
   many.u32(0xffffffff);
-  EXPECT_THROW(read_suspicion(many.bytes()), Error);
+  EXPECT_THROW(read_loss_report(many.bytes()), Error);
   EXPECT_THROW(read_member(""), Error);
   EXPECT_THROW(read_report("x"), Error);
   EXPECT_THROW(read_mark_question("x"), Error);
