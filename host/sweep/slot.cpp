@@ -142,24 +142,24 @@ std::optional<TrialEnd> Slot::poll() {
 
 TrialEnd Slot::conclude(int exit_code, const std::string& message) {
   progress_.update();
-  Departure departure;
-  departure.exit_code = exit_code;
-  departure.message = message.empty()
-                          ? last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))))
-                          : message;
-  departure.stopped_by = rule_;
-  departure.leaving = stopping_ && rule_.empty();
-  departure.micro_batch = micro_batch_sequences(config_);
-  departure.at_last_rung = true;
+  ProcessEnd process_end;
+  process_end.exit_code = exit_code;
+  process_end.message = message.empty()
+                            ? last_message(tail_of(output_file(Board::run_dir(place_.sweep_dir, trial_))))
+                            : message;
+  process_end.stopped_by = rule_;
+  process_end.leaving = stopping_ && rule_.empty();
+  process_end.micro_batch = micro_batch_sequences(config_);
+  process_end.at_last_rung = true;
   if (const auto* asha = std::get_if<AshaSearch>(&definition_.config.search.value);
       asha && trial_.finalist.empty())
-    departure.at_last_rung = task_.rung + 1 >= static_cast<int64_t>(asha->rungs.size());
-  departure.steps_gained = progress_.step() - first_step_;
+    process_end.at_last_rung = task_.rung + 1 >= static_cast<int64_t>(asha->rungs.size());
+  process_end.steps_gained = progress_.step() - first_step_;
   const std::string& metric = definition_.config.metric.name;
   const RungResult result = rung_result(progress_, metric);
   if (result.value && !std::isfinite(*result.value))
-    departure.not_finite = fmt::format("{} is {}", metric, not_finite_text(*result.value));
-  TrialEnd end = judge(trial_, departure);
+    process_end.not_finite = fmt::format("{} is {}", metric, not_finite_text(*result.value));
+  TrialEnd end = judge(trial_, process_end);
   end.result = result;
   if (end.note.starts_with("diverged")) end.result.value.reset();
   end.wall_s = std::chrono::duration<double>(Clock::now() - start_).count();

@@ -103,14 +103,13 @@ bool ClaimWatch::is_lost(const std::string& trial, int64_t number, double interv
   const std::string path = claim_path(sweep_dir_, trial, number);
   const std::string text = claim_text(path);
   if (has_left(text, path)) return true;
-  Sight& sight = sights_[path];
+  LastGrowth& last = last_growths_[path];
   const auto now = std::chrono::steady_clock::now();
-  if (sight.num_bytes != static_cast<int64_t>(text.size())) {
-    sight = {static_cast<int64_t>(text.size()), now};
+  if (last.num_bytes != static_cast<int64_t>(text.size())) {
+    last = {static_cast<int64_t>(text.size()), now};
     return false;
   }
-  return std::chrono::duration<double>(now - sight.since).count() >
-         kMissedBeats * interval_s + interval_s / 2;
+  return std::chrono::duration<double>(now - last.since).count() > kMissedBeats * interval_s + interval_s / 2;
 }
 
 }  // namespace tycho

@@ -46,12 +46,12 @@ class ClaimWatch {
   bool is_lost(const std::string& trial, int64_t number, double interval_s);
 
  private:
-  struct Sight {
+  struct LastGrowth {
     int64_t num_bytes = -1;
     std::chrono::steady_clock::time_point since;
   };
   std::string sweep_dir_;
-  std::map<std::string, Sight> sights_;
+  std::map<std::string, LastGrowth> last_growths_;
 };
 
 }  // namespace tycho

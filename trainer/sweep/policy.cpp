@@ -25,13 +25,13 @@ TrialEnd retry_elsewhere(TrialEnd end, const std::string& what) {
   return end;
 }
 
-TrialEnd out_of_memory(const Trial& trial, const Departure& departure, TrialEnd end) {
+TrialEnd out_of_memory(const Trial& trial, const ProcessEnd& process_end, TrialEnd end) {
   end.state = TrialState::kFailed;
   end.note = "out of memory";
   if (trial.halved) end.note += " even with half the micro_batch";
-  if (trial.halved || departure.micro_batch < 2) return end;
+  if (trial.halved || process_end.micro_batch < 2) return end;
   end.state = TrialState::kPaused;
-  end.micro_batch = departure.micro_batch / 2;
+  end.micro_batch = process_end.micro_batch / 2;
   end.note = fmt::format("out of memory; continues with micro_batch={}sp", end.micro_batch);
   return end;
 }
@@ -42,10 +42,10 @@ TrialEnd diverged(TrialEnd end, const std::string& why) {
   return end;
 }
 
-TrialEnd stopped_early(const Departure& departure, TrialEnd end) {
-  const bool by_rule = !departure.stopped_by.empty();
+TrialEnd stopped_early(const ProcessEnd& process_end, TrialEnd end) {
+  const bool by_rule = !process_end.stopped_by.empty();
   end.state = by_rule ? TrialState::kStopped : TrialState::kPaused;
-  end.note = by_rule ? departure.stopped_by : "stopped and saved";
+  end.note = by_rule ? process_end.stopped_by : "stopped and saved";
   return end;
 }
 
@@ -60,31 +60,31 @@ bool is_out_of_memory(const std::string& message) {
 
 bool ends_saved(int exit_code) { return exit_code == 0 || is_stop_code(exit_code); }
 
-TrialEnd judge(const Trial& trial, const Departure& departure) {
-  TrialEnd end{.exit_code = departure.exit_code,
-               .retries = departure.steps_gained > 0 ? 0 : trial.retries,
-               .losses = departure.steps_gained > 0 ? 0 : trial.losses,
+TrialEnd judge(const Trial& trial, const ProcessEnd& process_end) {
+  TrialEnd end{.exit_code = process_end.exit_code,
+               .retries = process_end.steps_gained > 0 ? 0 : trial.retries,
+               .losses = process_end.steps_gained > 0 ? 0 : trial.losses,
                .micro_batch = trial.halved ? trial.micro_batch : 0};
-  const int exit_code = departure.exit_code;
-  if (exit_code == 0 && !departure.not_finite.empty()) return diverged(end, ": " + departure.not_finite);
+  const int exit_code = process_end.exit_code;
+  if (exit_code == 0 && !process_end.not_finite.empty()) return diverged(end, ": " + process_end.not_finite);
   if (exit_code == 0) {
-    end.state = departure.at_last_rung ? TrialState::kFinished : TrialState::kRungDone;
+    end.state = process_end.at_last_rung ? TrialState::kFinished : TrialState::kRungDone;
     if (trial.halved) end.note = fmt::format("micro_batch={}sp after out of memory", trial.micro_batch);
     return end;
   }
-  if (ends_saved(exit_code)) return stopped_early(departure, end);
-  const std::string message = first_line(departure.message);
+  if (ends_saved(exit_code)) return stopped_early(process_end, end);
+  const std::string message = first_line(process_end.message);
   if (exit_code == code(ExitCode::kNumerics)) {
-    if (is_out_of_memory(departure.message)) return out_of_memory(trial, departure, end);
+    if (is_out_of_memory(process_end.message)) return out_of_memory(trial, process_end, end);
     return diverged(end, "");
   }
   if (exit_code == code(ExitCode::kUnusable) || exit_code == code(ExitCode::kStorage))
     return retry_elsewhere(end, message);
   if (exit_code > kFirstSignal) {
     const std::string note = fmt::format("killed by signal {}", exit_code - kFirstSignal);
-    if (!departure.leaving) return retry_elsewhere(end, note);
-    end = stopped_early(departure, end);
-    if (departure.stopped_by.empty()) end.note = note;
+    if (!process_end.leaving) return retry_elsewhere(end, note);
+    end = stopped_early(process_end, end);
+    if (process_end.stopped_by.empty()) end.note = note;
     return end;
   }
   end.state = TrialState::kFailed;

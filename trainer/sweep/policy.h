@@ -8,7 +8,7 @@
 namespace tycho {
 
 /// The end of a trial's process.
-struct Departure {
+struct ProcessEnd {
   int exit_code = 0;        // 128 + signal for a killed process
   std::string message;      // last message of its output, which says why it ended
   std::string stopped_by;   // the rule that asked it to stop; "" for none
@@ -28,7 +28,7 @@ bool ends_saved(int exit_code);
 /// Returns the state, note and counters for the ledger; the caller sets the result. Lack of memory: once more
 /// with half the micro-batch. Storage, data, node: on another machine, twice. The recipe: failed. NaN:
 /// stopped, ranked worst.
-TrialEnd judge(const Trial& trial, const Departure& departure);
+TrialEnd judge(const Trial& trial, const ProcessEnd& process_end);
 
 /// Number of times that a trial may be lost without a step in between before it fails, because it may be the
 /// cause of its worker's death.

@@ -36,12 +36,12 @@ TEST(Policy, ATrialWhoseMetricIsNotFiniteHasDiverged) {
 
 TEST(Policy, MemoryGetsHalfTheMicroBatchOnce) {
   Trial trial;
-  const Departure departure{.exit_code = 14, .message = "out of memory", .micro_batch = 8};
-  const TrialEnd first = judge(trial, departure);
+  const ProcessEnd process_end{.exit_code = 14, .message = "out of memory", .micro_batch = 8};
+  const TrialEnd first = judge(trial, process_end);
   EXPECT_EQ(first.micro_batch, 4);
   EXPECT_EQ(first.note, "out of memory; continues with micro_batch=4sp");
   trial.halved = true, trial.micro_batch = 4;
-  EXPECT_EQ(judge(trial, departure).state, TrialState::kFailed);
+  EXPECT_EQ(judge(trial, process_end).state, TrialState::kFailed);
   EXPECT_EQ(judge({}, {.exit_code = 14, .message = "out of memory", .micro_batch = 1}).state,
             TrialState::kFailed);
 }
