@@ -114,7 +114,7 @@ void Objects::make_room(lua_State* L, int64_t bytes) {
 
 void Objects::hold(const OwnedMemory& memory) {
   if (memory.bytes == 0) return;
-  Held& held = held_[memory.owner];
+  OwnerMemory& held = held_[memory.owner];
   if (held.num_handles++ == 0) external_bytes_ += held.bytes = memory.bytes;
 }
 

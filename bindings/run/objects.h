@@ -100,12 +100,12 @@ class Objects {
   void hold(const OwnedMemory& memory);
   void release(OwnedMemory& memory);
 
-  struct Held {
+  struct OwnerMemory {
     int64_t bytes = 0, num_handles = 0;
   };
 
   std::shared_ptr<Scope> own_;
-  std::unordered_map<const void*, Held> held_;  // by owner
+  std::unordered_map<const void*, OwnerMemory> held_;  // by owner
   std::vector<std::shared_ptr<void>> dropped_;
   int64_t external_bytes_ = 0, live_handles_ = 0;
   int64_t limit_bytes_ = int64_t{64} << 20;

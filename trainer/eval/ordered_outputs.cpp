@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-OrderedOutputs::OrderedOutputs(size_t count, TextReceiver& receiver) : receiver_(receiver), held_(count) {
+OrderedOutputs::OrderedOutputs(size_t count, TextReceiver& receiver) : receiver_(receiver), waiting_(count) {
   take_turn();
 }
 
@@ -13,22 +13,22 @@ void OrderedOutputs::piece(size_t text, const std::string& piece) {
   if (text == turn_)
     receiver_.piece(piece);
   else
-    held_[text].pieces += piece;
+    waiting_[text].pieces += piece;
 }
 
 void OrderedOutputs::end(size_t text, Generated result) {
-  held_[text].result = std::move(result);
-  while (turn_ < held_.size() && held_[turn_].result) {
-    receiver_.end(*held_[turn_].result);
-    held_[turn_++] = {};
+  waiting_[text].result = std::move(result);
+  while (turn_ < waiting_.size() && waiting_[turn_].result) {
+    receiver_.end(*waiting_[turn_].result);
+    waiting_[turn_++] = {};
     take_turn();
   }
 }
 
 void OrderedOutputs::take_turn() {
-  if (turn_ == held_.size()) return;
+  if (turn_ == waiting_.size()) return;
   receiver_.begin(turn_);
-  if (const std::string& pieces = held_[turn_].pieces; !pieces.empty()) receiver_.piece(pieces);
+  if (const std::string& pieces = waiting_[turn_].pieces; !pieces.empty()) receiver_.piece(pieces);
 }
 
 }  // namespace tycho

@@ -28,7 +28,7 @@ class OrderedOutputs {
   void end(size_t text, Generated result);
 
  private:
-  struct Held {
+  struct WaitingText {
     std::string pieces;
     std::optional<Generated> result;
   };
@@ -36,7 +36,7 @@ class OrderedOutputs {
   void take_turn();
 
   TextReceiver& receiver_;
-  std::vector<Held> held_;
+  std::vector<WaitingText> waiting_;
   size_t turn_ = 0;
 };
 
