@@ -9,7 +9,7 @@ namespace tycho {
 namespace {
 
 using NodeKind = RegexNode::Kind;
-using Greed = RegexNode::Greed;
+using Repeat = RegexNode::Repeat;
 using Op = RegexProgram::Op;
 
 constexpr size_t kMaxSteps = 20'000;
@@ -88,23 +88,23 @@ void Compiler::emit_inner(Op op, const RegexNode& child) {
 void Compiler::emit_repeat(const RegexNode& node) {
   const RegexNode& child = node.children[0];
   if (child.kind == NodeKind::kSet) {
-    const Op op = node.greed == Greed::kMost    ? Op::kRepeat
-                  : node.greed == Greed::kLeast ? Op::kRepeatLazy
-                                                : Op::kRepeatAll;
+    const Op op = node.repeat == Repeat::kGreedy ? Op::kRepeat
+                  : node.repeat == Repeat::kLazy ? Op::kRepeatLazy
+                                                 : Op::kRepeatAll;
     add({op, set_of(child.set), 0, node.least, node.most});
     return;
   }
-  if (node.greed == Greed::kAll) {
+  if (node.repeat == Repeat::kPossessive) {
     RegexNode plain = node;
-    plain.greed = Greed::kMost;
+    plain.repeat = Repeat::kGreedy;
     return emit_inner(Op::kAtomic, plain);
   }
   for (uint32_t i = 0; i < node.least; ++i) emit(child);
   // A fork tries the child first, then the part after the end; a lazy one tries them in reverse.
   const auto fork = [&] { return add({Op::kFork}); };
   const auto set_fork = [&](uint32_t at, uint32_t into, uint32_t past) {
-    program_.steps[at].x = node.greed == Greed::kMost ? into : past;
-    program_.steps[at].y = node.greed == Greed::kMost ? past : into;
+    program_.steps[at].x = node.repeat == Repeat::kGreedy ? into : past;
+    program_.steps[at].y = node.repeat == Repeat::kGreedy ? past : into;
   };
   if (node.most == UINT32_MAX) {
     const uint32_t loop = fork(), slot = program_.num_slots++;

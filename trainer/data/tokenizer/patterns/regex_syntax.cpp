@@ -236,15 +236,15 @@ RegexNode Parser::repeated(RegexNode atom) {
       if (!parse_interval(node.least, node.most)) return atom;
       if (node.least == node.most && more() && pattern_[at_] == '?')
         unsupported("{n}? , which means (?:{n})?,");
-      if (take("?")) node.greed = RegexNode::Greed::kLeast;
+      if (take("?")) node.repeat = RegexNode::Repeat::kLazy;
     } else if (sign == '*' || sign == '+' || sign == '?') {
       ++at_;
       node.least = sign == '+' ? 1 : 0;
       if (sign == '?') node.most = 1;
       if (take("?")) {
-        node.greed = RegexNode::Greed::kLeast;
+        node.repeat = RegexNode::Repeat::kLazy;
       } else if (take("+")) {
-        node.greed = RegexNode::Greed::kAll;
+        node.repeat = RegexNode::Repeat::kPossessive;
       }
     } else {
       return atom;

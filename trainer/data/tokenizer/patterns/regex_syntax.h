@@ -19,14 +19,14 @@ struct RegexNode {
     kAtomic,
     kAnchor
   };
-  enum class Greed : uint8_t { kMost, kLeast, kAll };
+  enum class Repeat : uint8_t { kGreedy, kLazy, kPossessive };
   enum class Anchor : uint8_t { kLineBegin, kLineEnd, kTextBegin, kTextEnd, kTextEndLine };
 
   Kind kind = Kind::kSequence;
   std::vector<RegexNode> children;
   CodeSet set;
   uint32_t least = 0, most = UINT32_MAX;
-  Greed greed = Greed::kMost;
+  Repeat repeat = Repeat::kGreedy;
   Anchor anchor = Anchor::kTextBegin;
 };
 
