@@ -24,12 +24,12 @@ class FolderFiles final : public RemoteFiles {
 
   std::string place_of(const std::string& name) const override { return folder_ + "/" + name; }
 
-  FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) override {
+  FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) override {
     const int file = open_regular_file(place_of(name));
     if (file < 0) return failure("open");
     FetchOutcome outcome;
     try {
-      outcome = copy(file, wish, sink);
+      outcome = copy(file, options, sink);
     } catch (...) {
       ::close(file);
       throw;
@@ -48,18 +48,18 @@ class FolderFiles final : public RemoteFiles {
     return {passes ? FetchOutcome::State::kFailed : FetchOutcome::State::kRefused, problem};
   }
 
-  static FetchOutcome copy(int file, const FetchWish& wish, FetchSink& sink) {
+  static FetchOutcome copy(int file, const FetchOptions& options, FetchSink& sink) {
     struct stat info {};
     if (::fstat(file, &info) != 0) return failure("read");
     FetchOutcome outcome;
     outcome.version =
         fmt::format("{}-{}-{}.{}", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    int64_t at = wish.version.empty() || wish.version == outcome.version ? wish.offset : 0;
+    int64_t at = options.version.empty() || options.version == outcome.version ? options.offset : 0;
     if (at > info.st_size) at = 0;
     sink.begin(at);
     std::vector<char> piece(kCopyBytes);
     while (true) {
-      if (wish.stop.stop_requested()) return {FetchOutcome::State::kStopped, "stopped"};
+      if (options.stop.stop_requested()) return {FetchOutcome::State::kStopped, "stopped"};
       const ssize_t n = ::pread(file, piece.data(), piece.size(), at);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return failure("read");

@@ -44,7 +44,7 @@ constexpr size_t kMostErrorText = 2000;
 
 /// A response while it arrives.
 struct Answer {
-  const FetchWish& wish;
+  const FetchOptions& options;
   FetchSink& sink;
   long status = 0;
   bool began = false;
@@ -101,7 +101,7 @@ size_t on_data(char* data, size_t size, size_t count, void* context) {
   try {
     if (!answer.began) {
       const int64_t begin = answer.status == 200 ? 0 : answer.range_begin;
-      answer.misplaced = begin != 0 && begin != answer.wish.offset;
+      answer.misplaced = begin != 0 && begin != answer.options.offset;
       if (answer.misplaced || begin < 0) return 0;
       answer.sink.begin(begin);
       answer.began = true;
@@ -115,7 +115,7 @@ size_t on_data(char* data, size_t size, size_t count, void* context) {
 }
 
 int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<Answer*>(context)->wish.stop.stop_requested() ? 1 : 0;
+  return static_cast<Answer*>(context)->options.stop.stop_requested() ? 1 : 0;
 }
 
 /// Returns the message of S3 or Azure, or the beginning of a page, as one line.
@@ -145,7 +145,7 @@ FetchOutcome judged(const Answer& answer) {
   if (status == 404 || status == 410) outcome.state = State::kAbsent;
   if (status == 408 || status == 425 || status == 429 || status >= 500) outcome.state = State::kFailed;
   // A file that has become shorter is fetched again from its beginning.
-  if (status == 416 && answer.wish.offset > 0) outcome.state = State::kFailed;
+  if (status == 416 && answer.options.offset > 0) outcome.state = State::kFailed;
   if (status == 401 || status == 403)
     outcome.problem += "; are the credentials right, and may they read it? See docs/data.md, Remote data";
   if (status == 301 || status == 302 || status == 307 || status == 308)
@@ -154,11 +154,11 @@ FetchOutcome judged(const Answer& answer) {
 }
 
 /// Returns the outcome that libcurl's result means. `text`: libcurl's message.
-FetchOutcome judged(CURLcode code, const std::string& text, const FetchWish& wish) {
+FetchOutcome judged(CURLcode code, const std::string& text, const FetchOptions& options) {
   switch (code) {
     case CURLE_ABORTED_BY_CALLBACK: return {State::kStopped, "stopped"};
     case CURLE_OPERATION_TIMEDOUT:
-      return {State::kFailed, fmt::format("no answer, or almost no bytes, for {} s", wish.timeout_s)};
+      return {State::kFailed, fmt::format("no answer, or almost no bytes, for {} s", options.timeout_s)};
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_TOO_MANY_REDIRECTS:
@@ -185,21 +185,21 @@ void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s
 HttpClient::HttpClient() : pool_(std::make_unique<Pool>()) { curl_library(); }
 HttpClient::~HttpClient() = default;
 
-FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, FetchSink& sink) {
-  if (wish.stop.stop_requested()) return {State::kStopped, "stopped"};
+FetchOutcome HttpClient::get(const HttpRequest& request, const FetchOptions& options, FetchSink& sink) {
+  if (options.stop.stop_requested()) return {State::kStopped, "stopped"};
   CURL* easy = pool_->take();
-  Answer answer{wish, sink};
+  Answer answer{options, sink};
   CURLcode code = CURLE_OK;
   std::string problem;
   {
     CurlHandle handle(easy);
-    set_limits(handle, request, wish.timeout_s);
+    set_limits(handle, request, options.timeout_s);
     handle.set_target(request.url, request.ca_file);
     handle.set_receiver({&answer, &on_header, &on_data, &on_progress});
     for (const std::string& line : request.headers) handle.add_header(line);
-    if (wish.offset > 0) {
-      handle.add_header(fmt::format("Range: bytes={}-", wish.offset));
-      if (!wish.version.empty()) handle.add_header("If-Range: " + wish.version);
+    if (options.offset > 0) {
+      handle.add_header(fmt::format("Range: bytes={}-", options.offset));
+      if (!options.version.empty()) handle.add_header("If-Range: " + options.version);
     }
     code = handle.perform();
     problem = handle.problem(code);
@@ -212,11 +212,11 @@ FetchOutcome HttpClient::get(const HttpRequest& request, const FetchWish& wish, 
   } else if (answer.status != 0 && !answer.is_good() && code != CURLE_ABORTED_BY_CALLBACK &&
              code != CURLE_TOO_MANY_REDIRECTS && code != CURLE_UNSUPPORTED_PROTOCOL && answer.status >= 300) {
     outcome = judged(answer);
-    if (answer.status == 416 && wish.offset > 0) sink.begin(0);
+    if (answer.status == 416 && options.offset > 0) sink.begin(0);
   } else if (code != CURLE_OK) {
-    outcome = judged(code, problem, wish);
+    outcome = judged(code, problem, options);
   } else if (!answer.began) {
-    sink.begin(answer.status == 206 ? wish.offset : 0);  // an empty file
+    sink.begin(answer.status == 206 ? options.offset : 0);  // an empty file
   }
   outcome.version = !answer.version.empty() ? answer.version : answer.modified;
   return outcome;

@@ -24,9 +24,9 @@ class HttpClient {
   HttpClient();
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
-  /// Sends a GET request, with the headers of the range of `wish`. Responses 401, 403 and other 4xx are
+  /// Sends a GET request, with the headers of the range of `options`. Responses 401, 403 and other 4xx are
   /// kRefused with the server's own text, 404 and 410 kAbsent, and 408, 429 and 5xx kFailed.
-  FetchOutcome get(const HttpRequest& request, const FetchWish& wish, FetchSink& sink);
+  FetchOutcome get(const HttpRequest& request, const FetchOptions& options, FetchSink& sink);
 
  private:
   class Pool;

@@ -17,9 +17,9 @@ class WebFiles final : public RemoteFiles {
 
   std::string place_of(const std::string& name) const override { return base_ + "/" + percent_encoded(name); }
 
-  FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) override {
+  FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) override {
     HttpRequest request{place_of(name) + (query_.empty() ? "" : "?" + query_), {}};
-    return client_.get(request, wish, sink);
+    return client_.get(request, options, sink);
   }
 
  private:

@@ -21,7 +21,7 @@ class FetchSink {
 };
 
 /// A fetch: which bytes of a file, and how long to wait for a silent server.
-struct FetchWish {
+struct FetchOptions {
   int64_t offset = 0;
   std::string version;  // version of the first `offset` bytes; "" when it is not known
   double timeout_s = 60;
@@ -48,8 +48,8 @@ class RemoteFiles {
   virtual ~RemoteFiles() = default;
   /// Name of a file for messages, without secrets: "https://host/data/index.json".
   virtual std::string place_of(const std::string& name) const = 0;
-  /// Passes the bytes of a file from wish.offset to its end to `sink`.
-  virtual FetchOutcome fetch(const std::string& name, const FetchWish& wish, FetchSink& sink) = 0;
+  /// Passes the bytes of a file from options.offset to its end to `sink`.
+  virtual FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) = 0;
 };
 
 /// Opens the files of a remote. `sas_env` names the variable that holds the query of every URL; "" for the
