@@ -38,12 +38,12 @@ SumType sum_type(const Tensor& x) {
 }
 
 template <class Body>
-std::optional<Trouble> timed(Body& body) {
+std::optional<TransferFailure> timed(Body& body) {
   const auto begin = std::chrono::steady_clock::now();
-  std::optional<Trouble> trouble = body();
+  std::optional<TransferFailure> failure = body();
   process_progress().add_transfer(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  return trouble;
+  return failure;
 }
 
 /// State shared by a world and the groups that were split from it: when one of them breaks, all have broken.
@@ -210,19 +210,19 @@ class TcpCommunicator final : public Communicator {
   void at_once(const CollectiveCall& call, Body&& body) {
     const InCollective collective(call.op);
     const uint64_t ticket = noted_.calls->add(noted_.group, call, State::kStarted);
-    const std::optional<Trouble> trouble = timed(body);
-    noted_.calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
-    throw_if(call.op, trouble);
+    const std::optional<TransferFailure> failure = timed(body);
+    noted_.calls->set_state(ticket, failure ? State::kFailed : State::kDone);
+    throw_if(call.op, failure);
   }
   std::unique_ptr<Pending> in_background(Call call, Background& thread);
 
-  void throw_if(const char* op, const std::optional<Trouble>& trouble) {
-    if (!trouble) return;
+  void throw_if(const char* op, const std::optional<TransferFailure>& failure) {
+    if (!failure) return;
     check();
-    run_->failure = explain(op, *trouble);
+    run_->failure = explain(op, *failure);
     throw *run_->failure;
   }
-  Error explain(const char* op, const Trouble& trouble) const;
+  Error explain(const char* op, const TransferFailure& failure) const;
 
   Messages& messages_with(int other);
 
@@ -257,21 +257,21 @@ std::unique_ptr<Pending> TcpCommunicator::in_background(Call call, Background& t
   const uint64_t ticket = noted_.calls->add(noted_.group, call.noted, State::kQueued);
   auto noting = [calls = noted_.calls, ticket, run = std::move(call.run)] {
     calls->set_state(ticket, State::kStarted);
-    std::optional<Trouble> trouble = timed(run);
-    calls->set_state(ticket, trouble ? State::kFailed : State::kDone);
-    return trouble;
+    std::optional<TransferFailure> failure = timed(run);
+    calls->set_state(ticket, failure ? State::kFailed : State::kDone);
+    return failure;
   };
   return std::make_unique<InBackground>(*this, call.noted.op, thread, std::move(noting));
 }
 
-Error TcpCommunicator::explain(const char* op, const Trouble& trouble) const {
-  if (trouble.kind == Trouble::Kind::kMismatch)
+Error TcpCommunicator::explain(const char* op, const TransferFailure& failure) const {
+  if (failure.kind == TransferFailure::Kind::kMismatch)
     return Error(
-        fmt::format("[parallel] {}: every rank must make the same calls in the same order", trouble.what),
+        fmt::format("[parallel] {}: every rank must make the same calls in the same order", failure.what),
         ExitCode::kTopology);
   std::vector<int> suspects;
-  for (const int r : trouble.ranks) suspects.push_back(ranks_[static_cast<size_t>(r)]);
-  return run_->peers->why_broken(fmt::format("{}: {}", op, trouble.what), suspects);
+  for (const int r : failure.ranks) suspects.push_back(ranks_[static_cast<size_t>(r)]);
+  return run_->peers->why_broken(fmt::format("{}: {}", op, failure.what), suspects);
 }
 
 TcpCommunicator::Messages& TcpCommunicator::messages_with(int other) {

@@ -26,10 +26,10 @@ std::shared_ptr<Background::State> Background::start(Call call) {
   return state;
 }
 
-std::optional<Trouble> Background::wait(const State& state) {
+std::optional<TransferFailure> Background::wait(const State& state) {
   std::unique_lock lock(mutex_);
   done_.wait(lock, [&] { return state.is_done; });
-  return state.trouble;
+  return state.failure;
 }
 
 void Background::wait_for_all() {
@@ -45,10 +45,10 @@ void Background::run() {
     if (ends_) return;
     const std::shared_ptr<State> state = calls_.front();
     lock.unlock();
-    std::optional<Trouble> trouble = state->call();
+    std::optional<TransferFailure> failure = state->call();
     state->call = {};  // releases the tensors that it holds
     lock.lock();
-    state->trouble = std::move(trouble);
+    state->failure = std::move(failure);
     state->is_done = true;
     calls_.pop_front();
     done_.notify_all();

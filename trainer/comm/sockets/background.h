@@ -16,11 +16,11 @@ namespace tycho {
 /// thread.
 class Background {
  public:
-  using Call = std::function<std::optional<Trouble>()>;
+  using Call = std::function<std::optional<TransferFailure>()>;
   struct State {
     Call call;
     bool is_done = false;
-    std::optional<Trouble> trouble;
+    std::optional<TransferFailure> failure;
   };
 
   Background() = default;
@@ -31,7 +31,7 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   std::shared_ptr<State> start(Call call);
-  std::optional<Trouble> wait(const State& state);
+  std::optional<TransferFailure> wait(const State& state);
   void wait_for_all();
 
  private:

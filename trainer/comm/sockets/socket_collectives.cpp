@@ -66,7 +66,9 @@ bool is_known(const Announcement& call) {
   return call.magic == kMagic && call.op >= CollectiveOp::kAllReduce && call.op <= CollectiveOp::kMessage;
 }
 
-Trouble mismatch(std::string what, int rank) { return {Trouble::Kind::kMismatch, std::move(what), {rank}}; }
+TransferFailure mismatch(std::string what, int rank) {
+  return {TransferFailure::Kind::kMismatch, std::move(what), {rank}};
+}
 
 }  // namespace
 
@@ -130,18 +132,18 @@ Transfer& SocketCollectives::add_transfer(int rank, bool sends, bool receives) {
   return transfer;
 }
 
-std::optional<Trouble> SocketCollectives::finish(const std::function<void()>& moved) {
-  if (trouble_) return trouble_;
+std::optional<TransferFailure> SocketCollectives::finish(const std::function<void()>& moved) {
+  if (failure_) return failure_;
   if (moved) moved();
-  trouble_ = run_transfers(transfers_, limits_, [&]() -> std::optional<Trouble> {
-    if (auto trouble = check_announcements()) return trouble;
+  failure_ = run_transfers(transfers_, limits_, [&]() -> std::optional<TransferFailure> {
+    if (auto failure = check_announcements()) return failure;
     if (moved) moved();
     return std::nullopt;
   });
-  return trouble_;
+  return failure_;
 }
 
-std::optional<Trouble> SocketCollectives::check_announcements() {
+std::optional<TransferFailure> SocketCollectives::check_announcements() {
   for (const Transfer& transfer : transfers_) {
     const auto rank = static_cast<size_t>(transfer.rank);
     if (is_checked_[rank] || transfer.in.done() < kHeader) continue;
@@ -165,13 +167,13 @@ uint8_t* SocketCollectives::scratch(int64_t num_bytes) {
   return scratch_.get();
 }
 
-std::optional<Trouble> SocketCollectives::barrier() {
+std::optional<TransferFailure> SocketCollectives::barrier() {
   begin({.op = CollectiveOp::kBarrier});
   for (int i = 1; i < size(); ++i) add_transfer((rank_ + i) % size(), true, true);
   return finish();
 }
 
-std::optional<Trouble> SocketCollectives::all_gather(void* out, const void* in, int64_t num_bytes) {
+std::optional<TransferFailure> SocketCollectives::all_gather(void* out, const void* in, int64_t num_bytes) {
   begin({.op = CollectiveOp::kAllGather, .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(out);
   for (int i = 1; i < size(); ++i) {
@@ -186,7 +188,7 @@ std::optional<Trouble> SocketCollectives::all_gather(void* out, const void* in, 
 
 // A tree in which rank root + i has the children root + i + 1, 2, 4 … below i's lowest bit; each passes on
 // the bytes that it has so far.
-std::optional<Trouble> SocketCollectives::broadcast(void* x, int64_t num_bytes, int root) {
+std::optional<TransferFailure> SocketCollectives::broadcast(void* x, int64_t num_bytes, int root) {
   begin({.op = CollectiveOp::kBroadcast, .root = root, .num_bytes = num_bytes});
   const int place = (rank_ - root + size()) % size();
   const int reach = place == 0 ? size() : place & -place;
@@ -203,7 +205,7 @@ std::optional<Trouble> SocketCollectives::broadcast(void* x, int64_t num_bytes, 
   });
 }
 
-std::optional<Trouble> SocketCollectives::all_reduce(SumType type, void* x, int64_t count) {
+std::optional<TransferFailure> SocketCollectives::all_reduce(SumType type, void* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   begin({.op = CollectiveOp::kAllReduce, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* bytes = static_cast<uint8_t*>(x);
@@ -211,7 +213,7 @@ std::optional<Trouble> SocketCollectives::all_reduce(SumType type, void* x, int6
                                                  : sum_pieces(type, bytes, count);
 }
 
-std::optional<Trouble> SocketCollectives::sum_whole(SumType type, uint8_t* x, int64_t count) {
+std::optional<TransferFailure> SocketCollectives::sum_whole(SumType type, uint8_t* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   uint8_t* others = scratch(num_bytes * (size() - 1));
   rows_[static_cast<size_t>(rank_)] = x;
@@ -221,14 +223,14 @@ std::optional<Trouble> SocketCollectives::sum_whole(SumType type, uint8_t* x, in
     transfer.in.add(others, num_bytes);
     rows_[static_cast<size_t>(transfer.rank)] = others;
   }
-  if (auto trouble = finish()) return trouble;
+  if (auto failure = finish()) return failure;
   sum_rows(type, x, rows_.data(), size(), count, order_);
   return std::nullopt;
 }
 
 // A piece of x is overwritten by its sum, which is sent back only after its owner has received this rank's
 // numbers.
-std::optional<Trouble> SocketCollectives::sum_pieces(SumType type, uint8_t* x, int64_t count) {
+std::optional<TransferFailure> SocketCollectives::sum_pieces(SumType type, uint8_t* x, int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   const int64_t lines = (num_bytes + kLineBytes - 1) / kLineBytes;
   const int64_t piece = (lines + size() - 1) / size() * kLineBytes;
@@ -248,8 +250,8 @@ std::optional<Trouble> SocketCollectives::sum_pieces(SumType type, uint8_t* x, i
   return finish([&] { sum_arrived(sum); });
 }
 
-std::optional<Trouble> SocketCollectives::reduce_scatter(SumType type, void* out, const void* in,
-                                                         int64_t count) {
+std::optional<TransferFailure> SocketCollectives::reduce_scatter(SumType type, void* out, const void* in,
+                                                                 int64_t count) {
   const int64_t num_bytes = count * size_of(type);
   begin({.op = CollectiveOp::kReduceScatter, .type = static_cast<uint8_t>(type), .num_bytes = num_bytes});
   auto* pieces = static_cast<uint8_t*>(const_cast<void*>(in));
@@ -301,23 +303,23 @@ void SocketCollectives::sum_arrived(Reduction& sum) {
 MessageWire::MessageWire(int own, int other, Socket socket, const WaitLimits& limits)
     : own_(own), other_(other), socket_(std::move(socket)), limits_(limits), out_(1), in_(1) {}
 
-std::optional<Trouble> MessageWire::send(const void* x, int64_t num_bytes) {
+std::optional<TransferFailure> MessageWire::send(const void* x, int64_t num_bytes) {
   Announcement header = {
       .magic = kMagic, .op = CollectiveOp::kMessage, .number = num_sent_++, .num_bytes = num_bytes};
   Transfer& transfer = out_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.out.add(&header, kHeader);
   transfer.out.add(const_cast<void*>(x), num_bytes);
-  return run_transfers(out_, limits_, []() -> std::optional<Trouble> { return std::nullopt; });
+  return run_transfers(out_, limits_, []() -> std::optional<TransferFailure> { return std::nullopt; });
 }
 
-std::optional<Trouble> MessageWire::recv(void* x, int64_t num_bytes) {
+std::optional<TransferFailure> MessageWire::recv(void* x, int64_t num_bytes) {
   const Announcement wanted = {
       .magic = kMagic, .op = CollectiveOp::kMessage, .number = num_received_++, .num_bytes = num_bytes};
   Announcement header;
   Transfer& transfer = in_[0] = {.fd = socket_.fd(), .rank = other_};
   transfer.in.add(&header, kHeader);
   transfer.in.add(x, num_bytes);
-  return run_transfers(in_, limits_, [&]() -> std::optional<Trouble> {
+  return run_transfers(in_, limits_, [&]() -> std::optional<TransferFailure> {
     if (transfer.in.done() < kHeader || header == wanted) return std::nullopt;
     if (!is_known(header)) return mismatch(fmt::format("rank {} sent garbage", other_), other_);
     return mismatch(fmt::format("rank {} sends a message of {} bytes, but rank {} receives one of {} bytes",

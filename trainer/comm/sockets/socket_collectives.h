@@ -45,12 +45,12 @@ class SocketCollectives {
   SocketCollectives(const SocketCollectives&) = delete;
   SocketCollectives& operator=(const SocketCollectives&) = delete;
 
-  std::optional<Trouble> all_reduce(SumType type, void* x, int64_t count);
+  std::optional<TransferFailure> all_reduce(SumType type, void* x, int64_t count);
   /// num_bytes and count are those of a rank's piece.
-  std::optional<Trouble> all_gather(void* out, const void* in, int64_t num_bytes);
-  std::optional<Trouble> reduce_scatter(SumType type, void* out, const void* in, int64_t count);
-  std::optional<Trouble> broadcast(void* x, int64_t num_bytes, int root);
-  std::optional<Trouble> barrier();
+  std::optional<TransferFailure> all_gather(void* out, const void* in, int64_t num_bytes);
+  std::optional<TransferFailure> reduce_scatter(SumType type, void* out, const void* in, int64_t count);
+  std::optional<TransferFailure> broadcast(void* x, int64_t num_bytes, int root);
+  std::optional<TransferFailure> barrier();
   /// Ends the running call and all later ones. From any thread.
   void stop();
   /// Descriptor that is readable after stop().
@@ -62,10 +62,10 @@ class SocketCollectives {
   int size() const { return static_cast<int>(sockets_.size()); }
   void begin(Announcement mine);
   Transfer& add_transfer(int rank, bool sends, bool receives);
-  std::optional<Trouble> finish(const std::function<void()>& moved = {});
-  std::optional<Trouble> check_announcements();
-  std::optional<Trouble> sum_whole(SumType type, uint8_t* x, int64_t count);
-  std::optional<Trouble> sum_pieces(SumType type, uint8_t* x, int64_t count);
+  std::optional<TransferFailure> finish(const std::function<void()>& moved = {});
+  std::optional<TransferFailure> check_announcements();
+  std::optional<TransferFailure> sum_whole(SumType type, uint8_t* x, int64_t count);
+  std::optional<TransferFailure> sum_pieces(SumType type, uint8_t* x, int64_t count);
   void sum_arrived(Reduction& sum);
   uint8_t* scratch(int64_t num_bytes);
 
@@ -74,7 +74,7 @@ class SocketCollectives {
   Socket stop_;
   WaitLimits limits_;
   SumOrder order_;
-  std::optional<Trouble> trouble_;
+  std::optional<TransferFailure> failure_;
   uint32_t num_calls_ = 0;
   // State of the running call, kept so that small calls allocate nothing.
   Announcement mine_;
@@ -92,8 +92,8 @@ class MessageWire {
  public:
   /// `own` and `other` are ranks of the group.
   MessageWire(int own, int other, Socket socket, const WaitLimits& limits);
-  std::optional<Trouble> send(const void* x, int64_t num_bytes);
-  std::optional<Trouble> recv(void* x, int64_t num_bytes);
+  std::optional<TransferFailure> send(const void* x, int64_t num_bytes);
+  std::optional<TransferFailure> recv(void* x, int64_t num_bytes);
 
  private:
   int own_, other_;

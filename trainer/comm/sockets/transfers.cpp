@@ -60,13 +60,15 @@ Move move_bytes(Flow& flow, bool& may, const Call& call) {
   return Move::kSome;
 }
 
-Trouble lost(const Transfer& transfer, bool reads, int error) {
+TransferFailure lost(const Transfer& transfer, bool reads, int error) {
   const bool closed = (reads && error == 0) || error == EPIPE || error == ECONNRESET;
-  return {Trouble::Kind::kLost, closed ? "its connection has closed" : std::strerror(error), {transfer.rank}};
+  return {TransferFailure::Kind::kLost,
+          closed ? "its connection has closed" : std::strerror(error),
+          {transfer.rank}};
 }
 
 /// Moves bytes of all transfers once.
-std::optional<Trouble> move_all(std::vector<Transfer>& transfers, bool& some) {
+std::optional<TransferFailure> move_all(std::vector<Transfer>& transfers, bool& some) {
   for (Transfer& transfer : transfers) {
     if (transfer.out.can_move() && transfer.may_write) {
       errno = 0;
@@ -95,15 +97,16 @@ bool all_done(const std::vector<Transfer>& transfers) {
 }
 
 /// Returns the ranks that sent nothing; if all sent everything, the ranks that did not receive ours.
-Trouble silent(const std::vector<Transfer>& transfers, double timeout_s) {
-  Trouble trouble{Trouble::Kind::kSilent, fmt::format("nothing came for {:g} s", timeout_s), {}};
+TransferFailure silent(const std::vector<Transfer>& transfers, double timeout_s) {
+  TransferFailure failure{
+      TransferFailure::Kind::kSilent, fmt::format("nothing came for {:g} s", timeout_s), {}};
   for (const Transfer& transfer : transfers)
-    if (!transfer.in.is_done()) trouble.ranks.push_back(transfer.rank);
-  if (!trouble.ranks.empty()) return trouble;
-  trouble.what = fmt::format("nothing could be sent for {:g} s", timeout_s);
+    if (!transfer.in.is_done()) failure.ranks.push_back(transfer.rank);
+  if (!failure.ranks.empty()) return failure;
+  failure.what = fmt::format("nothing could be sent for {:g} s", timeout_s);
   for (const Transfer& transfer : transfers)
-    if (!transfer.out.is_done()) trouble.ranks.push_back(transfer.rank);
-  return trouble;
+    if (!transfer.out.is_done()) failure.ranks.push_back(transfer.rank);
+  return failure;
 }
 
 class Waiter {
@@ -114,13 +117,15 @@ class Waiter {
   void note_bytes() { is_fresh_ = true; }
 
   /// Waits until a socket may move bytes again.
-  std::optional<Trouble> wait() {
+  std::optional<TransferFailure> wait() {
     if (std::exchange(is_fresh_, false)) last_byte_ = Clock::now();
     list_descriptors();
     const int found = poll(polled_.data(), polled_.size(), is_broken_ ? kGraceMs : milliseconds_left());
-    if (found < 0 && errno != EINTR) return Trouble{Trouble::Kind::kLost, std::strerror(errno), {}};
+    if (found < 0 && errno != EINTR)
+      return TransferFailure{TransferFailure::Kind::kLost, std::strerror(errno), {}};
     if (found > 0) return look();
-    if (is_broken_ && found == 0) return Trouble{Trouble::Kind::kBroken, "a rank has gone", {}};
+    if (is_broken_ && found == 0)
+      return TransferFailure{TransferFailure::Kind::kBroken, "a rank has gone", {}};
     if (milliseconds_left() == 0) return silent(transfers_, limits_.timeout_s);
     return std::nullopt;
   }
@@ -144,8 +149,8 @@ class Waiter {
     }
   }
 
-  std::optional<Trouble> look() {
-    if (polled_[0].revents != 0) return Trouble{};
+  std::optional<TransferFailure> look() {
+    if (polled_[0].revents != 0) return TransferFailure{};
     if (polled_[1].revents != 0) is_broken_ = true;
     for (size_t i = 0; i < transfers_.size(); ++i) {
       const short events = polled_[i + 2].revents;
@@ -191,21 +196,21 @@ int Flow::vectors(iovec* out) const {
   return count;
 }
 
-std::optional<Trouble> run_transfers(std::vector<Transfer>& transfers, const WaitLimits& limits,
-                                     const std::function<std::optional<Trouble>()>& moved) {
+std::optional<TransferFailure> run_transfers(std::vector<Transfer>& transfers, const WaitLimits& limits,
+                                             const std::function<std::optional<TransferFailure>()>& moved) {
   Waiter waiter(transfers, limits);
   while (!all_done(transfers)) {
     bool some = false;
-    const std::optional<Trouble> lost_one = move_all(transfers, some);
+    const std::optional<TransferFailure> lost_one = move_all(transfers, some);
     if (some) {
       waiter.note_bytes();
       // A rank that noticed a mismatch first closes its connections; the bytes that it sent before explain
       // more.
-      if (auto trouble = moved()) return trouble;
+      if (auto failure = moved()) return failure;
     }
     if (lost_one) return lost_one;
     if (some) continue;
-    if (auto trouble = waiter.wait()) return trouble;
+    if (auto failure = waiter.wait()) return failure;
   }
   return std::nullopt;
 }

@@ -48,7 +48,7 @@ struct Transfer {
 };
 
 /// Reason why bytes do not move any more.
-struct Trouble {
+struct TransferFailure {
   enum class Kind {
     kLost,      // the connection with a rank broke
     kSilent,    // ranks did not come in time
@@ -69,8 +69,8 @@ struct WaitLimits {
 };
 
 /// Returns when all flows are done, or with the reason why they cannot be. `moved` is called after bytes have
-/// moved: it may raise limits, and ends the wait by returning trouble.
-std::optional<Trouble> run_transfers(std::vector<Transfer>& transfers, const WaitLimits& limits,
-                                     const std::function<std::optional<Trouble>()>& moved);
+/// moved: it may raise limits, and ends the wait by returning failure.
+std::optional<TransferFailure> run_transfers(std::vector<Transfer>& transfers, const WaitLimits& limits,
+                                             const std::function<std::optional<TransferFailure>()>& moved);
 
 }  // namespace tycho

@@ -32,10 +32,10 @@ std::vector<Sockets> connect_all(int num_ranks) {
 }
 
 /// Runs `body` on every rank at once; what each came to.
-std::vector<std::optional<Trouble>> on_sockets(
-    int num_ranks, const std::function<std::optional<Trouble>(SocketCollectives&, int rank)>& body) {
+std::vector<std::optional<TransferFailure>> on_sockets(
+    int num_ranks, const std::function<std::optional<TransferFailure>(SocketCollectives&, int rank)>& body) {
   std::vector<Sockets> sockets = connect_all(num_ranks);
-  std::vector<std::optional<Trouble>> troubles(sockets.size());
+  std::vector<std::optional<TransferFailure>> troubles(sockets.size());
   std::vector<std::thread> threads;
   for (int r = 0; r < num_ranks; ++r)
     threads.emplace_back([&, r] {
@@ -46,7 +46,7 @@ std::vector<std::optional<Trouble>> on_sockets(
   return troubles;
 }
 
-void expect_none(const std::vector<std::optional<Trouble>>& troubles) {
+void expect_none(const std::vector<std::optional<TransferFailure>>& troubles) {
   for (size_t r = 0; r < troubles.size(); ++r)
     EXPECT_FALSE(troubles[r].has_value()) << "rank " << r << ": " << troubles[r]->what;
 }
@@ -79,9 +79,9 @@ TEST(SocketCollectives, AllReduceSumsInTheOrderOfRanksAtEverySize) {
       const std::vector<float> wanted = sum_of_all(num_ranks, count);
       expect_none(on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) {
         std::vector<float> x = floats(rank, count);
-        auto trouble = collectives.all_reduce(SumType::kFp32, x.data(), count);
+        auto failure = collectives.all_reduce(SumType::kFp32, x.data(), count);
         EXPECT_TRUE(same_bits(x.data(), wanted.data(), count)) << num_ranks << " ranks, " << count;
-        return trouble;
+        return failure;
       }));
     }
 }
@@ -93,23 +93,23 @@ TEST(SocketCollectives, ReduceScatterSumsInTheOrderOfRanksAtEverySize) {
       expect_none(on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) {
         const std::vector<float> in = floats(rank, num_ranks * count);
         std::vector<float> out(static_cast<size_t>(count));
-        auto trouble = collectives.reduce_scatter(SumType::kFp32, out.data(), in.data(), count);
+        auto failure = collectives.reduce_scatter(SumType::kFp32, out.data(), in.data(), count);
         EXPECT_TRUE(same_bits(out.data(), wanted.data() + rank * count, count)) << num_ranks << ", " << count;
-        return trouble;
+        return failure;
       }));
     }
 }
 
 TEST(SocketCollectives, BroadcastReachesAllRanksFromAnyOfThem) {
   for (const int num_ranks : {1, 2, 3, 4, 5, 6, 7, 9})
-    expect_none(
-        on_sockets(num_ranks, [&](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
+    expect_none(on_sockets(
+        num_ranks, [&](SocketCollectives& collectives, int rank) -> std::optional<TransferFailure> {
           for (int root = 0; root < num_ranks; ++root) {
             const std::vector<float> wanted = floats(root, 100'003);
             std::vector<float> x = rank == root ? wanted : std::vector<float>(wanted.size());
-            if (auto trouble =
+            if (auto failure =
                     collectives.broadcast(x.data(), static_cast<int64_t>(x.size() * sizeof(float)), root))
-              return trouble;
+              return failure;
             EXPECT_EQ(x, wanted) << "from " << root << " of " << num_ranks;
           }
           return std::nullopt;
@@ -120,11 +120,11 @@ TEST(SocketCollectives, BroadcastReachesAllRanksFromAnyOfThem) {
 TEST(SocketCollectives, ASlowRankHoldsUpTheOthersButNothingIsLost) {
   constexpr int64_t kCount = 3'000'000;
   const std::vector<float> wanted = sum_of_all(3, kCount);
-  expect_none(on_sockets(3, [&](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
+  expect_none(on_sockets(3, [&](SocketCollectives& collectives, int rank) -> std::optional<TransferFailure> {
     for (int round = 0; round < 3; ++round) {
       std::vector<float> x = floats(rank, kCount);
       if (rank == round) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (auto trouble = collectives.all_reduce(SumType::kFp32, x.data(), kCount)) return trouble;
+      if (auto failure = collectives.all_reduce(SumType::kFp32, x.data(), kCount)) return failure;
       EXPECT_TRUE(same_bits(x.data(), wanted.data(), kCount));
     }
     return std::nullopt;
@@ -134,7 +134,7 @@ TEST(SocketCollectives, ASlowRankHoldsUpTheOthersButNothingIsLost) {
 TEST(SocketCollectives, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
   float x[8] = {};
   struct Case {
-    std::function<std::optional<Trouble>(SocketCollectives&)> first, second;
+    std::function<std::optional<TransferFailure>(SocketCollectives&)> first, second;
     const char *in_first, *in_second;
   };
   const auto sum = [](SumType type, int64_t count) {
@@ -167,9 +167,9 @@ TEST(SocketCollectives, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
     const auto troubles = on_sockets(2, [&](SocketCollectives& collectives, int rank) {
       return rank == 0 ? one.first(collectives) : one.second(collectives);
     });
-    for (const auto& trouble : troubles) {
-      ASSERT_TRUE(trouble.has_value());
-      EXPECT_EQ(trouble->kind, Trouble::Kind::kMismatch);
+    for (const auto& failure : troubles) {
+      ASSERT_TRUE(failure.has_value());
+      EXPECT_EQ(failure->kind, TransferFailure::Kind::kMismatch);
     }
     EXPECT_NE(troubles[0]->what.find(one.in_first), std::string::npos) << troubles[0]->what;
     EXPECT_NE(troubles[1]->what.find(one.in_second), std::string::npos) << troubles[1]->what;
@@ -177,12 +177,13 @@ TEST(SocketCollectives, RanksThatCallDifferentVerbsOrSizesLearnBoth) {
 }
 
 TEST(SocketCollectives, ARankThatIsOneCallAheadIsNamed) {
-  const auto troubles = on_sockets(2, [](SocketCollectives& collectives, int rank) -> std::optional<Trouble> {
-    char x[100] = {};
-    if (auto trouble = collectives.broadcast(x, 100, 0)) return trouble;
-    if (rank == 0) return collectives.barrier();
-    return collectives.broadcast(x, 100, 0);
-  });
+  const auto troubles =
+      on_sockets(2, [](SocketCollectives& collectives, int rank) -> std::optional<TransferFailure> {
+        char x[100] = {};
+        if (auto failure = collectives.broadcast(x, 100, 0)) return failure;
+        if (rank == 0) return collectives.barrier();
+        return collectives.broadcast(x, 100, 0);
+      });
   ASSERT_TRUE(troubles[1].has_value());
   EXPECT_EQ(
       troubles[1]->what,
@@ -197,10 +198,10 @@ TEST(SocketCollectives, GarbageIsAnErrorAndSoIsEveryCallAfterIt) {
   ASSERT_EQ(write(sockets[1][0].fd(), garbage.data(), garbage.size()), 1000);
   float x[4] = {};
   for (int i = 0; i < 2; ++i) {
-    const auto trouble = collectives.all_reduce(SumType::kFp32, x, 4);
-    ASSERT_TRUE(trouble.has_value());
-    EXPECT_EQ(trouble->what, "rank 1 sent garbage");
-    EXPECT_EQ(trouble->kind, Trouble::Kind::kMismatch);
+    const auto failure = collectives.all_reduce(SumType::kFp32, x, 4);
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->what, "rank 1 sent garbage");
+    EXPECT_EQ(failure->kind, TransferFailure::Kind::kMismatch);
   }
 }
 
@@ -227,9 +228,9 @@ TEST(SocketCollectives, MessagesOfDifferentSizesAreAnErrorOfTheReceiver) {
   EXPECT_FALSE(receiver.recv(got, 20).has_value());
   EXPECT_STREQ(got, "one");
   EXPECT_FALSE(sender.send(x, 10).has_value());
-  const auto trouble = receiver.recv(got, 20);
-  ASSERT_TRUE(trouble.has_value());
-  EXPECT_EQ(trouble->what, "rank 0 sends a message of 10 bytes, but rank 1 receives one of 20 bytes");
+  const auto failure = receiver.recv(got, 20);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->what, "rank 0 sends a message of 10 bytes, but rank 1 receives one of 20 bytes");
 }
 
 TEST(Background, CallsRunInTheirOrderWhileTheCallerGoesOn) {
@@ -237,14 +238,14 @@ TEST(Background, CallsRunInTheirOrderWhileTheCallerGoesOn) {
   std::mutex gate;
   gate.lock();
   std::vector<int> order;
-  const auto first = background.start([&]() -> std::optional<Trouble> {
+  const auto first = background.start([&]() -> std::optional<TransferFailure> {
     const std::lock_guard wait(gate);  // until the caller has started the second: it was not kept waiting
     order.push_back(1);
     return std::nullopt;
   });
-  const auto second = background.start([&]() -> std::optional<Trouble> {
+  const auto second = background.start([&]() -> std::optional<TransferFailure> {
     order.push_back(2);
-    return Trouble{Trouble::Kind::kLost, "gone", {3}};
+    return TransferFailure{TransferFailure::Kind::kLost, "gone", {3}};
   });
   gate.unlock();
   EXPECT_EQ(background.wait(*second)->what, "gone");

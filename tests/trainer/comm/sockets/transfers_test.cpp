@@ -25,7 +25,7 @@ struct Pair {
   Socket near, far;
 };
 
-std::optional<Trouble> nothing_more() { return std::nullopt; }
+std::optional<TransferFailure> nothing_more() { return std::nullopt; }
 
 TEST(Flow, GoesThroughItsSpansAndAroundWhereOneWraps) {
   char first[3], ring[4], last[2];
@@ -84,11 +84,11 @@ TEST(Transfers, AConnectionThatClosesIsLostAndNamed) {
     transfers[0].fd = pair.near.fd();
     transfers[0].rank = 7;
     (sends ? transfers[0].out : transfers[0].in).add(&byte, 1);
-    const auto trouble = run_transfers(transfers, {}, nothing_more);
-    ASSERT_TRUE(trouble.has_value());
-    EXPECT_EQ(trouble->kind, Trouble::Kind::kLost);
-    EXPECT_EQ(trouble->what, "its connection has closed");
-    EXPECT_EQ(trouble->ranks, std::vector<int>{7});
+    const auto failure = run_transfers(transfers, {}, nothing_more);
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->kind, TransferFailure::Kind::kLost);
+    EXPECT_EQ(failure->what, "its connection has closed");
+    EXPECT_EQ(failure->ranks, std::vector<int>{7});
   }
 }
 
@@ -113,11 +113,11 @@ TEST(Transfers, RanksWhoseBytesDoNotComeInTimeAreNamed) {
   transfers[1].fd = busy.near.fd(), transfers[1].rank = 4;
   transfers[0].in.add(bytes, 1);
   transfers[1].in.add(bytes + 1, 1);
-  const auto trouble = run_transfers(transfers, {.timeout_s = 0.05}, nothing_more);
-  ASSERT_TRUE(trouble.has_value());
-  EXPECT_EQ(trouble->kind, Trouble::Kind::kSilent);
-  EXPECT_EQ(trouble->ranks, std::vector<int>{3});
-  EXPECT_EQ(trouble->what, "nothing came for 0.05 s");
+  const auto failure = run_transfers(transfers, {.timeout_s = 0.05}, nothing_more);
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->kind, TransferFailure::Kind::kSilent);
+  EXPECT_EQ(failure->ranks, std::vector<int>{3});
+  EXPECT_EQ(failure->what, "nothing came for 0.05 s");
 }
 
 TEST(Transfers, AWaitEndsWhenItIsStoppedOrTheWorldBreaks) {
@@ -135,10 +135,10 @@ TEST(Transfers, AWaitEndsWhenItIsStoppedOrTheWorldBreaks) {
     transfers[0].in.add(&byte, 1);
     WaitLimits limits;
     (stopped ? limits.stop_fd : limits.broken_fd) = event.fd();
-    const auto trouble = run_transfers(transfers, limits, nothing_more);
+    const auto failure = run_transfers(transfers, limits, nothing_more);
     later.join();
-    ASSERT_TRUE(trouble.has_value());
-    EXPECT_EQ(trouble->kind, stopped ? Trouble::Kind::kStopped : Trouble::Kind::kBroken);
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->kind, stopped ? TransferFailure::Kind::kStopped : TransferFailure::Kind::kBroken);
   }
 }
 
