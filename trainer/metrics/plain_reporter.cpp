@@ -41,7 +41,7 @@ class PlainReporter : public Reporter {
   /// Prints the shown metrics of a step. Called at the next step or the end of the run, after the callbacks
   /// of the step have recorded them.
   void print_shown() {
-    if (!std::exchange(recorded_, false) || !shown_.take_news()) return;
+    if (!std::exchange(recorded_, false) || !shown_.take_changed()) return;
     const std::string lines = shown_lines(step_, total_steps_, shown_.all());
     if (!lines.empty()) print(lines);
   }

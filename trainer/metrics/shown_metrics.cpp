@@ -28,7 +28,7 @@ void ShownMetrics::record(const std::string& name, double value) {
   for (ShownMetric& metric : metrics_) {
     if (metric.name != name) continue;
     metric.value = value;
-    news_ = true;
+    changed_ = true;
   }
 }
 
@@ -40,7 +40,7 @@ void ShownMetrics::event(const std::string& kind, const Json& facts) {
   if (facts.contains("name")) record("eval." + facts.at("name").get<std::string>() + ".loss", *loss);
 }
 
-bool ShownMetrics::take_news() { return std::exchange(news_, false); }
+bool ShownMetrics::take_changed() { return std::exchange(changed_, false); }
 
 std::string ShownMetrics::missing_text() const {
   std::vector<std::string> missing;

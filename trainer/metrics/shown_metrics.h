@@ -27,13 +27,13 @@ class ShownMetrics {
 
   const std::vector<ShownMetric>& all() const { return metrics_; }
   /// Returns true when a value has arrived since the last call.
-  bool take_news();
+  bool take_changed();
   /// Returns the warning at the end of a run about names that nothing recorded; "" when there is none.
   std::string missing_text() const;
 
  private:
   std::vector<ShownMetric> metrics_;
-  bool news_ = false;
+  bool changed_ = false;
 };
 
 }  // namespace tycho

@@ -65,7 +65,7 @@ Saver::~Saver() {
 void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
                  WeightAverage* average) {
   retry_step_.reset();
-  std::vector<std::string> tags = std::exchange(wanted_, {});
+  std::vector<std::string> tags = std::exchange(requested_, {});
   for (std::string& tag : std::exchange(retry_tags_, {}))
     if (!tag.empty()) tags.push_back(std::move(tag));
   std::sort(tags.begin(), tags.end());
@@ -333,28 +333,28 @@ void Saver::wait_before_retry(const std::atomic<int>& stop) {
   require_allowed_loss();
 }
 
-Json Saver::news() {
-  Json news = {{"saved", std::exchange(saved_, Json::array())}};
-  if (failed_tags_.empty()) return news;
-  news["retry_step"] = policy_.retry_step(step_);
-  news["tags"] = std::exchange(failed_tags_, {});
-  return news;
+Json Saver::outcome() {
+  Json outcome = {{"saved", std::exchange(saved_, Json::array())}};
+  if (failed_tags_.empty()) return outcome;
+  outcome["retry_step"] = policy_.retry_step(step_);
+  outcome["tags"] = std::exchange(failed_tags_, {});
+  return outcome;
 }
 
-Json Saver::take_news() {
+Json Saver::take_saved() {
   if (!is_open_) return Json::array();
   collect_shards(/*wait=*/false);
   std::string mine;
-  if (world_.rank() == 0 && !writer_.joinable()) mine = news().dump();
+  if (world_.rank() == 0 && !writer_.joinable()) mine = outcome().dump();
   const std::string all = all_gather_strings(world_, mine).front();
   if (all.empty()) return Json::array();
   is_open_ = false;
-  Json news = parse_json(all, "checkpoint");
-  if (news.contains("retry_step")) {
-    retry_step_ = news.at("retry_step");
-    retry_tags_ = news.at("tags").get<std::vector<std::string>>();
+  Json outcome = parse_json(all, "checkpoint");
+  if (outcome.contains("retry_step")) {
+    retry_step_ = outcome.at("retry_step");
+    retry_tags_ = outcome.at("tags").get<std::vector<std::string>>();
   }
-  Json saved = news.at("saved");
+  Json saved = outcome.at("saved");
   if (!saved.empty()) {
     saved_step_ = saved.back().at("saved_step");
     saved_path_ = saved.back().at("path");

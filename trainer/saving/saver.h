@@ -27,7 +27,7 @@
 namespace tycho {
 
 /// Saves checkpoints. Owned by the trainer's thread. One save at a time: the next one waits for the one in
-/// flight. With several writers save, wait and take_news are collective.
+/// flight. With several writers save, wait and take_saved are collective.
 class Saver {
  public:
   /// The store is rank 0's. `writers` are ranks of the world, ascending from 0, that write what they own
@@ -44,9 +44,9 @@ class Saver {
     if (store_) store_->set_resumed_from(info);
   }
   /// Requests a checkpoint with this tag at the next save; "" for one without.
-  void want(const std::string& tag) { wanted_.push_back(tag); }
-  bool has_wanted() const { return !wanted_.empty(); }
-  void forget_wanted() { wanted_.clear(); }
+  void request(const std::string& tag) { requested_.push_back(tag); }
+  bool has_requests() const { return !requested_.empty(); }
+  void forget_requests() { requested_.clear(); }
   /// Saves one checkpoint for each requested tag, or one without when there is none: copies all state and
   /// starts to write it. Refuses (kNumerics) weights that are not finite. A failed write is reported, and
   /// training continues as long as trained() allows; a lost folder (kFolderOwned) is thrown at once.
@@ -72,8 +72,8 @@ class Saver {
   /// Returns the checkpoints that became durable since the last call, oldest first: tag, path, bytes,
   /// saved_step, seconds. Empty while one is being written. Tells all ranks when to try again after a
   /// failure. Collective.
-  Json take_news();
-  /// Returns true when the newest checkpoint from take_news() is of this step.
+  Json take_saved();
+  /// Returns true when the newest checkpoint from take_saved() is of this step.
   bool has_saved(int64_t step) const { return saved_step_ == step; }
   /// Returns the folder of that checkpoint.
   const std::string& saved_path() const { return saved_path_; }
@@ -106,7 +106,7 @@ class Saver {
   void note_failure(const Error& error, bool last);
   void require_allowed_loss() const;
   [[noreturn]] void give_up(const std::string& why) const;
-  Json news();
+  Json outcome();
 
   std::optional<CheckpointStore> store_;
   bool async_;
@@ -124,7 +124,7 @@ class Saver {
   int64_t step_ = 0;
   double write_s_ = 0;
   std::optional<CheckpointInfo> result_;
-  Json saved_ = Json::array();  // durable, and not yet returned by take_news()
+  Json saved_ = Json::array();  // durable, and not yet returned by take_saved()
   std::exception_ptr failure_;
   RetryPolicy policy_;
   std::string why_failed_;  // on rank 0
@@ -132,7 +132,7 @@ class Saver {
   std::string tag_;                    // tag of the newest snapshot
   std::optional<int64_t> retry_step_;  // on all ranks, like the tags
   std::vector<std::string> retry_tags_;
-  std::vector<std::string> wanted_;
+  std::vector<std::string> requested_;
   bool is_open_ = false;  // a save was started, and not all ranks know its result
   std::optional<int64_t> saved_step_;
   std::string saved_path_;

@@ -86,7 +86,7 @@ const std::map<std::string_view, Effect>& effects() {
       {"disable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), false); }},
       {"set_mix", set_mix},
       {"skip_batches", [](Call& c) { c.targets.data.skip_batches(*argument<int64_t>(c, "count"), c.state); }},
-      {"save", [](Call& c) { c.targets.saver.want(text_argument(c, "tag")); }},
+      {"save", [](Call& c) { c.targets.saver.request(text_argument(c, "tag")); }},
       {"eval", [](Call& c) { c.state.eval_open = true; }},
       {"profile", profile},
       {"stop", stop},

@@ -136,7 +136,7 @@ bool Trainer::step() {
 void Trainer::step_boundary(bool save_due) {
   obey_and_evaluate();
   compare_ranks();
-  if (save_due || context_.saver.has_wanted() || context_.saver.is_retry_due(state_.step)) save();
+  if (save_due || context_.saver.has_requests() || context_.saver.is_retry_due(state_.step)) save();
   context_.saver.poll();
   announce_saved();
   wait_while_paused();
@@ -178,7 +178,7 @@ void Trainer::wait_while_paused() {
   while (halt_.paused && should_continue()) {
     obey(kWait_ms);
     if (state_.eval_open || state_.icl_open) obey_and_evaluate();
-    if (context_.saver.has_wanted()) save();
+    if (context_.saver.has_requests()) save();
     context_.saver.poll();
   }
   figures_.throughput().add_pause(seconds_since(start));
@@ -257,7 +257,7 @@ void Trainer::announce(AnnouncedEvent announced) {
 }
 
 void Trainer::announce_saved() {
-  for (const Json& saved : context_.saver.take_news()) announce({Event::kCkptSaved, saved});
+  for (const Json& saved : context_.saver.take_saved()) announce({Event::kCkptSaved, saved});
 }
 
 void Trainer::require_all_ranks(const std::string& what) {
@@ -290,7 +290,7 @@ void Trainer::save_last() {
   context_.saver.wait(/*last=*/false);
   announce_saved();
   const bool is_due = state_.step > info_.first_step && !context_.saver.has_saved(state_.step);
-  if (is_due || context_.saver.has_wanted()) save();
+  if (is_due || context_.saver.has_requests()) save();
   while (true) {
     context_.saver.wait(/*last=*/halt_.signal != 0);
     announce_saved();
@@ -303,7 +303,7 @@ void Trainer::save_last() {
 std::string Trainer::save_now() {
   context_.saver.wait(/*last=*/false);
   announce_saved();
-  if (!context_.saver.has_saved(state_.step) || context_.saver.has_wanted()) save();
+  if (!context_.saver.has_saved(state_.step) || context_.saver.has_requests()) save();
   const InPhase phase("saving");
   context_.saver.wait(/*last=*/true);
   announce_saved();
@@ -352,7 +352,7 @@ void Trainer::load(const CheckpointInfo& info) {
               context_.reporter, {}, update_.average());
   halt_.reason.clear();
   halt_.paused = false;
-  context_.saver.forget_wanted();
+  context_.saver.forget_requests();
   take_state(info);
 }
 

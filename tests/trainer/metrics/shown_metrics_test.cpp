@@ -28,7 +28,7 @@ TEST(ShownMetricsTest, HasNoValueForWhatIsNotKnown) {
   StepMetrics step = some_step();
   step.mfu = std::nullopt;
   shown.step(step);
-  EXPECT_FALSE(shown.take_news());
+  EXPECT_FALSE(shown.take_changed());
   EXPECT_FALSE(shown.all()[0].value.has_value());
   EXPECT_EQ(shown.missing_text(),
             "log.show names mfu, typo, but nothing recorded them: see metrics.jsonl for the names");
@@ -38,8 +38,8 @@ TEST(ShownMetricsTest, HasNoValueForWhatIsNotKnown) {
 TEST(ShownMetricsTest, TellsNewsOnce) {
   ShownMetrics shown({"loss"});
   shown.step(some_step());
-  EXPECT_TRUE(shown.take_news());
-  EXPECT_FALSE(shown.take_news());
+  EXPECT_TRUE(shown.take_changed());
+  EXPECT_FALSE(shown.take_changed());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class SharedSave : public testing::Test {
     void save(int64_t step) {
       fill_with_step(units.owned(), *optimizer, average, step);
       saver.save({.step = step}, units.owned(), *optimizer, &average);
-      while (saver.take_news().empty() && !saver.must_retry() && ++boundaries < 30'000) {
+      while (saver.take_saved().empty() && !saver.must_retry() && ++boundaries < 30'000) {
         saver.poll();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }

@@ -99,7 +99,7 @@ TEST_F(LiveControlsTest, ChangeTheRecipeThatTheNextStepUses) {
 TEST_F(LiveControlsTest, ActOnThePartsOfTheLoop) {
   Ready ready(*this);
   ready.apply("save", {"spike"});
-  EXPECT_TRUE(ready.saver.has_wanted());
+  EXPECT_TRUE(ready.saver.has_requests());
   ready.apply("eval", Json::array());
   EXPECT_TRUE(state_.eval_open);
   ready.apply("skip_batches", {2});
