@@ -10,7 +10,7 @@
 
 #include "bench/timing.h"
 #include "trainer/base/file_ops.h"
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace {

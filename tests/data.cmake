@@ -6,7 +6,7 @@ tycho_test(data_test LIBS loader prepare SOURCES
   trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/templates/template_test.cpp
   trainer/data/loader/data_order_test.cpp trainer/data/loader/loader_test.cpp trainer/data/loader/compressed_streams_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/sources/parquet/packed_integers_test.cpp trainer/data/sources/parquet/parquet_records_test.cpp
   trainer/data/sources/parquet/parquet_page_test.cpp trainer/data/sources/parquet/parquet_rows_test.cpp trainer/data/sources/parquet/thrift_test.cpp trainer/data/chat/row_table_test.cpp trainer/data/chat/chat_blocks_test.cpp
-  trainer/data/tokenizer/patterns/pretokenize_test.cpp trainer/data/loader/mix_test.cpp trainer/data/rows/token_array_test.cpp trainer/recipe/batch_width_test.cpp trainer/data/order/length_buckets_test.cpp trainer/data/order/numpy_rng_test.cpp
+  trainer/data/tokenizer/patterns/piece_scanner_test.cpp trainer/data/loader/mix_test.cpp trainer/data/rows/token_array_test.cpp trainer/recipe/batch_width_test.cpp trainer/data/order/length_buckets_test.cpp trainer/data/order/numpy_rng_test.cpp
   trainer/data/order/sample_order_test.cpp trainer/data/order/shuffle_test.cpp trainer/data/order/spread_buckets_test.cpp
   trainer/data/prepare/token_packer_test.cpp trainer/data/rows/skipped_rows_test.cpp trainer/data/tokenizer/patterns/split_regex_test.cpp
   trainer/data/loader/text_dataset_test.cpp trainer/data/token_files/token_file_test.cpp trainer/data/token_files/token_files_reader_test.cpp trainer/data/tokenizer/decode_stream_test.cpp trainer/data/tokenizer/sentencepiece_test.cpp

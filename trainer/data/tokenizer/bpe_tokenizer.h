@@ -8,7 +8,7 @@
 #include "trainer/data/tokenizer/added_tokens.h"
 #include "trainer/data/tokenizer/bpe.h"
 #include "trainer/data/tokenizer/normalizer.h"
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 #include "trainer/data/tokenizer/pre_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

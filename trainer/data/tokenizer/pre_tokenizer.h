@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 #include "trainer/data/tokenizer/patterns/split_regex.h"
 
 namespace tycho {

@@ -6,7 +6,7 @@
 
 #include "trainer/data/sources/document_reader.h"
 #include "trainer/data/tokenizer/bpe_trainer.h"
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 
 namespace tycho {
 namespace {

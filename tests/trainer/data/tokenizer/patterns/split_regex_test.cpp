@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/base/error.h"
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 
 namespace tycho {
 namespace {

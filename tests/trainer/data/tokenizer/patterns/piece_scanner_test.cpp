@@ -1,5 +1,5 @@
 // GPT-2's pre-tokenisation.
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 
 #include <string>
 #include <vector>

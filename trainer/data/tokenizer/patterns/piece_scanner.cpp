@@ -1,6 +1,6 @@
 // The regular expressions, written out by hand: no backtracking, one pass, one table look-up per
 // character.
-#include "trainer/data/tokenizer/patterns/pretokenize.h"
+#include "trainer/data/tokenizer/patterns/piece_scanner.h"
 
 #include "trainer/base/text/utf8.h"
 #include "trainer/data/tokenizer/patterns/unicode_classes.h"
