@@ -69,7 +69,7 @@ TEST(ModelRules, RejectEqualFrequencyFactors) {
             "model.rope_scaling.type: dynamic needs a head width above 2, got 2");
 }
 
-TEST(ModelRules, RefuseStretchesThatDoNothing) {
+TEST(ModelRules, RefuseRopeScalingThatDoesNothing) {
   EXPECT_EQ(problems_of(LlamaConfig{.rope_scaling = {.factor = 4}}),
             "model.rope_scaling.factor: has no effect while rope_scaling.type is \"none\"; remove it");
   EXPECT_EQ(paths_of(LlamaConfig{.rope_scaling = {.type = RopeScaling::kLinear, .low_freq_factor = 2}}),

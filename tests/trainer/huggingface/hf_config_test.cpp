@@ -97,7 +97,7 @@ TEST(HfConfig, ReadsTheLayoutOfTransformers5) {
   EXPECT_EQ(model.rope_scaling.type, RopeScaling::kLlama3);
 }
 
-TEST(HfConfig, CountsADynamicStretchFromTheLongestPosition) {
+TEST(HfConfig, CountsDynamicRopeScalingFromTheLongestPosition) {
   Json json = llama3();
   json["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.0}};
   json["max_position_embeddings"] = 4096;

@@ -43,7 +43,7 @@ TEST(CpPart, NamesEveryTokenOfABatchOnce) {
     }
 }
 
-TEST(CpPart, RunsFollowTheStretches) {
+TEST(CpPart, RunsFollowTheSpans) {
   std::vector<int64_t> first;
   for_cp_runs(8, {2, 1}, 0, 8, [&](int64_t, int64_t j, int64_t) { first.push_back(j); });
   EXPECT_EQ(first, (std::vector<int64_t>{2, 4, 10, 12}));

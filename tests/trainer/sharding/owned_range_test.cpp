@@ -29,7 +29,7 @@ TEST(OwnedRangeTest, MasterWeightsAreTheParametersInFp32AndInPlace) {
   EXPECT_EQ(infers.weights().data_ptr(), bf16.flat_params().data_ptr());
 }
 
-TEST(OwnedRangeTest, APartRefreshesItsStretchOfTheParametersAndNothingElse) {
+TEST(OwnedRangeTest, APartRefreshesItsSpanOfTheParametersAndNothingElse) {
   const GatheredUnit unit(matrices_layout(), at::kBFloat16, at::kCPU, UnitUse::kTrain);
   const OwnedRange part = own_range(unit, 5, 19, UnitUse::kTrain);
   EXPECT_EQ(part.size(), 14);

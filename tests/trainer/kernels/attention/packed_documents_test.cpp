@@ -23,7 +23,7 @@ TEST(PackedDocuments, OnACpuAreTheirNumbers) {
 }
 
 // Needs a device, and so runs on a GPU or its stand-in.
-TEST(PackedDocumentsOnGpu, OfStretchesAreWhatTheirQueriesSee) {
+TEST(PackedDocumentsOnGpu, SpansAreWhatTheirQueriesSee) {
   if (!find_table("cuda")) GTEST_SKIP() << "no GPU";
   // Documents of 2, 3 and 3 tokens, and one of 8; tokens 1 to 3 and 5.
   const Tensor number_N = at::tensor({0, 0, 1, 1, 1, 2, 2, 2, /**/ 5, 5, 5, 5, 5, 5, 5, 5}, at::kInt);
