@@ -91,7 +91,7 @@ def arguments():
     args = parser.parse_args()
     for name in ("binary", "peers"):
         if not getattr(args, name) or not shutil.which(getattr(args, name)):
-            parser.error(f"wanted a program in --{name}, given {getattr(args, name) or 'none'}")
+            parser.error(f"expected a program in --{name}, got {getattr(args, name) or 'none'}")
     return args
 
 

@@ -364,7 +364,7 @@ def arguments():
     args = parser.parse_args()
     args.products = args.products or os.path.join(os.path.dirname(args.tycho), "bench_step_vs_matmul")
     if not args.peers or not shutil.which(args.peers):
-        parser.error("wanted a Python that has PyTorch in TYCHO_PEERS or --peers, given "
+        parser.error("expected a Python that has PyTorch in TYCHO_PEERS or --peers, got "
                      f"{args.peers or 'none'}; bench/peers/README.md tells how to make one")
     if not shutil.which(args.tycho):
         parser.error(f"there is no {args.tycho}; build it or name it with --tycho")

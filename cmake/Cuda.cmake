@@ -6,7 +6,7 @@ endif()
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(TYCHO_NVCC nvcc HINTS /usr/local/cuda/bin)
   if(NOT TYCHO_NVCC)
-    message(FATAL_ERROR "[cuda] wanted nvcc on the PATH or in /usr/local/cuda/bin. Install the CUDA 13 toolkit, run scripts/setup "
+    message(FATAL_ERROR "[cuda] expected nvcc on the PATH or in /usr/local/cuda/bin. Install the CUDA 13 toolkit, run scripts/setup "
                         "with CUDA, give one with -DCMAKE_CUDA_COMPILER=/path/to/nvcc, or build with -DTYCHO_CUDA=OFF")
   endif()
   set(CMAKE_CUDA_COMPILER ${TYCHO_NVCC})

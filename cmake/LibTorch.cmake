@@ -20,7 +20,7 @@ if(NOT TYCHO_TORCH)
 endif()
 set(TYCHO_TORCH "${TYCHO_TORCH}" CACHE PATH "LibTorch folder (include/ and lib/)")
 if(NOT EXISTS ${TYCHO_TORCH}/lib/libtorch_cpu.so)
-  message(FATAL_ERROR "[libtorch] wanted libtorch_cpu.so under '${TYCHO_TORCH}/lib'. "
+  message(FATAL_ERROR "[libtorch] expected libtorch_cpu.so under '${TYCHO_TORCH}/lib'. "
                       "Run scripts/setup, or give your own with -DTYCHO_TORCH=/path/to/torch")
 endif()
 set(torch_version_header ${TYCHO_TORCH}/include/torch/headeronly/version.h)

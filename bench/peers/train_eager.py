@@ -81,7 +81,7 @@ def mds_batches(args):
     sequences = []
     for shard in shards:
         if shard["column_names"] != ["tokens"] or shard["compression"]:
-            raise SystemExit(f"{args.data}: wanted raw MDS shards with the one column \"tokens\"")
+            raise SystemExit(f"{args.data}: expected raw MDS shards with the one column \"tokens\"")
         raw = np.fromfile(os.path.join(args.data, shard["raw_data"]["basename"]), np.uint8)
         count = raw[:4].view("<u4")[0]
         offsets = raw[4:4 * (count + 2)].view("<u4")

@@ -92,7 +92,7 @@ check "it goes back into the queue, too" 0 "requeue 42" cat "$FAKE_LOG/scontrol"
 rm -f "$FAKE_LOG/scontrol"
 FAKE_STATUS=143 FAKE_STATE=COMPLETING TYCHO_EDF=none check "cancelled" 143 "" bash "$nanotron" llama-tiny
 check "it stays out of the queue" 1 "" test -e "$FAKE_LOG/scontrol"
-check "no configuration" 2 "wanted a configuration as the first argument" bash "$nanotron"
+check "no configuration" 2 "expected a configuration as the first argument" bash "$nanotron"
 
 # ---- a data set ----
 convert=$root/containers/convert_c4.sbatch
@@ -112,9 +112,9 @@ check "train has both files, val its own" 0 "800
 check "with the bytes that tycho data convert gives" 0 "" cmp again/train/index.json store/my-copy-c4/train/index.json
 check "a second time nothing is converted" 0 "train is there already" bash "$convert" none "$PWD/store" 2
 C4_SPLITS=train_small,val_xxsmall check "small splits" 0 "store/my-copy-c4/val_xxsmall" bash "$convert" none "$PWD/store" 2
-check "no number of threads" 2 "NUM_WORKERS wanted a number of threads, given many" bash "$convert" none "$PWD/store" many
-check "too few arguments" 2 "wanted IMAGE DATA_DIR NUM_WORKERS, given 1 arguments" bash "$convert" none
-check "a folder that is not there" 2 "wanted the full path of a folder" bash "$convert" none /nowhere 2
+check "no number of threads" 2 "NUM_WORKERS expected a number of threads, got many" bash "$convert" none "$PWD/store" many
+check "too few arguments" 2 "expected IMAGE DATA_DIR NUM_WORKERS, got 1 arguments" bash "$convert" none
+check "a folder that is not there" 2 "expected the full path of a folder" bash "$convert" none /nowhere 2
 check "an image that is not there" 2 "there is no image none.sqsh" bash "$convert" none.sqsh "$PWD/store" 2
 C4_SPLITS="test" check "a split that is none" 2 "unknown split test" bash "$convert" none "$PWD/store" 2
 C4_SOURCE=$PWD/data check "files that are not there" 2 "has no files for the split train" env C4_OUT="$PWD/other" bash "$convert" none "$PWD/store" 2
@@ -123,13 +123,13 @@ C4_SOURCE=$PWD/data check "files that are not there" 2 "has no files for the spl
 seq 150000 | sed 's/.*/{"text": "&"}/' | gzip >"store/many-train.json.gz"
 check "train_small is the first 100000 documents" 0 "100000" tycho-convert --source store --out small --tokenizer store/tokenizer.json --splits train_small
 check "an option that is none" 2 "unknown option -x" tycho-job -x llama-tiny
-check "-n without a number" 2 "wanted a number of ranks, given \"all\"" tycho-job -n all llama-tiny
+check "-n without a number" 2 "expected a number of ranks, got \"all\"" tycho-job -n all llama-tiny
 check "help" 0 "tycho-job [-d DATADIR]" tycho-job --help
 check "LLM Foundry's names" 0 "seq_len=1024 global_batch=64sp micro_batch=4sp max_duration=2ep run_dir=/ckpt/\\{run_name\\} ckpt.every=10ba ckpt.keep=0 recompute.mode=full" \
   tycho-job --print mpt-125m max_seq_len=1024 global_train_batch_size=64 device_train_microbatch_size=4 max_duration=2 save_folder=/ckpt \
   save_interval=10ba save_num_checkpoints_to_keep=-1 fsdp_config.activation_checkpointing=true
 check "sharding" 0 "parallel.dp_shard=-1 parallel.reshard_after_forward=false" tycho-job --print mpt-125m fsdp_config.sharding_strategy=SHARD_GRAD_OP
-check "a strategy that is none" 2 "wanted FULL_SHARD, SHARD_GRAD_OP or NO_SHARD" tycho-job --print mpt-125m fsdp_config.sharding_strategy=ALL
+check "a strategy that is none" 2 "expected FULL_SHARD, SHARD_GRAD_OP or NO_SHARD" tycho-job --print mpt-125m fsdp_config.sharding_strategy=ALL
 check "its own keys stay" 0 "optimizer.lr=1e-3 model.width=512" tycho-job --print mpt-125m optimizer.lr=1e-3 model.d_model=512
 check "the operator's localhost is this host" 0 "--nodes 2 --node 0" env RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost tycho-job -n 4 --print llama-tiny
 check "copies before training" 0 "tycho launch -n 2 run" tycho-job -n 2 --copy --print mpt-125m \

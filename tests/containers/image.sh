@@ -51,5 +51,5 @@ check "leaves the driver to the host" 1 "" grep -q 'libcuda\.so' kept.txt
 size_mib=$(du -sm kept prefix | awk '{ sum += $1 } END { print sum }')
 echo "libraries and program: $size_mib MiB"
 if [[ ! -e prefix/lib/libtycho_cuda.so ]]; then check "they are small" 0 "" test "$size_mib" -lt 600; fi
-check "too few arguments" 2 "wanted PREFIX and ROOT, given 1 arguments" "$containers/keep_libraries" prefix
+check "too few arguments" 2 "expected PREFIX and ROOT, got 1 arguments" "$containers/keep_libraries" prefix
 finish

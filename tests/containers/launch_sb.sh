@@ -153,10 +153,10 @@ check "a mount that is not there" 2 "this node has no $disk/nowhere" job 2 "-c m
 check "data outside of the mounts" 2 "is under no mount" job 2 "-c mpt-125m $image $lustre -m /data:/data"
 check "data that is not there" 2 "there is no folder $disk/data/nothing" job 2 "-c mpt-125m $image -d /data/nothing $auto"
 check "-s without -F" 2 "-s needs -F" job 2 "-c mpt-125m $usual -s"
-check "an interval that is no number" 2 "-I wanted a number of steps, given \"often\"" job 2 "-c mpt-125m $usual -s -F /data -I often"
-check "a count that is no number" 2 "-N wanted a number" job 2 "-c mpt-125m $usual -s -F /data -N all"
-check "SHARP that is neither 0 nor 1" 2 "-u wanted 0 or 1, given \"yes\"" job 2 "-c mpt-125m $usual -u yes"
-check "an update without a value" 2 "-y wanted key=value, given \"fast\"" job 2 "-c mpt-125m $usual -y 'max_duration=1ba fast'"
+check "an interval that is no number" 2 "-I expected a number of steps, got \"often\"" job 2 "-c mpt-125m $usual -s -F /data -I often"
+check "a count that is no number" 2 "-N expected a number" job 2 "-c mpt-125m $usual -s -F /data -N all"
+check "SHARP that is neither 0 nor 1" 2 "-u expected 0 or 1, got \"yes\"" job 2 "-c mpt-125m $usual -u yes"
+check "an update without a value" 2 "-y expected key=value, got \"fast\"" job 2 "-c mpt-125m $usual -y 'max_duration=1ba fast'"
 check "nothing was started by any of these" 1 "" test -e "$FAKE_LOG/srun"
 check "a name that is no recipe" 2 "no shipped recipe \"mpt-31b\"; shipped are: " job 2 "-c mpt-31b $usual"
 check "says which there are" 2 " mpt-30b " job 2 "-c mpt-31b $usual"
@@ -164,7 +164,7 @@ check "a key that is none: the plan says so once" 10 "unknown key  optimizer.lrr
 check "and no rank starts" 1 "" test -e "$FAKE_LOG/run"
 check "a batch that the ranks cannot share" 11 "cannot be divided evenly" job 3 "-c mpt-125m $usual -y global_batch=100sp"
 mkdir -p "$disk/data/empty"
-check "a folder without shards" 2 "wanted $disk/data/empty/train_small/index.json or $disk/data/empty/train/index.json" \
+check "a folder without shards" 2 "expected $disk/data/empty/train_small/index.json or $disk/data/empty/train/index.json" \
   job 2 "-c mpt-125m $image -d /data/empty $auto"
 check "outside of Slurm" 2 "this is not a Slurm job" env -u SLURM_JOB_ID bash "$root/containers/launch.sb" -c mpt-125m -i none -d "$disk/data"
 check "help" 0 "-c CONFIG" bash "$root/containers/launch.sb" --help

@@ -15,7 +15,7 @@ check() {
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
-    echo "$name: exit status $status (wanted $wanted); missing: ${missing:-nothing}; it printed:"
+    echo "$name: exit status $status (expected $wanted); missing: ${missing:-nothing}; it printed:"
     tail -15 "$scratch/out"
   fi
 }

@@ -8,7 +8,7 @@ cd "$work"
 passed=0
 fail() { echo "route: $1"; [[ ! -e out ]] || tail -40 out; exit 1; }
 wants() { grep -qF -- "$1" "$2" || fail "wanted \"$1\" in $2"; passed=$((passed + 1)); }
-wants_none() { ! grep -qF -- "$1" "$2" || fail "wanted no \"$1\" in $2"; passed=$((passed + 1)); }
+wants_none() { ! grep -qF -- "$1" "$2" || fail "expected no \"$1\" in $2"; passed=$((passed + 1)); }
 unset TYCHO_CPU TYCHO_GEMM
 
 PATH=$TYCHO_BUILD/bin:$PATH "$TYCHO_SOURCE_DIR/tests/make_tiny_data" 32

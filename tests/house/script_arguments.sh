@@ -16,7 +16,7 @@ expect() {
     passed=$((passed + 1))
   else
     failed=$((failed + 1))
-    echo "scripts/$script $*: exit status $status (wanted $wanted), wanted \"$text\" and the help in $said:"; cat out.log err.log
+    echo "scripts/$script $*: exit status $status (expected $wanted), expected \"$text\" and the help in $said:"; cat out.log err.log
   fi
 }
 
@@ -26,11 +26,11 @@ for script in setup demo test odr precommit; do
   expect 0 "scripts/$script" $script -h
 done
 expect 2 "[setup] unknown option: cuda" setup cuda
-expect 2 "[setup] wanted one option at most, given 2: --cpu --cuda" setup --cpu --cuda
-expect 2 "[demo] wanted overrides such as max_duration=40ba, given: fast" demo max_duration=4ba fast
+expect 2 "[setup] expected one option at most, got 2: --cpu --cuda" setup --cpu --cuda
+expect 2 "[demo] expected overrides such as max_duration=40ba, got: fast" demo max_duration=4ba fast
 expect 2 "[test] unknown option: layering" test layering
 expect 2 "[test] -R needs a pattern" test -R
-expect 2 "[sum_up] wanted a folder of results and ctest's exit status, given 1 arguments" sum_up results
+expect 2 "[sum_up] expected a folder of results and ctest's exit status, got 1 arguments" sum_up results
 expect 2 "[sum_up] there is no folder nowhere" sum_up nowhere 0
 expect 0 "scripts/sum_up" sum_up --help
 expect 2 "[make_man_page] expected the program, got 0 arguments" make_man_page

@@ -31,7 +31,7 @@ expect() {
   ((status == $1)) || good=0
   while IFS= read -r line; do grep -qxE -- "$line" "$scratch/out" || good=0; done <<<"$2"
   tail -1 "$scratch/out" | grep -qxE -- "$(tail -1 <<<"$2")" || good=0
-  if ((good)); then passed=$((passed + 1)); else failed=$((failed + 1)); echo "wanted status $1 and: $2"; echo "got $status and:"; cat "$scratch/out"; fi
+  if ((good)); then passed=$((passed + 1)); else failed=$((failed + 1)); echo "expected status $1 and: $2"; echo "got $status and:"; cat "$scratch/out"; fi
 }
 
 report kernels_test 3 0 1 <<'XML'

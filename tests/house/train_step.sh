@@ -18,7 +18,7 @@ def expect(what, given, wanted):
     cases += 1
     if given != wanted:
         failures += 1
-        print(f"{what}: wanted {wanted}, got {given}")
+        print(f"{what}: expected {wanted}, got {given}")
 
 
 steady = [9.0 - i / 100 for i in range(30)]

@@ -31,7 +31,7 @@ refused() {
   if ((status == 12)) && grep -qF "$file" out; then
     passed=$((passed + 1))
   else
-    fail "$what: ended with $status, wanted 12 and the name $file"
+    fail "$what: ended with $status, expected 12 and the name $file"
   fi
 }
 

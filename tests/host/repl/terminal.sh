@@ -42,7 +42,7 @@ see() {
     (($(screen | grep -c -E -- "$1") >= wanted)) && { passed=$((passed + 1)); return; }
     sleep 0.1
   done
-  echo "wanted $wanted lines with: $1"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
+  echo "expected $wanted lines with: $1"; screen | grep -v '^$' | tail -40; echo "$passed passed, 1 failed" >"$TYCHO_RESULT"; exit 1
 }
 # Waits until the newest line is an empty prompt (of the REPL, of its continuation, of the shell): keys that come before
 # readline listens are the terminal's.
