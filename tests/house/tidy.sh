@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # clang-tidy finds nothing in libraries where a mistake costs most: files, locks, sockets, secrets, JSON, what a run leaves behind.
 # All of the tree takes half an hour of one core, so the rest is for people: tests/house/tidy.sh FILE... checks those files.
+# --of-these FILE... checks only files of these libraries.
 set -euo pipefail
 cd "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}"
 tool=$(command -v clang-tidy-14 || true)
@@ -14,10 +15,17 @@ for source in planted.cpp unity.cxx; do
   "$tool" --quiet --config-file=.clang-tidy --header-filter='.*' "$scratch/$source" -- "${options[@]}" >/dev/null 2>&1 &&
     { echo "clang-tidy did not see an offence planted in $source"; exit 1; }
 done
-sources=("$@")
+libraries=(base rendezvous checkpoint lock control http callbacks run_folder comm/sockets)
+if [[ ${1:-} == --of-these ]]; then
+  shift
+  mapfile -t sources < <(printf '%s\n' "$@" | grep -E "^trainer/($(IFS='|'; echo "${libraries[*]}"))/.*\.cpp$" || true)
+  ((${#sources[@]})) || exit 0
+else
+  sources=("$@")
+fi
 # The sources that CMake writes for unity builds include several files each, so headers are read once for them.
 build=${TYCHO_BUILD:-build/cpu}/trainer/CMakeFiles
-for library in base rendezvous checkpoint lock control http callbacks run_folder sockets; do
+for library in "${libraries[@]##*/}"; do
   ((${#} == 0)) || break
   unity=("$build/tycho_$library.dir/Unity/"unity_*_cxx.cxx)
   [[ -e ${unity[0]} ]] || { echo "no sources in $build/tycho_$library.dir/Unity: configure first, or correct the list of libraries here"; exit 1; }
