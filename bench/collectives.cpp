@@ -8,7 +8,7 @@
 
 #include "bench/timing.h"
 #include "trainer/comm/tcp.h"
-#include "trainer/rendezvous/meet/meet_peers.h"
+#include "trainer/rendezvous/meet/rendezvous.h"
 
 namespace {
 
@@ -49,7 +49,7 @@ void measure(tycho::Communicator& world) {
 int main() {
   try {
     const tycho::RankPlace place = tycho::find_rank_place(tycho::process_environment());
-    measure(*tycho::make_tcp_world(tycho::meet_peers(place, {})));
+    measure(*tycho::make_tcp_world(tycho::rendezvous(place, {})));
   } catch (const tycho::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(error.code());

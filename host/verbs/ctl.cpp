@@ -168,7 +168,8 @@ int run_ctl(const Arguments& arguments) {
   while (at < words.size() && std::find(names.begin(), names.end(), words[at]) == names.end() &&
          std::filesystem::is_directory(words[at], ignored))
     ++at;
-  const std::string& what = word(arguments, at, fmt::format("what to do: {}", fmt::join(names, ", ")).c_str());
+  const std::string& what =
+      word(arguments, at, fmt::format("what to do: {}", fmt::join(names, ", ")).c_str());
   for (const auto& [name, run] : subverbs) {
     if (what != name) continue;
     if (at > 1 && what != "plot")

@@ -80,7 +80,7 @@ TEST_F(CtlTest, APlotNamesWhatItCannotDraw) {
   EXPECT_CONTAINS(twice.output, "[plot] expected each curve once, got \"runs/a\" twice");
   const Outcome no_run = here("tycho ctl runs/a runs/c plot loss");
   EXPECT_EQ(no_run.code, 2);
-  EXPECT_CONTAINS(no_run.output, "[tycho ctl] no \"runs/c\"; available: stop, ");
+  EXPECT_CONTAINS(no_run.output, "[tycho ctl] no \"runs/c\"; available: save, ");
   EXPECT_CONTAINS(no_run.output, "and before plot further folders of runs");
 }
 

@@ -74,9 +74,9 @@ TEST_F(RunnerTest, EventsWithinAStepCountTheStepThatRuns) {
   std::set<Event> all, called;
   for (const EventEntry& entry : kEvents) all.insert(entry.event);
   std::vector<Callback> callbacks;
-  callbacks.push_back(fake_callback(
-      "x", all, [&](const EventInfo& info, CallbackPort&, Json&) { called.insert(info.event); },
-      {.from = Duration{4, DurationUnit::kBatch}}));
+  callbacks.push_back(
+      fake_callback("x", all, [&](const EventInfo& info, CallbackPort&, Json&) { called.insert(info.event); },
+                    {.from = Duration{4, DurationUnit::kBatch}}));
   CallbackRunner runner = make(std::move(callbacks));
   for (const Event event : all) end_step(runner, 3, event);
   EXPECT_EQ(called, (std::set<Event>{Event::kBatchStart, Event::kAfterForward, Event::kGradsReady}));

@@ -69,7 +69,7 @@ struct WaitLimits {
 };
 
 /// Returns when all flows are done, or with the reason why they cannot be. `moved` is called after bytes have
-/// moved: it may raise limits, and ends the wait by returning failure.
+/// moved: it may raise limits, and ends the wait by returning a failure.
 std::optional<TransferFailure> run_transfers(std::vector<Transfer>& transfers, const WaitLimits& limits,
                                              const std::function<std::optional<TransferFailure>()>& moved);
 
