@@ -31,7 +31,7 @@ TEST(RunData, WarnsOfMoreThanFiftyMillionSamplesInOneList) {
   const auto texts = [&](int64_t num_samples) {
     config.train_data.value = data;
     Warnings warnings;
-    report_orders(config, num_samples, warnings);
+    report_orders(config, {}, num_samples, warnings);
     return warnings.texts;
   };
   EXPECT_TRUE(texts(50'000'000).empty());
