@@ -22,7 +22,6 @@
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/base/schema.h"
-#include "trainer/callbacks/command.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/huggingface/hf_config.h"
@@ -289,14 +288,10 @@ int uniform(lua_State* L) {
   });
 }
 
-/// applied_commands(folder of a run) -> list of { step, name, arguments, by, key }; key: CommandSpec::key
+/// applied_commands(folder of a run) -> list of { step, name, arguments, by, key }
 int commands_of(lua_State* L) {
   return protect(L, [&] {
-    Json commands = applied_commands(string_argument(L, 1));
-    for (Json& command : commands)
-      for (const CommandSpec& spec : all_commands())
-        if (command.at("name") == spec.name) command["key"] = spec.key;
-    push_json(L, commands);
+    push_json(L, applied_commands(string_argument(L, 1)));
     return 1;
   });
 }

@@ -90,6 +90,8 @@ Json applied_commands(const std::string& run_dir) {
     if (kind != "command" || !facts.contains("command")) continue;
     commands.push_back(facts["command"]);
     commands.back()["step"] = step;
+    for (const CommandSpec& spec : all_commands())
+      if (commands.back().at("name") == spec.name) commands.back()["key"] = spec.key;
   }
   return commands;
 }

@@ -24,9 +24,9 @@ RunRecord read_run_record(const std::string& run_dir);
 /// names each file that is missing or has changed since the run was started.
 std::map<std::string, std::string> read_run_sources(const RunRecord& record);
 
-/// Returns the commands that the run has applied, in order: [{step, name, arguments, by}]. Leaves out those
-/// after the checkpoint that the run later resumed from, and those that a later start ended. Empty for a
-/// folder where no run wrote events.
+/// Returns the commands that the run has applied, in order: [{step, name, arguments, by, key}]; key is
+/// CommandSpec::key. Leaves out those after the checkpoint that the run later resumed from, and those that a
+/// later start ended. Empty for a folder where no run wrote events.
 Json applied_commands(const std::string& run_dir);
 
 }  // namespace tycho

@@ -90,7 +90,11 @@ TEST(RunRecord, KnowsTheCommandsThatHold) {
   events.close();
   const Json held = applied_commands(dir.path());
   ASSERT_EQ(held.size(), 2u);
-  EXPECT_EQ(held[0], (Json{{"name", "set_lr"}, {"arguments", {{"lr", 0.5}}}, {"by", "repl"}, {"step", 3}}));
+  EXPECT_EQ(held[0], (Json{{"name", "set_lr"},
+                           {"arguments", {{"lr", 0.5}}},
+                           {"by", "repl"},
+                           {"step", 3},
+                           {"key", "optimizer.lr"}}));
   EXPECT_EQ(held[1].at("name"), "set_clip");
 }
 
