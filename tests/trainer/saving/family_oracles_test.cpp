@@ -44,9 +44,9 @@ TEST_P(FamilyOracles, LogitsAreTransformersAtEveryPosition) {
   EXPECT_LT(worst, 1e-5);
 }
 
-// The reference rounds to bf16 at its own places, so another order is another sample of the same noise: its
-// own distance from its fp32 logits says how far bf16 is. Over two thousand logits the root mean square is
-// steady; the largest one alone is chance, and is allowed twice as much.
+// The reference rounds to bf16 at its own places, and its own distance from its fp32 logits says how far bf16
+// is: another order of sums is another sample of the same noise. Over thousands of logits the root mean
+// square is steady (0.99 of the reference's was seen); the largest one is chance (1.66 times was seen).
 TEST_P(FamilyOracles, LogitsInBf16AreAsNearAsTransformersOwn) {
   LocalUnits units = model_.load(UnitUse::kInfer, at::kBFloat16);
   const Tensor &ids_BT = model_.wanted("ids"), &wanted_BTV = model_.wanted("logits");
@@ -55,7 +55,7 @@ TEST_P(FamilyOracles, LogitsInBf16AreAsNearAsTransformersOwn) {
   const Tensor distance = (logits_NV.view(wanted_BTV.sizes()).to(at::kFloat) - wanted_BTV).to(at::kDouble);
   const Tensor own = model_.wanted("bf16_logits_distance").to(at::kDouble);
   EXPECT_LE(distance.square().mean().sqrt().item<double>(), 2 * own[1].item<double>());
-  EXPECT_LE(distance.abs().max().item<double>(), 4 * own[0].item<double>());
+  EXPECT_LE(distance.abs().max().item<double>(), 3 * own[0].item<double>());
 }
 
 std::vector<int32_t> numbers(const Tensor& from) {
