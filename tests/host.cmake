@@ -19,7 +19,7 @@ tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/ctl_test.cpp host/verbs/diff_test.cpp
-  host/data/contents_test.cpp host/data/map_test.cpp host/data/preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/plan/schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp
+  host/data/contents_test.cpp host/data/map_test.cpp host/data/preload_test.cpp host/verbs/doctor_test.cpp host/verbs/import_test.cpp host/verbs/init_test.cpp host/verbs/launch_test.cpp host/plan/schedule_test.cpp host/verbs/plan_test.cpp host/verbs/rerun_test.cpp host/verbs/run_test.cpp host/verbs/test_test.cpp host/verbs/tokenizer_test.cpp host/verbs/types_test.cpp host/docs_examples_test.cpp host/model_presets_test.cpp
   host/shipped_recipes_test.cpp LIBS base callbacks)
 tycho_test(mesh_table_test SOURCES host/mesh_table_test.cpp LIBS base)
 # The launcher alone, with programs of the shell as ranks; launch_test.cpp starts the whole program.

@@ -9,6 +9,7 @@
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/machine_functions.h"
+#include "bindings/define/model_functions.h"
 #include "bindings/define/schema_functions.h"
 #include "bindings/define/source_file.h"
 #include "bindings/define/strings.h"
@@ -22,10 +23,6 @@
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/base/schema.h"
-#include "trainer/data/tokenizer/tokenizer.h"
-#include "trainer/data/tokenizer/vocab_files.h"
-#include "trainer/huggingface/hf_config.h"
-#include "trainer/huggingface/hf_folder.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/unread_files.h"
@@ -41,13 +38,6 @@ namespace {
 int push_text(lua_State* L, const std::string& text) {
   lua_pushlstring(L, text.data(), text.size());
   return 1;
-}
-
-/// Pushes nil and a message without its "[place] ".
-int push_refusal(lua_State* L, const std::string& message) {
-  lua_pushnil(L);
-  const size_t end = message.starts_with('[') ? message.find("] ") : std::string::npos;
-  return 1 + push_text(L, end == std::string::npos ? message : message.substr(end + 2));
 }
 
 /// duration(text) -> value, unit | nil, message
@@ -225,50 +215,6 @@ int facts(lua_State* L) {
   });
 }
 
-/// Returns the fields that are set, because a recipe leaves out absent ones.
-Json without_nulls(const Json& object) {
-  Json kept = Json::object();
-  for (const auto& [key, value] : object.items())
-    if (!value.is_null()) kept[key] = value.is_object() ? without_nulls(value) : value;
-  return kept;
-}
-
-/// hf_model(folder, pretrained) -> fields and kind of the model in its config.json | nil, message. Leaves out
-/// initial values when there are pretrained weights.
-int hf_model(lua_State* L) {
-  return protect(L, [&] {
-    const std::string path = string_argument(L, 1);
-    const bool pretrained = lua_toboolean(L, 2) != 0;
-    try {
-      const HfConfig config = read_hf_config(read_hf_config_file(path), path + "/config.json",
-                                             pretrained ? HfStart::kItsWeights : HfStart::kNewWeights);
-      Json fields = without_nulls(to_json(config.model));
-      for (const char* key : {"kind", pretrained ? "init" : "", pretrained ? "init_std" : ""})
-        fields.erase(key);
-      push_json(L, fields);
-      return 1 + push_text(L, config.model.kind());
-    } catch (const Error& error) {
-      return push_refusal(L, error.what());
-    }
-  });
-}
-
-/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer if it suits such a model | nil
-int tokenizer_beside(lua_State* L) {
-  return protect(L, [&] {
-    const std::string folder = string_argument(L, 1);
-    const auto most = static_cast<int64_t>(luaL_checknumber(L, 2));
-    for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
-      const std::string path = folder + "/" + name;
-      try {
-        if (std::filesystem::exists(path) && load_tokenizer(path)->size() <= most) return push_text(L, path);
-      } catch (const Error&) {  // of an unsupported kind: the recipe goes without it
-      }
-    }
-    return 0;
-  });
-}
-
 /// absent(name) -> a feature with this name that Tycho does not have, such as mixtures of experts | nil
 int absent(lua_State* L) {
   return protect(L, [&] {
@@ -333,8 +279,6 @@ int load_native(lua_State* L) {
                                   {"source_places", places_of_sources},
                                   {"check_tree", check_tree},
                                   {"facts", facts},
-                                  {"hf_model", hf_model},
-                                  {"tokenizer_beside", tokenizer_beside},
                                   {"absent", absent},
                                   {"uniform", uniform},
                                   {"applied_commands", commands_of},
@@ -346,6 +290,7 @@ int load_native(lua_State* L) {
       lua_setfield(L, -2, function.name);
     }
     add_machine_functions(L);
+    add_model_functions(L);
     add_schema_functions(L);
     lua_pushlightuserdata(L, nullptr);
     lua_setfield(L, -2, "null");
@@ -359,7 +304,7 @@ int load_native(lua_State* L) {
     lua_setfield(L, -2, "exit_usage");
     push_strings(L);
     lua_setfield(L, -2, "strings");
-    push_json(L, train_config_schema());
+    push_json(L, schema_with_presets());
     lua_setfield(L, -2, "schema");
     return 1;
   });

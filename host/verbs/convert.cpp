@@ -31,7 +31,11 @@ const VerbSpec kConvertSpec = {
       "there stay as they are."},
      {"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
       "NAME", "as-is"},
-     {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"}}};
+     {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"},
+     {"ignore",
+      "Of an import: keys of config.json that Tycho does not know and that do not change what the model "
+      "computes.",
+      "KEY,KEY"}}};
 
 namespace {
 
@@ -66,8 +70,19 @@ std::string next_command(const ImportReport& report, const std::string& to) {
                      there ? "no tokenizer that Tycho supports" : "no tokenizer.json");
 }
 
-int import_folder(const std::string& from, const std::string& to) {
-  const ImportReport report = import_hf(real_files(), from, to);
+/// Returns the names in a text that commas separate.
+std::vector<std::string> comma_separated(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    if (end > 0) names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
+int import_folder(const std::string& from, const std::string& to, const std::vector<std::string>& ignore) {
+  const ImportReport report = import_hf(real_files(), from, to, ignore);
   fmt::print("read {}: {}, {} parameters, {} in {} file{}\n", from, report.family,
              human_count(static_cast<double>(report.num_params)), fmt::join(report.dtypes, " and "),
              report.num_shards, report.num_shards == 1 ? "" : "s");
@@ -130,6 +145,11 @@ int run_convert(const Arguments& arguments) {
   const ExportOptions options = {arguments.text("dtype"), shard_bytes(arguments.text("shard-size")),
                                  arguments.has("merge")};
   const bool ema = arguments.has("ema");
+  if (arguments.has("ignore") && !is_hf_folder(from))
+    fail(ExitCode::kUsage,
+         "[tycho convert] --ignore is about the config.json of a Hugging Face folder, and {} is none; remove "
+         "it",
+         from);
   if (arguments.has("follow")) return follow_exports(from, to, options, ema);
   if (is_hf_folder(from)) {
     if (ema)
@@ -137,7 +157,7 @@ int run_convert(const Arguments& arguments) {
            "[tycho convert] --ema is about a checkpoint of Tycho's, and {} is a Hugging Face folder; remove "
            "it",
            from);
-    return import_folder(from, to);
+    return import_folder(from, to, comma_separated(arguments.has("ignore") ? arguments.text("ignore") : ""));
   }
   const bool holds_checkpoints = std::filesystem::is_directory(from + "/checkpoints") ||
                                  std::filesystem::exists(from + "/COMMIT") || !list_checkpoints(from).empty();

@@ -15,13 +15,34 @@ local values = require "tycho.values"
 
 local M = {}
 
+-- t.model.qwen3{ preset = "0.6b" }: the fields of a published size. Fields that are given win over those of the preset.
+local function with_preset(session, kind, presets, given)
+  local name, call = given.preset, ("t.model.%s"):format(kind)
+  local known = {}
+  for i, one in ipairs(presets) do known[i] = ('"%s"'):format(one) end
+  local list = table.concat(known, ", ")
+  if type(name) ~= "string" then session:refuse(kind, ("%s expects the name of a preset: one of %s"):format(call, list)) end
+  local found
+  for _, one in ipairs(presets) do found = found or one == name end
+  if not found then
+    local near = schema.did_you_mean(name, presets)
+    session:refuse(kind, ("%s has no preset %q"):format(call, name),
+      near and ('did you mean "%s"? There are %s'):format(near, list) or "there are " .. list)
+  end
+  local fields = native.preset(kind, name)
+  for key, value in pairs(given) do
+    if key ~= "preset" then fields[key] = value end
+  end
+  return fields
+end
+
 -- One constructor per kind of every component in the schema, grouped by namespace.
 local function constructors(session)
   local groups = {}
   for namespace, field in pairs(schema.components(session.schema)) do
     local group = {}
     groups[namespace] = group
-    for kind in pairs(field.kinds) do
+    for kind, spec in pairs(field.kinds) do
       group[kind] = function(given)
         if given == nil then given = {} end
         if type(given) ~= "table" then
@@ -29,6 +50,7 @@ local function constructors(session)
           session:refuse(kind, ("%s expects a table: %s { ... }"):format(name, name))
         end
         local site = site_of.of_call(session.sites, kind, schema.sorted_keys(given))
+        if spec.presets and given.preset ~= nil then given = with_preset(session, kind, spec.presets, given) end
         return component.make(namespace, kind, given, site)
       end
     end
@@ -50,6 +72,18 @@ local function function_schedule(session, kind, make)
   end
 end
 
+-- The list of keys in t.model.hf{ ignore = ... }.
+local function ignored_keys(session, list)
+  local names = native.array {}
+  for i, name in pairs(type(list) == "table" and list or {}) do
+    if type(i) == "number" and type(name) == "string" then names[#names + 1] = name end
+  end
+  if list ~= nil and (type(list) ~= "table" or #names ~= #schema.sorted_keys(list)) then
+    session:refuse("ignore", 't.model.hf expects a list of keys of config.json: ignore = { "some_key" }')
+  end
+  return names
+end
+
 -- t.model.hf{ path = ... }: the family and the fields that a config.json says, and the weights beside it. Fields that
 -- are given win over those of the file.
 local function hf_model(session)
@@ -58,11 +92,11 @@ local function hf_model(session)
       session:refuse("hf", 't.model.hf expects the folder of a model: t.model.hf{ path = "models/llama" }')
     end
     local pretrained = given.pretrained ~= false
-    local fields, kind = native.hf_model(given.path, pretrained)
+    local fields, kind = native.hf_model(given.path, pretrained, ignored_keys(session, given.ignore))
     if not fields then session:refuse("hf", kind, nil, true) end
     if pretrained then fields.weights = given.path end
     for key, value in pairs(given) do
-      if key ~= "path" and key ~= "pretrained" then fields[key] = value end
+      if key ~= "path" and key ~= "pretrained" and key ~= "ignore" then fields[key] = value end
     end
     return component.make("model", kind, fields, site_of.of_call(session.sites, "hf", schema.sorted_keys(given)))
   end

@@ -78,6 +78,10 @@ local function add_kinds(out, component, path, depth)
     end
     out[#out + 1] = ("%s t.%s.%s\n"):format(("#"):rep(depth), component.namespace, name)
     if kind.help then out[#out + 1] = kind.help .. "\n" end
+    if kind.presets then
+      out[#out + 1] = ("Presets, for `t.%s.%s { preset = ... }`: `%s`.\n"):format(component.namespace, name,
+        table.concat(kind.presets, "`, `"))
+    end
     add_table(out, own)
     add_parts(out, own, path, depth + 1)
   end

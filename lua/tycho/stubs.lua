@@ -147,11 +147,17 @@ local function constructors(out, namespace, kinds)
     if namespace == "sched" and (kind == "fn" or kind == "dynamic") then
       form = "name: string, fn: fun(s: tycho.Moment, state: table): number, given?: tycho.%s.%s|table"
     end
+    local presets = kinds[kind].presets
+    if presets then
+      local names = {}
+      for i, name in ipairs(presets) do names[i] = ("%q"):format(name) end
+      form = ("given?: tycho.%%s.%%s|{ preset: %s, [string]: any }"):format(table.concat(names, "|"))
+    end
     out[#out + 1] = ("---@field %s fun(%s): tycho.%s  %s"):format(kind, form:format(camel(namespace), camel(kind)),
       camel(namespace), kinds[kind].help or "")
   end
   if namespace == "model" then
-    out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, [string]: any }): tycho.Model"
+    out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, ignore?: string[], [string]: any }): tycho.Model"
       .. "  A Hugging Face model: its config.json, and its weights unless pretrained = false."
   end
   out[#out + 1] = ""

@@ -32,6 +32,18 @@ const Published kPublished[] = {{"mpt-125m", 125311488, 0.978, 1.4, 2.46e18},
                                 {"llama-1b", 1235814400, 10.6361, 0, 0},
                                 {"llama-8b", 8030261248, 57.9144, 0, 0},
                                 {"llama-70b", 70553706496, 481.443, 0, 0},
+                                {"qwen2", 494032768, 0, 0, 0},
+                                {"qwen3", 596049920, 0, 0, 0},
+                                {"mistral", 7248023552, 0, 0, 0},
+                                {"ministral3", 3429006336, 0, 0, 0},
+                                {"gemma2", 2614341888, 0, 0, 0},
+                                {"gemma3", 268098176, 0, 0, 0},
+                                {"olmo2", 1484916736, 0, 0, 0},
+                                {"olmo3", 7298011136, 0, 0, 0},
+                                {"smollm2", 134515008, 0, 0, 0},
+                                {"smollm3", 3075098624, 0, 0, 0},
+                                {"phi3", 3821079552, 0, 0, 0},
+                                {"granite", 2533539840, 0, 0, 0},
                                 {"gpt2-124m", 124439808, 0, 0, 0},
                                 {"gpt2-350m", 354823168, 0, 0, 0},
                                 {"gpt2-774m", 774030080, 0, 0, 0},
@@ -54,12 +66,26 @@ const char kLlama3[] = R"({"model_type": "llama", "architectures": ["LlamaForCau
   "vocab_size": 128256, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
   "tie_word_embeddings": false})";
 
+const char kSmollm2[] = R"({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 576,
+  "intermediate_size": 1536, "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3,
+  "vocab_size": 49152, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05, "rope_theta": 100000,
+  "rope_interleaved": false, "is_llama_config": true, "tie_word_embeddings": true, "torch_dtype": "bfloat16"})";
+const char kQwen3[] =
+    R"({"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "attention_bias": false,
+  "attention_dropout": 0.0, "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024, "intermediate_size": 3072,
+  "max_position_embeddings": 40960, "max_window_layers": 28, "num_attention_heads": 16, "num_hidden_layers": 28,
+  "num_key_value_heads": 8, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000,
+  "sliding_window": null, "tie_word_embeddings": true, "use_sliding_window": false, "vocab_size": 151936})";
+
 class ShippedRecipesTest : public ShellTest {
  protected:
   /// The folder of a model that recipes/finetune/<recipe>.lua can start from, as far as plans read it.
   std::string model_of(const std::string& recipe) const {
-    const std::map<std::string, const char*> configs = {
-        {"mpt-7b", kMpt7b}, {"mpt-30b", kMpt30b}, {"llama-3-8b", kLlama3}};
+    const std::map<std::string, const char*> configs = {{"mpt-7b", kMpt7b},
+                                                        {"mpt-30b", kMpt30b},
+                                                        {"llama-3-8b", kLlama3},
+                                                        {"smollm2-135m", kSmollm2},
+                                                        {"qwen3-0.6b", kQwen3}};
     std::filesystem::create_directories(folder_ / recipe);
     write(configs.at(recipe), recipe + "/config.json");
     return (folder_ / recipe).string();
@@ -83,6 +109,23 @@ TEST_F(ShippedRecipesTest, PlanWhatIsPublished) {
     expect("GiB of a checkpoint", plan.at("checkpoint_bytes").get<double>() / (1 << 30),
            wanted.gib_of_checkpoint, 0.02);
     expect("FLOP in all", plan.at("total_flops").get<double>(), wanted.total_flops, 5e-3);
+  }
+}
+
+/// The sizes beside the smallest, which a recipe has without an argument.
+TEST_F(ShippedRecipesTest, HaveTheOtherSizesOfTheirFamilyByPreset) {
+  const std::tuple<const char*, const char*, int64_t> sizes[] = {
+      {"qwen2", "7b", 7615616512},      {"qwen3", "8b", 8190735360},    {"mistral", "7b-v0.1", 7241732096},
+      {"ministral3", "8b", 8489553920}, {"gemma2", "9b", 9241705984},   {"gemma3", "12b", 11766034176},
+      {"olmo2", "7b", 7298617344},      {"phi3", "phi-4", 14659507200}, {"granite", "3.3-8b", 8170864640}};
+  for (const auto& [recipe, preset, num_params] : sizes) {
+    const Outcome planned =
+        shell(std::string("tycho plan --json machine=h100 --ranks 8 " TYCHO_SOURCE_DIR "/recipes/") + recipe +
+              ".lua preset=" + preset);
+    ASSERT_EQ(planned.code, 0) << recipe << "\n" << planned.output;
+    const Json plan = Json::parse(planned.output);
+    EXPECT_EQ(plan.at("num_params").get<int64_t>(), num_params) << recipe;
+    EXPECT_LE(plan.at("training_bytes"), int64_t{79} << 30) << recipe;
   }
 }
 
@@ -167,6 +210,8 @@ TEST_F(ShippedRecipesTest, FinetuneTheModelsThatTheyName) {
   EXPECT_EQ(plan("mpt-7b").value("num_params", 0LL), 6649286656);
   EXPECT_EQ(plan("mpt-30b").value("num_params", 0LL), 29957200896);
   EXPECT_EQ(plan("llama-3-8b").value("num_params", 0LL), 8030261248);
+  EXPECT_EQ(plan("smollm2-135m").value("num_params", 0LL), 134515008);
+  EXPECT_EQ(plan("qwen3-0.6b").value("num_params", 0LL), 596049920);
 }
 
 }  // namespace

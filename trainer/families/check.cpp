@@ -93,7 +93,9 @@ void check_longrope(const RopeScalingConfig& rope, int64_t rotary_dim, ConfigPro
 }
 
 /// Checks a scaling of rotary_dim elements of each head.
-void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim, ConfigProblems& problems) {
+/// counts_lengths: original_max_seq_len has an effect whatever the type.
+void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim, ConfigProblems& problems,
+                bool counts_lengths = false) {
   const RopeScalingConfig usual;
   const bool stretched = rope.type != RopeScaling::kNone, llama3 = rope.type == RopeScaling::kLlama3;
   problems.idle("model.rope_scaling.factor", rope.factor != usual.factor, stretched,
@@ -104,7 +106,7 @@ void check_rope(const RopeScalingConfig& rope, double theta, int64_t rotary_dim,
                 llama3, "unless rope_scaling.type = \"llama3\"");
   problems.idle("model.rope_scaling.original_max_seq_len",
                 rope.original_max_seq_len != usual.original_max_seq_len,
-                stretched && rope.type != RopeScaling::kLinear,
+                counts_lengths || (stretched && rope.type != RopeScaling::kLinear),
                 "unless rope_scaling.type is \"llama3\", \"dynamic\", \"yarn\" or \"longrope\"");
   problems.idle("model.rope_scaling.attention_factor", rope.attention_factor.has_value(),
                 rope.type == RopeScaling::kYarn || rope.type == RopeScaling::kLongrope,
@@ -300,7 +302,8 @@ void check_family(const Family& model, ConfigProblems& problems) {
   if constexpr (requires { model.rotary_dim(); })
     check_rope(model.rope_scaling, model.rope_theta, model.rotary_dim(), problems);
   else if constexpr (kRotary)
-    check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems);
+    check_rope(model.rope_scaling, model.rope_theta, model.head_dim(), problems,
+               std::same_as<Family, Ministral3Config>);
   if constexpr (std::derived_from<Family, WindowedConfig>) check_windows(model, problems);
   if constexpr (requires { model.init; })
     problems.idle("model.init", model.init != usual.init, model.weights.empty(), kBesideWeights);

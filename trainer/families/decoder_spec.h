@@ -68,14 +68,14 @@ struct PositionsSpec {
   double alibi_bias_max = 0;       // 0: no ALiBi
 };
 
-/// What happens to embeddings before the first block.
+/// Changes of embeddings before the first block.
 struct EmbeddingSpec {
   double scale = 1;     // rounded to the compute dtype
   double fraction = 1;  // of the gradient that reaches the table
   double dropout = 0;
 };
 
-/// What happens to the output of a branch before it is added to the stream.
+/// Changes of the output of a branch before it is added to the stream.
 struct ResidualSpec {
   double scale = 1;
   double dropout = 0;

@@ -5,9 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/base/json.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/families/dense_config.h"
 #include "trainer/families/hf_family.h"
+#include "trainer/families/hf_keys.h"
+#include "trainer/families/rope_config.h"
 
 namespace tycho {
 
@@ -76,6 +80,7 @@ HfKey<Family> rope_by_type() {
     const Json &full = place.json.at("full_attention"), &sliding = place.json.at("sliding_attention");
     read_rope_parameters(place.child(full, "full_attention"), {"default", "linear", "llama3", "yarn"},
                          model.rope_theta, model.rope_scaling);
+    model.rope_scaling.truncate = true;  // transformers looks for it outside of the kinds of blocks
     RopeScalingConfig none;
     read_rope_parameters(place.child(sliding, "sliding_attention"), {"default"}, model.rope_local_theta,
                          none);
@@ -88,9 +93,10 @@ void read_layer_types(const JsonPath& place, std::vector<LayerType>& types);
 /// Returns layer_types of every layer.
 Json layer_types_json(const WindowedConfig& model);
 
-/// Maps a window, which counts the query's own key in Hugging Face's files; null: none.
+/// Maps a window, which counts the query's own key in Hugging Face's files; null: none. without: written for
+/// models without a window.
 template <class Family>
-HfKey<Family> window_key() {
+HfKey<Family> window_key(Json without = nullptr) {
   const auto read = [](const JsonPath& place, Family& model) {
     model.sliding_window.reset();
     if (place.json.is_null()) return;
@@ -98,8 +104,8 @@ HfKey<Family> window_key() {
     read_value(place, at_least(1), window);
     model.sliding_window = window - 1;
   };
-  return {"sliding_window", read, [](const Family& model) -> std::optional<Json> {
-            return model.sliding_window ? Json(*model.sliding_window + 1) : Json(nullptr);
+  return {"sliding_window", read, [=](const Family& model) -> std::optional<Json> {
+            return model.sliding_window ? Json(*model.sliding_window + 1) : without;
           }};
 }
 
@@ -140,6 +146,9 @@ HfTable<Family> dense_table(std::vector<std::string> rope_types = {"default", "l
   table[4].write = width;
   return table;
 }
+
+/// Number that the classes of Gemma and OLMo 3 want for a window even where no block has one.
+inline constexpr int64_t kIdleWindow = 4096;
 
 /// Adds rows to a table.
 template <class Family>

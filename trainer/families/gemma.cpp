@@ -39,10 +39,13 @@ Json canonical_gemma3(Json document) {
 /// Returns the rows that both have. softcaps: 0 is not "none" to the reference, which divides by it.
 template <class Family>
 HfTable<Family> gemma_table(HfTable<Family> table) {
+  HfKey<Family> scalar = mapped<Family>("query_pre_attn_scalar", &Family::query_pre_attn_scalar, positive);
+  scalar.write = [](const Family& model) -> std::optional<Json> {
+    return whole_if_possible(model.query_pre_attn_scalar);
+  };
   table = with_rows<Family>(
       std::move(table),
-      {window_key<Family>(), layer_types_key<Family>(),
-       mapped<Family>("query_pre_attn_scalar", &Family::query_pre_attn_scalar, positive),
+      {window_key<Family>(kIdleWindow), layer_types_key<Family>(), std::move(scalar),
        mapped<Family>("final_logit_softcapping", &Family::final_softcap, positive),
        only<Family>("hidden_activation", {"gelu_pytorch_tanh"}, "this is not Gemma's architecture"),
        must_be<Family>("attention_bias", {false, nullptr}, "biases of attention are not read yet"),
@@ -74,6 +77,41 @@ HfTable<Gemma3Config> gemma3_table() {
   return table;
 }
 
+const HfPresets kGemma2Presets = {
+    {"2b",
+     R"({"hidden_size": 2304, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads":
+       4, "head_dim": 256, "intermediate_size": 9216, "vocab_size": 256000, "query_pre_attn_scalar": 256})"},
+    {"9b",
+     R"({"hidden_size": 3584, "num_hidden_layers": 42, "num_attention_heads": 16, "num_key_value_heads":
+       8, "head_dim": 256, "intermediate_size": 14336, "vocab_size": 256000, "query_pre_attn_scalar":
+       256})"},
+    {"27b",
+     R"({"hidden_size": 4608, "num_hidden_layers": 46, "num_attention_heads": 32, "num_key_value_heads":
+       16, "head_dim": 128, "intermediate_size": 36864, "vocab_size": 256000, "query_pre_attn_scalar":
+       144})"}};
+
+const HfPresets kGemma3Presets = {
+    {"270m",
+     R"({"hidden_size": 640, "num_hidden_layers": 18, "num_attention_heads": 4, "num_key_value_heads": 1,
+       "head_dim": 256, "intermediate_size": 2048, "vocab_size": 262144, "max_position_embeddings":
+       32768, "sliding_window": 512})"},
+    {"1b",
+     R"({"hidden_size": 1152, "num_hidden_layers": 26, "num_attention_heads": 4, "num_key_value_heads":
+       1, "head_dim": 256, "intermediate_size": 6912, "vocab_size": 262144, "max_position_embeddings":
+       32768, "sliding_window": 512})"},
+    {"4b",
+     R"({"hidden_size": 2560, "num_hidden_layers": 34, "num_attention_heads": 8, "num_key_value_heads":
+       4, "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208, "sliding_window": 1024,
+       "rope_scaling": {"rope_type": "linear", "factor": 8.0}})"},
+    {"12b",
+     R"({"hidden_size": 3840, "num_hidden_layers": 48, "num_attention_heads": 16, "num_key_value_heads":
+       8, "head_dim": 256, "intermediate_size": 15360, "vocab_size": 262208, "sliding_window": 1024,
+       "rope_scaling": {"rope_type": "linear", "factor": 8.0}})"},
+    {"27b",
+     R"({"hidden_size": 5376, "num_hidden_layers": 62, "num_attention_heads": 32, "num_key_value_heads":
+       16, "head_dim": 128, "intermediate_size": 21504, "vocab_size": 262208, "sliding_window": 1024,
+       "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "query_pre_attn_scalar": 168})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const Gemma2Config& c) {
@@ -99,7 +137,8 @@ const HfFamily<Gemma2Config>& hf_family(const Gemma2Config&) {
       .table =
           with_rows<Gemma2Config>(gemma_table(dense_table<Gemma2Config>()),
                                   {mapped("attn_logit_softcapping", &Gemma2Config::attn_softcap, positive)}),
-      .canonical = canonical_gemma2};
+      .canonical = canonical_gemma2,
+      .presets = kGemma2Presets};
   return family;
 }
 
@@ -108,7 +147,8 @@ const HfFamily<Gemma3Config>& hf_family(const Gemma3Config&) {
                                                 .architectures = {"Gemma3ForCausalLM", "Gemma3TextModel"},
                                                 .defaults = gemma_defaults<Gemma3Config>(262208, 131072),
                                                 .table = gemma3_table(),
-                                                .canonical = canonical_gemma3};
+                                                .canonical = canonical_gemma3,
+                                                .presets = kGemma3Presets};
   return family;
 }
 

@@ -36,6 +36,30 @@ GraniteConfig granite_defaults() {
   return model;
 }
 
+const HfPresets kGranitePresets = {
+    {"3.3-2b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "intermediate_size": 8192, "vocab_size": 49159, "max_position_embeddings": 131072,
+       "rope_theta": 10000000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true,
+       "attention_multiplier": 0.015625, "embedding_multiplier": 12, "residual_multiplier": 0.22,
+       "logits_scaling": 8})"},
+    {"3.3-8b",
+     R"({"hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "intermediate_size": 12800, "vocab_size": 49159, "max_position_embeddings": 131072,
+       "rope_theta": 10000000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true,
+       "attention_multiplier": 0.0078125, "embedding_multiplier": 12, "residual_multiplier": 0.22,
+       "logits_scaling": 16})"},
+    {"3.0-2b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "intermediate_size": 8192, "vocab_size": 49155, "max_position_embeddings": 4096, "rope_theta":
+       10000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "attention_multiplier": 0.015625,
+       "embedding_multiplier": 12, "residual_multiplier": 0.22, "logits_scaling": 8})"},
+    {"3.0-8b",
+     R"({"hidden_size": 4096, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "intermediate_size": 12800, "vocab_size": 49155, "max_position_embeddings": 4096, "rope_theta":
+       10000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "attention_multiplier": 0.0078125,
+       "embedding_multiplier": 12, "residual_multiplier": 0.22, "logits_scaling": 16})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const GraniteConfig& c) {
@@ -54,7 +78,8 @@ const HfFamily<GraniteConfig>& hf_family(const GraniteConfig&) {
                                                  .architectures = {"GraniteForCausalLM", "GraniteModel"},
                                                  .defaults = granite_defaults(),
                                                  .table = granite_table(),
-                                                 .canonical = canonical_granite};
+                                                 .canonical = canonical_granite,
+                                                 .presets = kGranitePresets};
   return family;
 }
 

@@ -1,6 +1,8 @@
 // What the tables of config.json share.
 #include "trainer/families/hf_family.h"
 
+#include <cmath>
+
 namespace tycho {
 
 Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope) {
@@ -56,6 +58,8 @@ void read_hf_activation(const JsonPath& place, Activation& activation) {
   const int index = read_name(place, known);
   if (index >= 0) activation = names[static_cast<size_t>(index)].second;
 }
+
+Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
 
 std::string hf_activation_name(Activation activation) {
   return activation == Activation::kGeluTanh ? "gelu_new" : enum_name(activation);

@@ -6,13 +6,18 @@
 #include <vector>
 
 #include "trainer/base/activation.h"
+#include "trainer/base/fields.h"
 #include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/families/config.h"
 #include "trainer/families/hf_keys.h"
+#include "trainer/families/mpt.h"
 #include "trainer/families/rope_config.h"
 
 namespace tycho {
+
+/// Names of published sizes, with the config.json of each as far as it differs from the family's defaults.
+using HfPresets = std::vector<std::pair<const char*, const char*>>;
 
 /// A family's name in config.json, and how its keys are read and written.
 template <class Family>
@@ -23,9 +28,14 @@ struct HfFamily {
   HfTable<Family> table;
   /// Writes the keys that stand in the document in one of several ways in one way, which `table` reads.
   Json (*canonical)(Json document) = [](Json document) { return document; };
-  /// Published sizes: the config.json of each, as far as it differs from the defaults.
-  std::vector<std::pair<const char*, const char*>> presets = {};
+  HfPresets presets = {};
 };
+
+/// Calls visit(HfFamily) for every family.
+template <class Visit, class... Families>
+void for_each_family(const OneOf<Families...>&, const Visit& visit) {
+  (visit(hf_family(Families{})), ...);
+}
 
 /// Returns the key init_config of an MPT.
 const HfTable<MptConfig>& mpt_init_hf_table();
@@ -37,6 +47,9 @@ std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
 
 /// Returns the keys that any config.json of transformers may have and that change no weights and no logits.
 const std::vector<std::string>& universal_hf_keys();
+
+/// Writes whole numbers as integers, because transformers takes some numbers only as integers.
+Json whole_if_possible(double x);
 
 /// Read and write activations by their names in transformers.
 void read_hf_activation(const JsonPath& place, Activation& activation);

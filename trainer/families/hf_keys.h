@@ -85,8 +85,9 @@ void read_table(const JsonPath& place, const HfTable<Family>& table, Family& mod
     const std::string absent = absent_feature(name);
     place.problems.push_back({place.child(value, name).path,
                               absent.empty()
-                                  ? fmt::format("is unknown to Tycho{}; remove it from config.json if it "
-                                                "does not change what the model computes",
+                                  ? fmt::format("is unknown to Tycho{}; if it does not change what the model "
+                                                "computes, name it in ignore (of t.model.hf; --ignore of "
+                                                "tycho convert)",
                                                 did_you_mean(name, known))
                                   : absent + ": import a dense model"});
   }

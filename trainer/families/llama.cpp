@@ -89,6 +89,21 @@ LlamaConfig llama_defaults() {
   return model;
 }
 
+/// SmolLM2, which is a Llama.
+const HfPresets kLlamaPresets = {
+    {"smollm2-135m",
+     R"({"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
+       "intermediate_size": 1536, "vocab_size": 49152, "max_position_embeddings": 8192, "rope_theta":
+       100000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true})"},
+    {"smollm2-360m",
+     R"({"hidden_size": 960, "num_hidden_layers": 32, "num_attention_heads": 15, "num_key_value_heads":
+       5, "intermediate_size": 2560, "vocab_size": 49152, "max_position_embeddings": 8192, "rope_theta":
+       100000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true})"},
+    {"smollm2-1.7b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 32, "num_key_value_heads":
+       32, "intermediate_size": 8192, "vocab_size": 49152, "max_position_embeddings": 8192, "rope_theta":
+       130000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const LlamaConfig& c) {
@@ -102,8 +117,11 @@ DecoderSpec spec_of(const LlamaConfig& c) {
 }
 
 const HfFamily<LlamaConfig>& hf_family(const LlamaConfig&) {
-  static const HfFamily<LlamaConfig> family = {
-      "llama", {"LlamaForCausalLM", "LlamaModel"}, llama_defaults(), make_llama_table()};
+  static const HfFamily<LlamaConfig> family = {.model_type = "llama",
+                                               .architectures = {"LlamaForCausalLM", "LlamaModel"},
+                                               .defaults = llama_defaults(),
+                                               .table = make_llama_table(),
+                                               .presets = kLlamaPresets};
   return family;
 }
 

@@ -76,6 +76,49 @@ HfTable<Ministral3Config> ministral3_table() {
   return table;
 }
 
+const HfPresets kMistralPresets = {
+    {"7b-v0.1",
+     R"({"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings":
+       32768, "rope_theta": 10000, "rms_norm_eps": 1e-05, "sliding_window": 4096})"},
+    {"7b-v0.3",
+     R"({"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 14336, "vocab_size": 32768, "max_position_embeddings":
+       32768, "rope_theta": 1000000, "rms_norm_eps": 1e-05, "sliding_window": null})"},
+    {"nemo-12b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 14336, "vocab_size": 131072, "max_position_embeddings":
+       131072, "rope_theta": 1000000, "rms_norm_eps": 1e-05, "sliding_window": null})"},
+    {"small-24b-2501",
+     R"({"hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 32768, "vocab_size": 131072, "max_position_embeddings":
+       32768, "rope_theta": 100000000, "rms_norm_eps": 1e-05, "sliding_window": null})"},
+    {"small-24b-3.1",
+     R"({"hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 32768, "vocab_size": 131072, "max_position_embeddings":
+       131072, "rope_theta": 1000000000, "rms_norm_eps": 1e-05, "sliding_window": null})"}};
+
+const HfPresets kMinistral3Presets = {
+    {"3b",
+     R"({"hidden_size": 3072, "num_hidden_layers": 26, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 9216, "vocab_size": 131072, "max_position_embeddings":
+       262144, "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "rope_parameters": {"rope_type":
+       "yarn", "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384,
+       "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta":
+       0.1}})"},
+    {"8b",
+     R"({"hidden_size": 4096, "num_hidden_layers": 34, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 14336, "vocab_size": 131072, "max_position_embeddings":
+       262144, "rms_norm_eps": 1e-05, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0,
+       "factor": 16.0, "original_max_position_embeddings": 16384, "beta_fast": 32, "beta_slow": 1,
+       "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}})"},
+    {"14b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 16384, "vocab_size": 131072, "max_position_embeddings":
+       262144, "rms_norm_eps": 1e-05, "rope_parameters": {"rope_type": "yarn", "rope_theta":
+       1000000000.0, "factor": 16.0, "original_max_position_embeddings": 16384, "beta_fast": 32,
+       "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const MistralConfig& c) {
@@ -99,7 +142,8 @@ const HfFamily<MistralConfig>& hf_family(const MistralConfig&) {
                                                  .architectures = {"MistralForCausalLM", "MistralModel"},
                                                  .defaults = mistral_defaults(),
                                                  .table = mistral_table<MistralConfig>(),
-                                                 .canonical = canonical_mistral};
+                                                 .canonical = canonical_mistral,
+                                                 .presets = kMistralPresets};
   return family;
 }
 
@@ -109,7 +153,8 @@ const HfFamily<Ministral3Config>& hf_family(const Ministral3Config&) {
       .architectures = {"Ministral3ForCausalLM", "Ministral3Model"},
       .defaults = ministral3_defaults(),
       .table = ministral3_table(),
-      .canonical = canonical_ministral3};
+      .canonical = canonical_ministral3,
+      .presets = kMinistral3Presets};
   return family;
 }
 

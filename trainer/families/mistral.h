@@ -1,6 +1,7 @@
 // Mistral configurations.
 #pragma once
 #include "trainer/families/dense_config.h"
+#include "trainer/families/rope_config.h"
 
 namespace tycho {
 

@@ -1,7 +1,6 @@
 // The config.json of MPT, as transformers writes it (MptForCausalLM) and as LLM Foundry does
 // (MPTForCausalLM).
 #include <algorithm>
-#include <cmath>
 
 #include "trainer/families/foundry_blocks.h"
 #include "trainer/families/foundry_rope.h"
@@ -12,9 +11,6 @@ namespace {
 
 using MptKey = HfKey<MptConfig>;
 using MptTable = HfTable<MptConfig>;
-
-/// Writes whole numbers as integers, because transformers takes some numbers only as integers.
-Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
 
 /// Maps a flag of the kind of positions: the last true one decides, like in LLM Foundry.
 MptKey positions(const char* name, PositionKind kind) {

@@ -42,6 +42,63 @@ Family qwen_defaults() {
   return model;
 }
 
+/// Sizes of Qwen2.5; those of Qwen2 are alike.
+const HfPresets kQwen2Presets = {
+    {"0.5b",
+     R"({"hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads":
+       2, "intermediate_size": 4864, "vocab_size": 151936, "max_position_embeddings": 32768,
+       "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"1.5b",
+     R"({"hidden_size": 1536, "num_hidden_layers": 28, "num_attention_heads": 12, "num_key_value_heads":
+       2, "intermediate_size": 8960, "vocab_size": 151936, "max_position_embeddings": 131072,
+       "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"3b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16, "num_key_value_heads":
+       2, "intermediate_size": 11008, "vocab_size": 151936, "max_position_embeddings": 32768,
+       "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"7b",
+     R"({"hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads":
+       4, "intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 131072,
+       "rope_theta": 1000000})"},
+    {"14b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads":
+       8, "intermediate_size": 13824, "vocab_size": 152064, "max_position_embeddings": 131072,
+       "rope_theta": 1000000, "rms_norm_eps": 1e-05})"},
+    {"32b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 40, "num_key_value_heads":
+       8, "intermediate_size": 27648, "vocab_size": 152064, "max_position_embeddings": 131072,
+       "rope_theta": 1000000, "rms_norm_eps": 1e-05})"},
+    {"72b",
+     R"({"hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads":
+       8, "intermediate_size": 29568, "vocab_size": 152064, "max_position_embeddings": 131072,
+       "rope_theta": 1000000, "rms_norm_eps": 1e-05})"}};
+
+const HfPresets kQwen3Presets = {
+    {"0.6b",
+     R"({"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"1.7b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 6144, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"4b",
+     R"({"hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 9728, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000, "tie_word_embeddings": true})"},
+    {"8b",
+     R"({"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000})"},
+    {"14b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 40, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 17408, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000})"},
+    {"32b",
+     R"({"hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 64, "num_key_value_heads":
+       8, "head_dim": 128, "intermediate_size": 25600, "vocab_size": 151936, "max_position_embeddings":
+       40960, "rope_theta": 1000000})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const Qwen2Config& c) {
@@ -69,7 +126,8 @@ const HfFamily<Qwen2Config>& hf_family(const Qwen2Config&) {
                                  .architectures = {"Qwen2ForCausalLM", "Qwen2Model"},
                                  .defaults = qwen_defaults<Qwen2Config>(),
                                  .table = std::move(table),
-                                 .canonical = canonical_qwen};
+                                 .canonical = canonical_qwen,
+                                 .presets = kQwen2Presets};
   }();
   return family;
 }
@@ -84,7 +142,8 @@ const HfFamily<Qwen3Config>& hf_family(const Qwen3Config&) {
         .defaults = defaults,
         .table = with_rows<Qwen3Config>(qwen_table<Qwen3Config>(),
                                         {mapped("attention_bias", &Qwen3Config::attention_bias)}),
-        .canonical = canonical_qwen};
+        .canonical = canonical_qwen,
+        .presets = kQwen3Presets};
   }();
   return family;
 }

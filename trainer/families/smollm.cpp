@@ -68,6 +68,12 @@ Smollm3Config smollm3_defaults() {
   return model;
 }
 
+const HfPresets kSmollm3Presets = {
+    {"3b",
+     R"({"hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16, "num_key_value_heads":
+       4, "intermediate_size": 11008, "vocab_size": 128256, "max_position_embeddings": 65536,
+       "rope_theta": 5000000})"}};
+
 }  // namespace
 
 DecoderSpec spec_of(const Smollm3Config& c) {
@@ -84,7 +90,8 @@ const HfFamily<Smollm3Config>& hf_family(const Smollm3Config&) {
                                                  .architectures = {"SmolLM3ForCausalLM", "SmolLM3Model"},
                                                  .defaults = smollm3_defaults(),
                                                  .table = smollm3_table(),
-                                                 .canonical = canonical_smollm3};
+                                                 .canonical = canonical_smollm3,
+                                                 .presets = kSmollm3Presets};
   return family;
 }
 

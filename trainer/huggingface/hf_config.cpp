@@ -15,12 +15,6 @@
 namespace tycho {
 namespace {
 
-/// Calls visit(HfFamily) for every family.
-template <class Visit, class... Families>
-void for_each_family(const OneOf<Families...>&, const Visit& visit) {
-  (visit(hf_family(Families{})), ...);
-}
-
 /// Returns the family's keys and those that every config.json may have.
 template <class Family>
 HfTable<Family> whole_table(const HfTable<Family>& own) {
@@ -46,14 +40,15 @@ void check_architecture(const Json& json, std::vector<ConfigProblem>& problems) 
 }
 
 /// Resets the fields that a recipe would leave out, because they are defaults or have no effect.
-void leave_out_defaults(RopeScalingConfig& rope) {
+void leave_out_defaults(RopeScalingConfig& rope, bool counts_lengths) {
   const RopeScalingConfig given = rope;
   rope = {};
   rope.type = given.type;
   const bool yarn = given.type == RopeScaling::kYarn, longrope = given.type == RopeScaling::kLongrope;
+  const bool rescaled = given.type != RopeScaling::kNone && given.type != RopeScaling::kLinear;
+  if (rescaled || counts_lengths) rope.original_max_seq_len = given.original_max_seq_len;
   if (given.type == RopeScaling::kNone) return;
   rope.factor = given.factor;
-  if (given.type != RopeScaling::kLinear) rope.original_max_seq_len = given.original_max_seq_len;
   if (given.type == RopeScaling::kLlama3)
     rope.low_freq_factor = given.low_freq_factor, rope.high_freq_factor = given.high_freq_factor;
   if (yarn || longrope) rope.attention_factor = given.attention_factor;
@@ -65,13 +60,25 @@ void leave_out_defaults(RopeScalingConfig& rope) {
   if (longrope) rope.short_factor = given.short_factor, rope.long_factor = given.long_factor;
 }
 
+/// Resets a window that no block has, and a list of blocks that are all alike.
+void leave_out_idle_windows(WindowedConfig& model) {
+  int64_t sliding = 0;
+  for (int64_t i = 0; i < model.layers; ++i) sliding += model.layer_type(i) == LayerType::kSliding ? 1 : 0;
+  if (sliding == 0) model.sliding_window.reset();
+  if (sliding == 0 || sliding == model.layers) model.layer_types.clear();
+}
+
 template <class Family>
 void leave_out_defaults(Family& model) {
   if constexpr (requires { model.kv_heads; }) {
     if (model.kv_heads == model.heads) model.kv_heads.reset();
-    if (model.head_width == model.width / model.heads) model.head_width.reset();
-    leave_out_defaults(model.rope_scaling);
+    if (!Family().head_width && model.head_width == model.width / model.heads) model.head_width.reset();
+    leave_out_defaults(model.rope_scaling, std::same_as<Family, Ministral3Config>);
   }
+  if constexpr (std::derived_from<Family, WindowedConfig>) leave_out_idle_windows(model);
+  if constexpr (std::same_as<Family, GraniteConfig>)
+    if (model.attention_multiplier == 1 / static_cast<double>(model.head_dim()))
+      model.attention_multiplier.reset();
   if constexpr (std::same_as<Family, MptConfig>) {
     if (model.ffn_width) model.expansion_ratio = MptConfig().expansion_ratio;
     if (model.positions != PositionKind::kRope)
@@ -104,6 +111,20 @@ Json without_unread_init(const Json& json, std::vector<std::string>& notes) {
   return rest;
 }
 
+/// Returns the document without keys that are ignored on purpose.
+template <class Family>
+Json without_ignored(Json document, const HfTable<Family>& table, const std::vector<std::string>& ignore,
+                     std::vector<ConfigProblem>& problems) {
+  for (const std::string& name : ignore) {
+    const bool known = std::ranges::any_of(table, [&](const auto& key) { return key.name == name; });
+    if (known)
+      problems.push_back({name, "cannot be ignored: Tycho knows this key; remove it from ignore"});
+    else if (document.erase(name) == 0)
+      problems.push_back({name, "is to be ignored, but is not a key of this file; remove it from ignore"});
+  }
+  return document;
+}
+
 /// Checks the rules of a family, for single fields and between them.
 void check_model(const ModelConfig& model, std::vector<ConfigProblem>& problems) {
   TrainConfig config;
@@ -128,17 +149,19 @@ std::vector<std::string> training_notes(const Json& json) {
 
 /// Returns what Tycho does not have yet of a family that it may have one day; "" for any other.
 std::string not_yet(const std::string& model_type) {
-  static const std::pair<const char*, const char*> kMissing[] = {{"qwen3_next", "gated linear attention"},
-                                                                 {"qwen3_5", "gated linear attention"},
-                                                                 {"qwen2_moe", "mixtures of experts"},
-                                                                 {"qwen3_moe", "mixtures of experts"},
-                                                                 {"mixtral", "mixtures of experts"},
-                                                                 {"olmoe", "mixtures of experts"},
-                                                                 {"granitemoe", "mixtures of experts"},
-                                                                 {"deepseek", "latent attention"},
-                                                                 {"gemma4", "Gemma 4"},
-                                                                 {"gemma3n", "Gemma 3n"},
-                                                                 {"lfm2", "short convolutions"}};
+  static const std::pair<const char*, const char*> kMissing[] = {
+      {"qwen3_next", "gated linear attention"},
+      {"qwen3_5", "gated linear attention"},
+      {"qwen2_moe", "mixtures of experts"},
+      {"qwen3_moe", "mixtures of experts"},
+      {"mixtral", "mixtures of experts"},
+      {"olmoe", "mixtures of experts"},
+      {"granitemoehybrid", "Granite 4's state-space blocks"},
+      {"granitemoe", "mixtures of experts"},
+      {"deepseek", "latent attention"},
+      {"gemma4", "Gemma 4"},
+      {"gemma3n", "Gemma 3n"},
+      {"lfm2", "short convolutions"}};
   for (const auto& [start, what] : kMissing)
     if (model_type.starts_with(start)) return fmt::format(": Tycho does not have {} yet", what);
   return "";
@@ -153,7 +176,8 @@ std::string not_yet(const std::string& model_type) {
 
 }  // namespace
 
-HfConfig read_hf_config(const Json& given, const std::string& place, HfStart start) {
+HfConfig read_hf_config(const Json& given, const std::string& place, HfStart start,
+                        const std::vector<std::string>& ignore) {
   const Json json = text_config_of(given);
   std::vector<ConfigProblem> problems;
   if (!json.is_object()) fail(ExitCode::kUnusable, "[convert] {} is not a JSON object", place);
@@ -166,7 +190,7 @@ HfConfig read_hf_config(const Json& given, const std::string& place, HfStart sta
     known.push_back(fmt::format("\"{}\"", family.model_type));
     if (type != family.model_type) return;
     found = true;
-    Json document = family.canonical(json);
+    Json document = family.canonical(without_ignored(json, whole_table(family.table), ignore, problems));
     if constexpr (std::same_as<Family, MptConfig>) {
       document = with_mpt_defaults(std::move(document));
       if (start == HfStart::kItsWeights) document = without_unread_init(document, config.notes);
@@ -219,6 +243,25 @@ void finish_mpt(const MptConfig& model, const Json& imported, HfConfigText& text
 
 }  // namespace
 
+/// Returns the keys of a dense model that its config.json cannot say, such as kinds of blocks of a class
+/// whose blocks are all alike.
+template <class Family>
+std::vector<std::string> unwritten_keys(Family model, const Json& written) {
+  leave_out_defaults(model);
+  model.weights.clear();
+  const Json wanted = to_json(model);
+  Family found = hf_family(model).defaults;
+  std::vector<ConfigProblem> problems;
+  const HfFamily<Family>& hf = hf_family(model);
+  read_table(JsonPath{hf.canonical(written), "", problems}, whole_table(hf.table), found);
+  leave_out_defaults(found);
+  const Json read = to_json(found);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : wanted.items())
+    if (value != read.at(key)) keys.push_back(key);
+  return keys;
+}
+
 HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Json& imported) {
   HfConfigText text;
   const auto write = [&]<class Family>(Family family) {
@@ -233,6 +276,12 @@ HfConfigText write_hf_config(const ModelConfig& model, int64_t seq_len, const Js
     } else if constexpr (std::same_as<Family, LlamaConfig>) {
       if (family.width % family.heads != 0)
         text.warnings.push_back("transformers needs hidden_size to be a multiple of num_attention_heads");
+    } else if constexpr (std::derived_from<Family, DenseConfig>) {
+      const std::vector<std::string> keys = unwritten_keys(family, text.json);
+      if (!keys.empty())
+        text.warnings.push_back(
+            fmt::format("transformers' {} has no {} like this model's: it would compute something else",
+                        hf.architectures.front(), fmt::join(keys, ", ")));
     }
   };
   std::visit(write, model.value);

@@ -20,7 +20,9 @@ enum class HfStart { kItsWeights, kNewWeights };
 /// Reads the config.json of a LlamaForCausalLM, MptForCausalLM (transformers' or LLM Foundry's) or
 /// GPT2LMHeadModel; absent keys have transformers' defaults. Throws Error (kUnusable) that lists every key
 /// that is unknown or asks for what Tycho does not compute, and the family's rules that do not hold.
-HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start = HfStart::kNewWeights);
+/// `ignore`: keys of the document that are not read; Tycho must not know them.
+HfConfig read_hf_config(const Json& json, const std::string& place, HfStart start = HfStart::kNewWeights,
+                        const std::vector<std::string>& ignore = {});
 
 /// The config.json of a model, without token ids and dtype.
 struct HfConfigText {

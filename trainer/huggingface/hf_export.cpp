@@ -124,9 +124,17 @@ std::string index_text(const std::vector<Shard>& shards, const ExportReport& rep
   return Json{{"metadata", metadata}, {"weight_map", map}}.dump(2) + "\n";
 }
 
+/// Returns the config.json that the model came from. What it says of tokens and dtype may stand in the part
+/// of the text, where the whole model also reads images.
 Json kept_config(const CheckpointReader& checkpoint) {
   if (!checkpoint.has_file(kKeptHfConfig)) return Json::object();
-  return parse_json(checkpoint.read_text_file(kKeptHfConfig), checkpoint.info().path + "/" + kKeptHfConfig);
+  Json kept =
+      parse_json(checkpoint.read_text_file(kKeptHfConfig), checkpoint.info().path + "/" + kKeptHfConfig);
+  const Json text = kept.is_object() ? kept.value("text_config", Json()) : Json();
+  if (!text.is_object()) return kept;
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "dtype", "torch_dtype"})
+    if (!kept.contains(key) && text.contains(key)) kept[key] = text[key];
+  return kept;
 }
 
 std::string config_text(const HfConfigText& config, const Json& token_ids, const DtypeNames& dtype) {

@@ -88,11 +88,11 @@ void require_free_folder(const std::string& path) {
   fail(ExitCode::kUsage, "[convert] {} already exists and is not overwritten: choose a new folder", path);
 }
 
-std::unique_ptr<HfSource> open_hf_source(const std::string& path) {
+std::unique_ptr<HfSource> open_hf_source(const std::string& path, const std::vector<std::string>& ignore) {
   auto source = std::make_unique<HfSource>();
   source->folder = open_hf_folder(path);
-  source->config =
-      read_hf_config(source->folder.config, source->folder.path + "/config.json", HfStart::kItsWeights);
+  source->config = read_hf_config(source->folder.config, source->folder.path + "/config.json",
+                                  HfStart::kItsWeights, ignore);
   source->layout = model_layout(source->config.model);
   source->match = match_hf_tensors(source->layout, source->folder);
   return source;
@@ -107,9 +107,10 @@ void read_hf_param(const HfParam& param, float* to, int64_t begin, int64_t n) {
   }
 }
 
-ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to) {
+ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to,
+                       const std::vector<std::string>& ignore) {
   require_free_folder(to);
-  const std::unique_ptr<HfSource> source = open_hf_source(from);
+  const std::unique_ptr<HfSource> source = open_hf_source(from, ignore);
   ImportReport report;
   report.notes = source->config.notes;
   report.has_tokenizer = check_kept_tokenizer(source->folder, source->layout.vocab_size, report.notes);

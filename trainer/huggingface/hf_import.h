@@ -22,7 +22,8 @@ struct HfSource {
 };
 /// Opens a folder. The result is on the heap because the match points into it. Throws Error (kUnusable) like
 /// hf_folder.h, hf_config.h and hf_names.h.
-std::unique_ptr<HfSource> open_hf_source(const std::string& path);
+std::unique_ptr<HfSource> open_hf_source(const std::string& path,
+                                         const std::vector<std::string>& ignore = {});
 
 /// Reads elements [begin, begin + n) of a parameter as fp32. Throws Error (kUnusable) on a short file.
 void read_hf_param(const HfParam& param, float* to, int64_t begin, int64_t n);
@@ -37,8 +38,9 @@ struct ImportReport {
 
 /// Imports a folder into a new run folder `to`, as the checkpoint of step 0. Everything is checked before a
 /// byte is written; memory stays at a few blocks. Throws Error: kUnusable for the folder, kUsage when `to`
-/// exists, kStorage.
-ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to);
+/// exists, kStorage. `ignore`: see read_hf_config.
+ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to,
+                       const std::vector<std::string>& ignore = {});
 
 /// Throws Error (kUsage) unless `path` is free or an empty folder.
 void require_free_folder(const std::string& path);

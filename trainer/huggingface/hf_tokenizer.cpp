@@ -77,8 +77,10 @@ HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json&
     for (const char* key : kIdKeys)
       if (kept_config.contains(key)) out.token_ids[key] = kept_config[key];
   } else {
-    // Without them transformers takes those of a model that it knows, such as 2 for the end.
-    if (kept_config.empty()) out.token_ids = {{"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
+    // Without them transformers takes those of a model that it knows, such as 2 for the end, or a padding
+    // token that the vocabulary may not have.
+    if (kept_config.empty())
+      for (const char* key : kIdKeys) out.token_ids[key] = nullptr;
     if (tokens) out.token_ids.update(tokens->ids);
   }
   if (tokens && !out.files.contains(kTokenizerConfigFile))

@@ -8,6 +8,7 @@
 #include "trainer/models/linear.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 

@@ -85,6 +85,8 @@ local kAdvice = {
   ["flash_attention"] = kNoBackend, ["use_flash_attention"] = kNoBackend, ["model.attn_config.attn_impl"] = kNoBackend,
   ["model.seq_len"] = "leave it out: models use the recipe's seq_len; max_seq_len is the longest sequence that they are meant for",
   ["model.rope"] = "write  rope_theta  and  rope_scaling = { ... }",
+  ["model.preset"] = 'a preset is chosen where the model is made:  t.model.qwen3 { preset = "1.7b" };  '
+    .. 'with  preset = t.arg("preset", "0.6b")  there, the command line chooses it',
   ["model.nope"] = kInAKind, ["model.reuse_kv"] = kInAKind, ["model.reuse_kv_x"] = kInAKind,
   ["parallelism"] = kShares, ["fsdp"] = kShares, ["fsdp_config"] = kShares, ["t.parallel"] = kShares,
   ["deepspeed"] = kShares, ["gpus"] = kRanks, ["num_gpus"] = kRanks, ["n_gpus"] = kRanks, ["devices"] = kRanks,

@@ -138,7 +138,15 @@ local function values_of_key(path)
   return {}
 end
 
+-- The kind of a component by the two words of its call: t.model.qwen3.
+local function kind_of(namespace, kind)
+  local found = namespace and schema.components(native.schema)[namespace]
+  return found and found.kinds[kind]
+end
+
 local function in_text(_, typed, before)
+  local kind = kind_of(before:match "t%.([%w_]+)%.([%w_]+)%s*{[^{}]*preset%s*=%s*$")
+  if kind and kind.presets then return collect(kind.presets, "", typed) end
   if before:find(":find%s*%(?%s*$") then return collect(host.param_names(), "", typed) end
   if before:find(":why%s*%(?%s*$") then return collect(schema.all_paths(native.schema), "", typed) end
   local values = values_of_key(before:match("r%.([%w_%.]+)%s*=%s*$"))
@@ -168,8 +176,11 @@ end
 
 local function keys_of_call(line)
   local namespace, kind, typed = line:match("t%.([%w_]+)%.([%w_]+)%s*{[^{}]-([%w_]*)$")
-  local found = namespace and schema.components(native.schema)[namespace]
-  return found and found.kinds[kind] and schema.names(found.kinds[kind].fields), typed
+  local found = kind_of(namespace, kind)
+  if not found then return nil, typed end
+  local names = schema.names(found.fields)
+  if found.presets then names[#names + 1] = "preset" end
+  return names, typed
 end
 
 -- Whole words for the last one of a line, and a line that helps, or nil.

@@ -37,6 +37,9 @@ local function kind_text(namespace, kind)
   local found = component and component.kinds[kind]
   if not found then return nil end
   local out = { ("t.%s.%s { ... }  %s"):format(namespace, kind, found.help or "") }
+  if found.presets then
+    out[#out + 1] = ('  preset : one of  "%s"  A published size; keys beside it win.'):format(table.concat(found.presets, '"  "'))
+  end
   for _, field in ipairs(found.fields) do
     out[#out + 1] = ("  %s : %s  %s"):format(field.name, schema.describe_field(field), field.help or "")
   end

@@ -60,11 +60,12 @@ inline std::string bytes_of(const CheckpointReader& reader, const std::string& n
   return bytes;
 }
 
-/// Of all .safetensors files of a folder but the expectations.
+/// Of all .safetensors files of a folder but what is expected of it.
 inline std::map<std::string, std::string> tensors_of_folder(const std::string& folder) {
   std::map<std::string, std::string> tensors;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors" && entry.path().filename() != "expected.safetensors")
+    if (entry.path().extension() == ".safetensors" && entry.path().filename() != "expected.safetensors" &&
+        entry.path().filename() != "steps.safetensors")
       tensors.merge(tensors_of_file(entry.path().string()));
   return tensors;
 }

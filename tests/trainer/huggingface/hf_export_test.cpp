@@ -8,6 +8,7 @@
 #include "tests/trainer/base/faulty_files.h"
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/hf_import.h"
 #include "trainer/huggingface/hf_tokenizer.h"
@@ -63,6 +64,33 @@ TEST(HfExport, WritesMptsAsLlmFoundryLoadsThem) {
     for (const std::string& tensor : reader.names())
       EXPECT_EQ(bytes_of(again, tensor), bytes_of(reader, tensor));
   }
+}
+
+TEST(HfExport, WritesKeysThatLlmFoundryTakes) {
+  const auto written = [](const MptConfig& model, const Json& imported = Json()) {
+    return write_hf_config({{model}}, 1024, imported);
+  };
+  MptConfig model;
+  EXPECT_FALSE(written(model).json["attn_config"].contains("kv_n_heads"));
+  model.kv_heads = 1;
+  EXPECT_FALSE(written(model).json["attn_config"].contains("kv_n_heads"));
+  model.kv_heads = 4;
+  EXPECT_EQ(written(model).json["attn_config"]["kv_n_heads"], 4);
+  model.positions = PositionKind::kRope;
+  EXPECT_EQ(written(model).json["attn_config"]["rope_impl"], "hf");
+  EXPECT_FALSE(written(model).json["attn_config"].contains("fused_qkv"));
+  const Json dail = {{"attn_config", {{"rope", true}, {"fused_qkv", false}}}};
+  EXPECT_EQ(written(model, dail).json["attn_config"]["rope_impl"], "dail");
+  EXPECT_EQ(written(model, dail).json["attn_config"]["fused_qkv"], false);
+  expect_contains(written(model, dail).warnings.at(1), "needs flash-attn");
+  model.head_width = 64;
+  EXPECT_EQ(written(model).json["attn_config"]["fused_qkv"], false);
+  EXPECT_EQ(written(model, dail).json["attn_config"]["rope_impl"], "hf");
+}
+
+TEST(HfExport, WritesTheSequenceLengthOfARunForAModelWithoutOne) {
+  LlamaConfig model;
+  EXPECT_EQ(write_hf_config({{model}}, 640).json["max_position_embeddings"], 640);
 }
 
 TEST(HfExport, KeepsThreeProjectionsThatWereImportedApart) {

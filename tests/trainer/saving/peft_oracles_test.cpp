@@ -175,6 +175,13 @@ INSTANTIATE_TEST_SUITE_P(
                                  .rslora = true,
                                  .targets = {"layers.1.self_attn.[qv]_proj", "1.mlp.up_proj"}}},
                     AdapterCase{"mpt", "mpt", {.rank = 3, .alpha = 5}},
+                    AdapterCase{"qwen3", "../families/qwen3_tied", {.rank = 3, .alpha = 5}},
+                    AdapterCase{"gemma3", "../families/gemma3_linear", {.rank = 3, .alpha = 5}},
+                    // One adapter for q, k and v, and one for gate and up, as peft has them.
+                    AdapterCase{"phi4_mini", "../families/phi4_mini", {.rank = 3, .alpha = 5}},
+                    AdapterCase{"phi4_mini_some",
+                                "../families/phi4_mini",
+                                {.rank = 2, .alpha = 4, .targets = {"qkv_proj", "down_proj"}}},
                     AdapterCase{
                         "gpt2", "gpt2", {.rank = 3, .alpha = 5, .targets = {"c_attn", "c_proj", "c_fc"}}}),
     [](const auto& info) { return std::string(info.param.name); });

@@ -1,0 +1,122 @@
+// Models that others have published, for Lua.
+#include "bindings/define/model_functions.h"
+
+#include <filesystem>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "bindings/define/lua_util.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json_writer.h"
+#include "trainer/base/schema.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/vocab_files.h"
+#include "trainer/huggingface/hf_config.h"
+#include "trainer/huggingface/hf_folder.h"
+#include "trainer/huggingface/presets.h"
+#include "trainer/recipe/config_io.h"
+
+namespace tycho {
+namespace {
+
+/// Returns the fields that are set: a recipe leaves out absent ones, unless `usual` has them.
+Json without_nulls(const Json& object, const Json& usual) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    const Json other = usual.is_object() ? usual.value(key, Json()) : Json();
+    if (!value.is_null() || !other.is_null())
+      kept[key] = value.is_object() ? without_nulls(value, other) : value;
+  }
+  return kept;
+}
+
+/// Returns the fields of a model that a recipe has to say, without its kind.
+Json model_fields(const ModelConfig& model) {
+  const Json usual =
+      std::visit([](const auto& family) { return to_json(std::decay_t<decltype(family)>()); }, model.value);
+  Json fields = without_nulls(to_json(model), usual);
+  fields.erase("kind");
+  return fields;
+}
+
+/// hf_model(folder, pretrained, ignore) -> fields and kind of the model in its config.json | nil, message.
+/// Leaves out initial values when there are pretrained weights. ignore: list of keys that are not read.
+int hf_model(lua_State* L) {
+  return protect(L, [&] {
+    const std::string path = string_argument(L, 1);
+    const bool pretrained = lua_toboolean(L, 2) != 0;
+    std::vector<std::string> ignore;
+    for (const Json& key : read_json(L, 3)) ignore.push_back(key.get<std::string>());
+    try {
+      const HfConfig config =
+          read_hf_config(read_hf_config_file(path), path + "/config.json",
+                         pretrained ? HfStart::kItsWeights : HfStart::kNewWeights, ignore);
+      Json fields = model_fields(config.model);
+      for (const char* key : {"init", "init_std"})
+        if (pretrained) fields.erase(key);
+      push_json(L, fields);
+      push_json(L, config.model.kind());
+      return 2;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
+/// preset(kind, name) -> fields of a model of a published size. Requires that the schema has this preset.
+int preset(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, model_fields(preset_model(string_argument(L, 1), string_argument(L, 2))));
+    return 1;
+  });
+}
+
+/// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer if it suits such a model | nil
+int tokenizer_beside(lua_State* L) {
+  return protect(L, [&] {
+    const std::string folder = string_argument(L, 1);
+    const auto most = static_cast<int64_t>(luaL_checknumber(L, 2));
+    for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
+      const std::string path = folder + "/" + name;
+      try {
+        if (!std::filesystem::exists(path) || load_tokenizer(path)->size() > most) continue;
+        push_json(L, path);
+        return 1;
+      } catch (const Error&) {  // of an unsupported kind: the recipe goes without it
+      }
+    }
+    return 0;
+  });
+}
+
+}  // namespace
+
+int push_refusal(lua_State* L, const std::string& message) {
+  lua_pushnil(L);
+  const size_t end = message.starts_with('[') ? message.find("] ") : std::string::npos;
+  push_json(L, end == std::string::npos ? message : message.substr(end + 2));
+  return 2;
+}
+
+void add_model_functions(lua_State* L) {
+  const luaL_Reg functions[] = {
+      {"hf_model", hf_model}, {"preset", preset}, {"tokenizer_beside", tokenizer_beside}};
+  for (const luaL_Reg& function : functions) {
+    lua_pushcfunction(L, function.func);
+    lua_setfield(L, -2, function.name);
+  }
+}
+
+Json schema_with_presets() {
+  Json schema = train_config_schema();
+  for (Json& field : schema.at("fields")) {
+    if (field.at("name") != "model") continue;
+    for (auto& [kind, spec] : field.at("kinds").items())
+      if (const std::vector<std::string> names = preset_names(kind); !names.empty()) spec["presets"] = names;
+  }
+  return schema;
+}
+
+}  // namespace tycho

@@ -1,0 +1,9 @@
+-- SmolLM3 from scratch, with the training settings of llama-8b: preset=3b.
+local t = require "tycho"
+local preset = t.arg("preset", "3b")
+local r = require "llama-8b":extend("smollm3-" .. preset)
+
+r.model   = t.model.smollm3 { preset = preset }
+r.seq_len = 4096
+
+return r
