@@ -16,6 +16,6 @@ r.scheduler = t.sched.cosine { t_warmup = "0.03dur", alpha_f = 0.1 }
 r.clip.norm = 1.0
 
 r.train_data = t.data.chat { path = t.env("TYCHO_DATA", "data/sft.jsonl"), template = "tokenizer", pack = true }
-r.ckpt = { every = "1ep", keep = 1 }
+r.ckpt = { every = "500ba", keep = 1 }
 
 return r

@@ -88,6 +88,10 @@ class ShippedRecipesTest : public ShellTest {
                                                         {"qwen3-0.6b", kQwen3}};
     std::filesystem::create_directories(folder_ / recipe);
     write(configs.at(recipe), recipe + "/config.json");
+    if (recipe.find("qwen") == 0 || recipe.find("smollm") == 0)  // which train on conversations
+      std::filesystem::copy_file(TYCHO_SOURCE_DIR "/tests/golden/chat/tokenizer.json",
+                                 folder_ / recipe / "tokenizer.json",
+                                 std::filesystem::copy_options::overwrite_existing);
     return (folder_ / recipe).string();
   }
 };
