@@ -100,7 +100,8 @@ TEST_P(PeftOracles, LogitsArePefts) {
 TEST_P(PeftOracles, MergedTheyAreAModelWithPeftsLogits) {
   const TempDir dir;
   const CheckpointReader checkpoint(save_adapters(dir));
-  const ExportReport report = export_hf(real_files(), checkpoint, dir / "merged", {.merge = true});
+  const ExportReport report =
+      export_hf(real_files(), checkpoint, dir / "merged", {.dtype = "fp32", .merge = true});
   EXPECT_EQ(report.num_params,
             model_layout(OracleModel(golden_model(GetParam().base), oracle()).config).num_params());
   const OracleModel merged(dir / "merged", oracle());
