@@ -1,5 +1,5 @@
 // Times the collectives of ranks on CPUs: start one process a rank, as for a run. Rank 0 prints a line of
-// JSON for each verb and size.
+// JSON for each operation and size.
 #include <ATen/ops/ones.h>
 #include <fmt/core.h>
 
@@ -48,7 +48,7 @@ void measure(tycho::Communicator& world) {
 
 int main() {
   try {
-    const tycho::RankPlace place = tycho::find_rank_place(tycho::process_environment());
+    const tycho::RankInfo place = tycho::find_rank_place(tycho::process_environment());
     measure(*tycho::make_tcp_world(tycho::rendezvous(place, {})));
   } catch (const tycho::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
