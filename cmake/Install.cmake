@@ -6,6 +6,12 @@ foreach(target tycho tycho_engine tycho_cuda)
     install(TARGETS ${target} RUNTIME DESTINATION bin LIBRARY DESTINATION lib)
   endif()
 endforeach()
+# Names of local functions stand twice in a binary: debuggers read those of the debug information, which stay.
+install(CODE "
+  foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+    execute_process(COMMAND ${CMAKE_STRIP} --discard-all \"\$ENV{DESTDIR}\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+")
 install(PROGRAMS containers/tycho-job containers/tycho-convert DESTINATION bin)
 install(DIRECTORY recipes DESTINATION share/tycho)
 install(FILES LICENSE DESTINATION share/tycho)

@@ -109,7 +109,7 @@ local function unknown_hint(node, key)
   local elsewhere = other_names.key_hint(node.owner.schema, schema.join(node.path, key), key, node.keys)
   if elsewhere then return elsewhere end
   local near = suggest.paths(node.owner.schema, node.path, key, node.keys)
-  return suggest.hint(node.owner.schema, near, node.path) or keys_here(node)
+  return suggest.hint(node.owner.schema, near, node.path, node.spec.fields) or keys_here(node)
 end
 
 -- Reports a key that does not exist, with the keys that may have been meant.

@@ -70,8 +70,9 @@ local function kinds_text(root, path)
 end
 
 -- 'did you mean  lr  (number > 0, required)?' with a second and a third candidate behind it; nil for none. Paths are
--- shown without `under`, where the reader is, and open tables with a name in them: eval_data.NAME.
-function M.hint(root, found, under)
+-- shown without `under`, where the reader is, and open tables with a name in them: eval_data.NAME. `here`: the fields
+-- under it, which are those of one kind of a component; other kinds may have fields of the same path.
+function M.hint(root, found, under, here)
   if #found == 0 then return nil end
   local shown = {}
   for i, path in ipairs(found) do
@@ -79,7 +80,8 @@ function M.hint(root, found, under)
     local field = M.field(root, path)
     shown[i] = (inside and path:sub(#under + 2) or path) .. (field and field.type == "map" and ".NAME" or "")
   end
-  local field = M.field(root, found[1])
+  local field = here and schema.join(under, last_part(found[1])) == found[1] and schema.field(here, last_part(found[1]))
+    or M.field(root, found[1])
   local kinds = under == "" and kinds_text(root, found[1])
   local what = field and what_of(field) .. (kinds and "; " .. kinds or "")
   local text = ("did you mean  %s%s"):format(shown[1], what and ("  (%s)"):format(what) or "")
