@@ -80,8 +80,8 @@ function M.hint(root, found, under, here)
     local field = M.field(root, path)
     shown[i] = (inside and path:sub(#under + 2) or path) .. (field and field.type == "map" and ".NAME" or "")
   end
-  local field = here and schema.join(under, last_part(found[1])) == found[1] and schema.field(here, last_part(found[1]))
-    or M.field(root, found[1])
+  local name, field = last_part(found[1]), M.field(root, found[1])
+  if field and here and schema.join(under, name) == found[1] then field = schema.field(here, name) or field end
   local kinds = under == "" and kinds_text(root, found[1])
   local what = field and what_of(field) .. (kinds and "; " .. kinds or "")
   local text = ("did you mean  %s%s"):format(shown[1], what and ("  (%s)"):format(what) or "")
