@@ -125,7 +125,7 @@ const std::map<std::string, Recipe>& recipes() {
        }}},
       {"gemma3-adamw", {[](TrainConfig& c) {
          c.model.value = gemma3();
-         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-3};
        }}},
       {"phi3-dropout-sgd", {[](TrainConfig& c) {
          c.model.value = phi3();
@@ -133,7 +133,7 @@ const std::map<std::string, Recipe>& recipes() {
        }}},
       {"olmo3-adamw", {[](TrainConfig& c) {
          c.model.value = olmo3();
-         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+         c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-3};
        }}},
       {"llama-adamw-bf16",
        {[](TrainConfig& c) {
