@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 
+from generate import OURS
 from result_file import result_file
 from train_step import BENCH, hardware, note, run
 
@@ -65,7 +66,7 @@ def main():
         for texts in args.texts:
             command = [os.path.join(args.bin, "bench_generate"), model, str(args.prompt_tokens), str(args.new_tokens), args.precision,
                        str(args.threads), str(texts)]
-            got = json.loads(run(command, {}, "bench_generate")[1].splitlines()[-1])
+            got = json.loads(run(command, OURS, "bench_generate")[1].splitlines()[-1])
             report["results"][texts] = got
             alone, together = statistics.median(got["one_by_one_s"]), statistics.median(got["together_s"])
             lines.append(f"| {texts} texts | {alone:.2f} | {together:.2f} | {alone / together:.2f}x"
