@@ -36,7 +36,7 @@ Json with_rope_parameters(Json document, double default_theta);
 /// understands those of Gemma 3 and OLMo 3. local_theta: key of the base of sliding blocks; "" for none.
 Json with_rope_parameters_by_type(Json document, double default_theta, const char* local_key,
                                   double default_local_theta);
-/// Returns the document with layer_types of every layer: its own, or `usual(layer)` for true where it slides.
+/// Returns the document with layer_types of every layer: its own, or by `slides(layer)`.
 template <class Slides>
 Json with_layer_types(Json document, int64_t default_layers, const Slides& slides) {
   if (document.contains("layer_types") && !document["layer_types"].is_null()) return document;
@@ -93,8 +93,8 @@ void read_layer_types(const JsonPath& place, std::vector<LayerType>& types);
 /// Returns layer_types of every layer.
 Json layer_types_json(const WindowedConfig& model);
 
-/// Maps a window, which counts the query's own key in Hugging Face's files; null: none. without: written for
-/// models without a window.
+/// Maps a window, which counts the query's own key in Hugging Face's files; null: none. `without` is written
+/// for models without a window.
 template <class Family>
 HfKey<Family> window_key(Json without = nullptr) {
   const auto read = [](const JsonPath& place, Family& model) {
@@ -147,7 +147,7 @@ HfTable<Family> dense_table(std::vector<std::string> rope_types = {"default", "l
   return table;
 }
 
-/// Number that the classes of Gemma and OLMo 3 want for a window even where no block has one.
+/// Window that the classes of Gemma and OLMo 3 require even where no block uses it.
 inline constexpr int64_t kIdleWindow = 4096;
 
 /// Adds rows to a table.

@@ -1,4 +1,4 @@
-// What the tables of config.json share.
+// Keys and activations that the tables of config.json share.
 #include "trainer/families/hf_family.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// As transformers 5.23 reads them: text_config is a config.json with the defaults of its own class.
+// Reads text_config as transformers 5.23 does: it is a config.json with the defaults of its own class.
 #include "trainer/huggingface/text_config.h"
 
 namespace tycho {

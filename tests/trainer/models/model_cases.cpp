@@ -56,7 +56,7 @@ RopeScalingConfig yarn(int64_t original) {
   return rope;
 }
 
-/// What each family has beyond Llama.
+/// Cases of the families after Llama: together they have every mechanism that a Llama lacks.
 std::vector<ModelCase> family_cases() {
   auto gemma2 = dense<Gemma2Config>(32, 2, 6, 3, 10);
   gemma2.sliding_window = 6, gemma2.query_pre_attn_scalar = 14;
