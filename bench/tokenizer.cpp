@@ -3,7 +3,6 @@
 // Prints seconds; `encode` three passes, the first with an empty cache.
 #include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +11,7 @@
 
 #include "bench/timing.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/data/sources/safe_cut.h"
 #include "trainer/data/tokenizer/patterns/piece_scanner.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -30,21 +30,11 @@ void train(char** arguments) {
   std::ofstream(arguments[3], std::ios::binary) << text;
 }
 
-/// Returns the first place from `from` on between a letter or digit and the white space after it, where the
-/// tokenizers that are timed may be cut; npos: none.
-size_t safe_cut(std::string_view text, size_t from) {
-  for (size_t i = from; i + 1 < text.size(); ++i) {
-    const bool is_word = std::isalnum(static_cast<unsigned char>(text[i])) != 0;
-    if (is_word && (text[i + 1] == ' ' || text[i + 1] == '\n')) return i + 1;
-  }
-  return std::string_view::npos;
-}
-
 /// Parts that can be encoded alone.
 std::vector<std::string_view> cut(std::string_view text) {
   std::vector<std::string_view> parts;
   while (text.size() > kPartBytes) {
-    const size_t end = std::min(safe_cut(text, kPartBytes), text.size());
+    const size_t end = std::min(tycho::find_safe_cut(text, kPartBytes), text.size());
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end);
   }

@@ -33,6 +33,12 @@ bool is_by_type(const Json& rope) {
 
 }  // namespace
 
+void set_qk_norm(QkNorm form, DecoderSpec& spec) {
+  spec.attention.qk_norm = form;
+  spec.attention.qk = spec.norm;
+  spec.names.q_norm = "self_attn.q_norm", spec.names.k_norm = "self_attn.k_norm";
+}
+
 void set_windows(const WindowedConfig& model, DecoderSpec& spec) {
   for (int64_t i = 0; i < model.layers; ++i)
     if (model.layer_type(i) == LayerType::kSliding)

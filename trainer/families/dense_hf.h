@@ -25,6 +25,8 @@ DecoderSpec dense_spec(const Family& c) {
   s.init = normal_init(c.init_std, c.layers);
   return s;
 }
+/// Adds norms of queries and keys, of the kind that the blocks have.
+void set_qk_norm(QkNorm form, DecoderSpec& spec);
 /// Gives the blocks their windows.
 void set_windows(const WindowedConfig& model, DecoderSpec& spec);
 

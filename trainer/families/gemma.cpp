@@ -122,9 +122,7 @@ DecoderSpec spec_of(const Gemma2Config& c) {
 
 DecoderSpec spec_of(const Gemma3Config& c) {
   DecoderSpec s = gemma_spec(c);
-  s.attention.qk_norm = QkNorm::kPerHead;
-  s.attention.qk = s.norm;
-  s.names.q_norm = "self_attn.q_norm", s.names.k_norm = "self_attn.k_norm";
+  set_qk_norm(QkNorm::kPerHead, s);
   add_local_rotary(c, c.rope_local_theta, s);
   return s;
 }

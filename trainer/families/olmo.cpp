@@ -96,9 +96,7 @@ DecoderSpec spec_of(const Olmo2Config& c) {
   s.names.norm1 = s.names.norm2 = "";
   s.names.norm1_after = "post_attention_layernorm", s.names.norm2_after = "post_feedforward_layernorm";
   s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
-  s.attention.qk_norm = QkNorm::kTogether;
-  s.attention.qk = s.norm;
-  s.names.q_norm = "self_attn.q_norm", s.names.k_norm = "self_attn.k_norm";
+  set_qk_norm(QkNorm::kTogether, s);
   set_windows(c, s);
   return s;
 }

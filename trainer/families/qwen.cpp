@@ -111,9 +111,7 @@ DecoderSpec spec_of(const Qwen2Config& c) {
 DecoderSpec spec_of(const Qwen3Config& c) {
   DecoderSpec s = dense_spec(c);
   s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
-  s.attention.qk_norm = QkNorm::kPerHead;
-  s.attention.qk = s.norm;
-  s.names.q_norm = "self_attn.q_norm", s.names.k_norm = "self_attn.k_norm";
+  set_qk_norm(QkNorm::kPerHead, s);
   set_windows(c, s);
   return s;
 }

@@ -1,4 +1,4 @@
-// Where a run finds the code of its callbacks. Torch-free.
+// Finds the code of a run's callbacks. Torch-free.
 #pragma once
 #include <memory>
 #include <string>

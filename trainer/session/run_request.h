@@ -1,4 +1,4 @@
-// What the host asks of the engine for one run. Torch-free.
+// The request of the host to the engine for one run. Torch-free.
 #pragma once
 #include <map>
 #include <string>

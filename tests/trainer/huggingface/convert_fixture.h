@@ -60,7 +60,7 @@ inline std::string bytes_of(const CheckpointReader& reader, const std::string& n
   return bytes;
 }
 
-/// Of all .safetensors files of a folder but what is expected of it.
+/// Returns the tensors of all .safetensors files of a folder, but those of its oracle.
 inline std::map<std::string, std::string> tensors_of_folder(const std::string& folder) {
   std::map<std::string, std::string> tensors;
   for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -51,7 +51,7 @@ inline std::vector<Ended> at_places(int num_ranks, const std::function<void(cons
   return ended;
 }
 
-/// The same with ranks that have met. All have returned from rendezvous before any goes on: one that leaves
+/// Runs `body` on ranks that have met. All have returned from rendezvous before any goes on: one that leaves
 /// at once would otherwise end another that is still in it.
 inline std::vector<Ended> with_shared_peers(int num_ranks,
                                             const std::function<void(std::shared_ptr<Peers>)>& body,

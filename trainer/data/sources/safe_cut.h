@@ -1,4 +1,4 @@
-// Where a long text can be cut without changing its tokens.
+// Finds where a long text can be cut without changing its tokens.
 #pragma once
 #include <cstddef>
 #include <string_view>
