@@ -1,7 +1,7 @@
 # Parsers of untrusted bytes: a test that replays the corpora, and with the preset `fuzz` (clang) the fuzzer itself.
 #   tests/fuzz/run_fuzz.sh 60 FOLDER [TARGET...]
 set(fuzz_sources fuzz/data_targets.cpp fuzz/recipe_targets.cpp fuzz/record_targets.cpp fuzz/text_targets.cpp)
-set(fuzz_libraries bindings_define bindings_import callbacks checkpoint recipe huggingface loader prepare rendezvous sweep)
+set(fuzz_libraries bindings_define bindings_import callbacks checkpoint expression recipe huggingface loader prepare rendezvous sweep)
 tycho_test(fuzz_replay_test SOURCES fuzz/replay_test.cpp ${fuzz_sources} LIBS ${fuzz_libraries})
 target_compile_definitions(fuzz_replay_test PRIVATE TYCHO_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")
 if(TYCHO_SANITIZE MATCHES fuzzer)

@@ -1,4 +1,4 @@
-// Fuzz targets: short texts, patterns, and what ranks send each other.
+// Fuzz targets: short texts, patterns, expressions, and what ranks send each other.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -9,6 +9,12 @@
 #include "trainer/base/error.h"
 #include "trainer/base/regex.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/expression/derivative.h"
+#include "trainer/expression/expression_check.h"
+#include "trainer/expression/expression_json.h"
+#include "trainer/expression/expression_text.h"
+#include "trainer/expression/reference.h"
+#include "trainer/expression/simplify.h"
 #include "trainer/rendezvous/handshake.h"
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/slurm_lists.h"
@@ -95,10 +101,49 @@ void rank_messages(std::string_view bytes) {
   });
 }
 
+/// Returns values for the inputs of an expression; shapes that are too large for a test are refused.
+std::vector<NodeValues> values_for(const Expression& expression) {
+  std::vector<NodeValues> values;
+  for (const ExpressionInput& input : expression.inputs) {
+    const MatrixShape shape = input.scalar            ? MatrixShape{1, 1}
+                              : input.shape.is_flat() ? MatrixShape{1, 3}
+                                                      : input.shape;
+    TYCHO_CHECK(shape.rows < 100 && shape.columns < 100, "[fuzz] too large");
+    NodeValues& added = values.emplace_back(NodeValues{shape, {}});
+    for (int64_t i = 0; i < shape.rows * shape.columns; ++i)
+      added.numbers.push_back(static_cast<double>(i % 7) - 3.0);
+  }
+  return values;
+}
+
+/// An expression as a recipe's resolved form has it. Simplified, it has the same numbers.
+void expression(std::string_view bytes) {
+  refused_or_taken([&] {
+    const Expression read = read_expression(parse_json(bytes, "fuzz"));
+    must(read_expression(write_expression(read)) == read, "an expression reads back as another");
+    check_expression(read);
+    text_of(read);
+    const Expression simpler = simplify(read);
+    check_expression(simpler);
+    must(simpler.nodes.size() <= read.nodes.size(), "an expression grew");
+    for (const ExpressionInput& input : read.inputs)
+      refused_or_taken([&] { check_expression(derivative(read, read.outputs[0].name, {input.name})); });
+    const std::vector<NodeValues> values = values_for(read);
+    const auto before = evaluate(read, values, Arithmetic::kFp32);
+    const auto after = evaluate(simpler, values, Arithmetic::kFp32);
+    for (size_t i = 0; i < before.size(); ++i)
+      for (size_t k = 0; k < before[i].numbers.size(); ++k) {
+        const double a = before[i].numbers[k], b = after[i].numbers[k];
+        must(a == b || (a != a && b != b), "an expression has other numbers when it is simplified");
+      }
+  });
+}
+
 }  // namespace
 
 std::vector<FuzzTarget> text_fuzz_targets() {
-  return {{"regex", regex, 256},
+  return {{"expression", expression, 512},
+          {"regex", regex, 256},
           {"quantities", quantities, 64},
           {"slurm_lists", slurm_lists, 64},
           {"rank_messages", rank_messages, 512}};
