@@ -195,6 +195,19 @@ TEST_P(AlignmentTest, OfTablesAndRotations) {
     table_->cross_entropy(shape_, dtype_, {}, raw(t[0]), targets.const_data_ptr<int32_t>(), fp32(t[1]), true,
                           fp32(t[2]), stream_);
   });
+  expect_same("token_statistics", {rows(), at::zeros({kTokenStatistics, kRows}, normal_fp32({1}).options())},
+              [&](Tensors& t) {
+                table_->token_statistics(shape_, dtype_, {}, raw(t[0]), tokens.const_data_ptr<int32_t>(),
+                                         fp32(t[1]), stream_);
+              });
+  expect_same("token_statistics_backward",
+              {rows(), normal_fp32({kTokenStatistics, kRows}), normal_fp32({kLossStatistics, kRows}),
+               normal_fp32({1})},
+              [&](Tensors& t) {
+                table_->token_statistics_backward(shape_, dtype_, {}, kDim, raw(t[0]),
+                                                  tokens.const_data_ptr<int32_t>(), fp32(t[1]), fp32(t[2]),
+                                                  fp32(t[3]), stream_);
+              });
 }
 
 TEST_P(AlignmentTest, OfOptimizers) {

@@ -213,6 +213,14 @@ TEST_F(LargeBuffers, Logits) {
   EXPECT_NEAR(losses[kRows - 1], std::log(static_cast<double>(kDim)), 1e-4);
   EXPECT_EQ(logits[kLast], 0xbf80);  // -1, to bf16
   EXPECT_EQ(losses[kRows - 3], 0.0f);
+  Sparse<float> statistics(kTokenStatistics * kRows), gradients(kLossStatistics * kRows);
+  logits[kLast] = kTwo, gradients[kMaxLogit * kRows + kRows - 1] = 3.0f;
+  table().token_statistics(kShape, Dtype::kBf16, {}, logits.data(), targets.data(), statistics.data(),
+                           nullptr);
+  EXPECT_EQ(statistics[kMaxLogit * kRows + kRows - 1], 2.0f);
+  table().token_statistics_backward(kShape, Dtype::kBf16, {}, kDim, logits.data(), targets.data(),
+                                    statistics.data(), gradients.data(), &weight, nullptr);
+  EXPECT_EQ(logits[kLast], kThree);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The fused classifier on the CPU: a row is loaded from memory once and processed in the cache.
-#include "trainer/kernels/cpu/elementary.h"
 #include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/logit_curves.h"
 #include "trainer/kernels/cpu/parallel.h"
 
 namespace tycho::TYCHO_ISA {
@@ -8,48 +8,16 @@ namespace {
 
 constexpr int32_t kIgnored = -100;
 
-// Function of a logit x before the softmax, and its slope where the result is z.
-struct Plain {
-  static constexpr bool kIsIdentity = true;
-  Vec operator()(Vec x) const { return x; }
-  Vec slope(Vec) const { return broadcast(1.0f); }
-};
-struct Scaled {
-  static constexpr bool kIsIdentity = false;
-  float scale;
-  Vec operator()(Vec x) const { return x * scale; }
-  Vec slope(Vec) const { return broadcast(scale); }
-};
-struct Capped {
-  static constexpr bool kIsIdentity = false;
-  float scale, cap, inverse_cap;
-  Vec operator()(Vec x) const { return exact_tanh(x * (scale * inverse_cap)) * cap; }
-  Vec slope(Vec z) const {
-    const Vec part = z * inverse_cap;
-    return (1.0f - part * part) * scale;
-  }
-};
-
 struct Softmax {
   float max;
   float sum;  // sum of e^(x - max)
 };
 
-template <class T, class Rule>
-float max_of(int64_t n, const T* x, Rule rule) {
-  constexpr float kLowest = -__builtin_inff();
-  Vec most = broadcast(kLowest);
-  for_lanes(n, [&](int64_t i, auto lanes) {
-    most = at_least(fill_rest(rule(load(x + i, lanes)), lanes, kLowest), most);
-  });
-  return max_lanes(most);
-}
-
 /// Computes maximum and sum of a row. With `keep`, x is overwritten by e^(x - max): fp32 only, because bf16
 /// would be rounded twice.
 template <bool keep, class T, class Rule>
 Softmax reduce(int64_t n, T* x, Rule rule) {
-  const float most = max_of(n, x, rule);
+  const float most = largest_logit(n, x, rule);
   Vec sum{};
   for_lanes(n, [&](int64_t i, auto lanes) {
     const Vec e = exp(rule(load(x + i, lanes)) - most);
@@ -93,13 +61,8 @@ void classify(RowsShape shape, T* logits, const int32_t* targets, const float* w
 template <class T>
 void classify_by(LogitRules rules, RowsShape shape, void* logits, const int32_t* targets, const float* weight,
                  float* loss) {
-  if (rules.softcap != 0)
-    classify(shape, static_cast<T*>(logits), targets, weight, loss,
-             Capped{rules.scale, rules.softcap, 1.0f / rules.softcap});
-  else if (rules.scale != 1)
-    classify(shape, static_cast<T*>(logits), targets, weight, loss, Scaled{rules.scale});
-  else
-    classify(shape, static_cast<T*>(logits), targets, weight, loss, Plain{});
+  with_logit_curve(rules,
+                   [&](auto rule) { classify(shape, static_cast<T*>(logits), targets, weight, loss, rule); });
 }
 
 }  // namespace

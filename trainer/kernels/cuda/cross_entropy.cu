@@ -2,6 +2,8 @@
 // L2 cache.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/logit_curves.cuh"
+#include "trainer/kernels/cuda/row_merge.cuh"
 
 namespace tycho::cuda {
 namespace {
@@ -9,49 +11,17 @@ namespace {
 constexpr int32_t kIgnored = -100;
 constexpr float kLowest = -3.0e38f;  // a finite substitute for -inf: its differences are never NaN
 
-// Function of a logit x before the softmax, and its slope where the result is z.
-struct Plain {
-  __device__ float operator()(float x) const { return x; }
-  __device__ float slope(float) const { return 1.0f; }
-};
-struct Scaled {
-  float scale;
-  __device__ float operator()(float x) const { return x * scale; }
-  __device__ float slope(float) const { return scale; }
-};
-struct Capped {
-  float scale, cap, inverse_cap;
-  __device__ float operator()(float x) const { return tanhf(x * (scale * inverse_cap)) * cap; }
-  __device__ float slope(float z) const {
-    const float part = z * inverse_cap;
-    return (1.0f - part * part) * scale;
-  }
-};
-
 struct Softmax {
   float max, sum;  // sum of e^(x - max)
+  template <class Function>
+  __device__ Softmax each(const Function& f) const {
+    return {f(max), f(sum)};
+  }
 };
 
 __device__ Softmax merge(Softmax a, Softmax b) {
   const float most = fmaxf(a.max, b.max);
   return {most, a.sum * __expf(a.max - most) + b.sum * __expf(b.max - most)};
-}
-
-__device__ Softmax warp_merge(Softmax x) {
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    x = merge(x,
-              {__shfl_xor_sync(0xffffffffu, x.max, distance), __shfl_xor_sync(0xffffffffu, x.sum, distance)});
-  return x;
-}
-
-__device__ Softmax block_merge(Softmax x) {
-  __shared__ Softmax parts[kWarp];
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-  x = warp_merge(x);
-  if (lane == 0) parts[warp] = x;
-  __syncthreads();
-  return warp_merge(lane < warps ? parts[lane] : Softmax{kLowest, 0.0f});
 }
 
 template <int width, class T, class Rule>
@@ -71,7 +41,7 @@ __device__ Softmax reduce(int64_t vocab, const T* logits, Rule rule) {
 #pragma unroll
     for (int k = 0; k < width; ++k) mine.sum += __expf(x.at[k] - mine.max);
   }
-  return block_merge(mine);
+  return block_merge(mine, Softmax{kLowest, 0.0f});
 }
 
 template <int width, class T, class Rule>
@@ -106,17 +76,6 @@ __global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const
   }
 }
 
-/// Calls body with the function object for these rules.
-template <class Body>
-void with_rule(LogitRules rules, const Body& body) {
-  if (rules.softcap != 0)
-    body(Capped{rules.scale, rules.softcap, 1.0f / rules.softcap});
-  else if (rules.scale != 1)
-    body(Scaled{rules.scale});
-  else
-    body(Plain{});
-}
-
 }  // namespace
 
 void cross_entropy(RowsShape shape, Dtype dtype, LogitRules rules, void* logits, const int32_t* targets,
@@ -126,7 +85,7 @@ void cross_entropy(RowsShape shape, Dtype dtype, LogitRules rules, void* logits,
     using T = std::remove_pointer_t<decltype(type)>;
     with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
-      with_rule(rules, [&](auto rule) {
+      with_logit_curve(rules, [&](auto rule) {
         classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
             shape.dim, static_cast<T*>(logits), targets, write_gradient ? weight : nullptr, loss, rule);
       });

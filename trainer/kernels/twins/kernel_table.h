@@ -46,6 +46,22 @@ struct LogitRules {
   float scale = 1.0f, softcap = 0.0f;
 };
 
+/// Rows of a matrix [kTokenStatistics, N] of what a classifier knows of each token's logits x, after
+/// LogitRules. The first kLossStatistics are arguments of losses; the rest keeps p = e^(x - max - log_sum)
+/// exact where logits are large.
+enum TokenStatistic : int {
+  kLogSumExp,
+  kTargetLogit,
+  kMeanLogit,
+  kMaxLogit,
+  kExpectedLogit,  // sum of p x
+  kLossStatistics,
+  kLogSum = kLossStatistics,  // log of the sum of e^(x - max)
+  kExpectedBelowMax,          // sum of p (x - max)
+  kNumLargest,                // logits that equal max
+  kTokenStatistics
+};
+
 struct RopeShape {
   int64_t rows = 0;  // N = B*T tokens
   int64_t seq = 0;   // T: row r has position first_position + r % seq
@@ -240,6 +256,11 @@ struct KernelTable {
 
   void (*cross_entropy)(RowsShape, Dtype, LogitRules, void* logits, const int32_t* targets,
                         const float* weight, bool write_gradient, float* loss, Stream) = nullptr;
+  void (*token_statistics)(RowsShape, Dtype, LogitRules, const void* logits, const int32_t* targets,
+                           float* statistics, Stream) = nullptr;
+  void (*token_statistics_backward)(RowsShape, Dtype, LogitRules, int64_t vocab, void* logits,
+                                    const int32_t* targets, const float* statistics, const float* gradients,
+                                    const float* weight, Stream) = nullptr;
 
   void (*adamw_step)(int64_t n, AdamWScalars, const float* grad_scale, OptimizedWeights, const float* grads,
                      float* m, float* v, Stream) = nullptr;
@@ -279,8 +300,9 @@ struct KernelTable {
   X(gated_activation_backward) X(bias_activation) X(bias_activation_backward) \
   X(bias_activation_backward_workspace) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
   X(bias_gradient_workspace) X(dropout) X(rope) X(temperature) X(embedding) X(embedding_backward) \
-  X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(adamw_step) \
-  X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) X(sum_of_squares) X(cast) X(add_to_fp32)
+  X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
+  X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
+  X(sum_of_squares) X(cast) X(add_to_fp32)
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.
