@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings/define/embedded.h"
+#include "bindings/define/expression_functions.h"
 #include "bindings/define/lua_util.h"
 #include "bindings/define/machine_functions.h"
 #include "bindings/define/model_functions.h"
@@ -292,6 +293,7 @@ int load_native(lua_State* L) {
     add_machine_functions(L);
     add_model_functions(L);
     add_schema_functions(L);
+    add_expression_functions(L);
     lua_pushlightuserdata(L, nullptr);
     lua_setfield(L, -2, "null");
     push_text(L, TYCHO_VERSION);
@@ -335,6 +337,8 @@ void open_library(lua_State* L) {
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, load_native);
   lua_setfield(L, -2, "tycho.native");
+  lua_pushcfunction(L, luaopen_ffi);  // for symbols; the require of recipes does not find it
+  lua_setfield(L, -2, LUA_FFILIBNAME);
   for (const EmbeddedModule& module : embedded_modules()) {
     lua_pushcfunction(L, load_embedded);
     lua_setfield(L, -2, module.name);

@@ -3,6 +3,7 @@ local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local errors = require "tycho.errors"
 local native = require "tycho.native"
+local operations = require "tycho.maths.operations"
 local origin = require "tycho.origin"
 local recipe = require "tycho.recipe"
 local random = require "tycho.random"
@@ -205,7 +206,7 @@ function M.content(session)
       return values.duration(text) or refuse("duration", "t.duration expects a number with a unit such as \"100ba\"")
     end,
   }
-  for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session) } do
+  for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session), operations.functions } do
     for name, fn in pairs(group) do t[name] = fn end
   end
   local groups = constructors(session)
@@ -219,7 +220,7 @@ function M.content(session)
   end
   t.origin = function(given) return origin.load(session, given) end
   for namespace, group in pairs(groups) do
-    t[namespace] = sandbox.view("t." .. namespace, group, refuse)
+    t[namespace] = sandbox.view("t." .. namespace, group, refuse, operations.functions[namespace])   -- t.log(x)
   end
   return t
 end

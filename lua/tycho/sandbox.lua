@@ -4,6 +4,7 @@ local component = require "tycho.component"
 local habits = require "tycho.hints.habits"
 local native = require "tycho.native"
 local node = require "tycho.node"
+local operations = require "tycho.maths.operations"
 local other_names = require "tycho.hints.other_names"
 local schema = require "tycho.schema"
 
@@ -88,8 +89,8 @@ local function safe_format(text, ...)
 end
 
 -- A read-only view: an unknown name says what was meant. Userdata, so that rawset cannot reach it.
--- refuse(name, message, hint) reports at the recipe's line and stops it.
-function M.view(name, content, refuse)
+-- refuse(name, message, hint) reports at the recipe's line and stops it. call: what the view does when it is called.
+function M.view(name, content, refuse, call)
   local view = newproxy(true)
   local meta = getmetatable(view)
   meta.__metatable = "read-only"
@@ -104,6 +105,7 @@ function M.view(name, content, refuse)
   end
   meta.__newindex = function(_, key) refuse(key, ("%s.%s: %s is read-only"):format(name, tostring(key), name)) end
   meta.__tostring = function() return name end
+  if call then meta.__call = function(_, ...) return call(...) end end
   meta.content = content   -- for completion; recipes cannot see it
   return view
 end
@@ -121,14 +123,23 @@ local function safe_rep(text, count)
   return string.rep(text, count)
 end
 
+-- The functions of math, which accept symbols or say why not.
+local function numbers()
+  local out = picked(math, "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min "
+    .. "modf pi pow rad random randomseed sin sinh sqrt tan tanh")
+  for name, fn in pairs(out) do
+    if type(fn) == "function" then out[name] = operations.accepting("math." .. name, fn) end
+  end
+  return out
+end
+
 local function libraries(refuse)
   local text = picked(string, "byte char len lower rep reverse sub upper")
   for name, fn in pairs(native.strings) do text[name] = fn end   -- the watch can end these
   text.format, text.rep = safe_format, safe_rep
   local content = {
     string = text,
-    math = picked(math, "abs acos asin atan atan2 ceil cos cosh deg exp floor fmod frexp huge ldexp log log10 max min "
-      .. "modf pi pow rad random randomseed sin sinh sqrt tan tanh"),
+    math = numbers(),
     table = picked(table, "concat insert maxn remove sort"),
     bit = bit,
     coroutine = picked(coroutine, "create resume running status wrap yield"),
@@ -160,7 +171,7 @@ end
 local function functions(env, output)
   return {
     _VERSION = _VERSION, assert = assert, error = error, pcall = pcall, xpcall = xpcall, select = select, type = type,
-    tonumber = tonumber, rawequal = rawequal, rawget = rawget, rawset = rawset, setmetatable = setmetatable,
+    tonumber = operations.accepting("tonumber", tonumber), rawequal = rawequal, rawget = rawget, rawset = rawset, setmetatable = setmetatable,
     getmetatable = function(x)
       if type(x) ~= "table" then return nil end
       return getmetatable(x)

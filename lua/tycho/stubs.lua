@@ -1,5 +1,6 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local lexer = require "tycho.lexer"
+local maths_stubs = require "tycho.maths.stubs"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 local sweep_stubs = require "tycho.sweep.stubs"
@@ -37,6 +38,8 @@ M.functions = {
   { "origin", "fun(given: table): tycho.Recipe", "Written by Tycho: the recipe from which a resolved one was made." },
   { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value computed from the finished recipe." },
 }
+
+for _, one in ipairs(maths_stubs.functions) do table.insert(M.functions, one) end
 
 local kUnits = { ba = "optimizer steps", ep = "epochs", sp = "samples", tok = "tokens", dur = "share of the run",
   s = "seconds", m = "minutes", h = "hours" }
@@ -229,7 +232,7 @@ end
 
 -- The text of the stub file for a schema and the objects of a run.
 function M.text(root, classes)
-  local out, done, components = { kHead }, {}, schema.components(root)
+  local out, done, components = { kHead, maths_stubs.types }, {}, schema.components(root)
   write_class(out, done, "tycho.Config", nil, root.fields)
   out[#out + 1] = kRecipe
   run_classes(out, classes)

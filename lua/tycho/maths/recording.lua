@@ -1,0 +1,225 @@
+-- Calls of a function on symbols. The first one records its operations. Later ones answer its comparisons with true and false
+-- and must do the same operations: a symbol is always true to `if`, `and`, `or` and `not`, which cannot be seen otherwise.
+local errors = require "tycho.errors"
+local native = require "tycho.native"
+local place_of = require "tycho.maths.place"
+local schema = require "tycho.schema"
+local symbol = require "tycho.maths.symbol"
+
+local M = {}
+
+M.most_nodes = 4096   -- kMostNodes of trainer/expression/expression.h
+local kMostInstructions, kMostSeconds = 1e7, 5   -- of one call
+
+local kIfHint = "a symbol is always true to if, and, or and not; write  t.where(condition, a, b), and between conditions"
+  .. "  t.both, t.either, t.negate"
+local kKept = "a symbol was kept and is used later: it stands for numbers of one call of a function"
+local kKeptHint = "what later steps need is state of the optimizer; what all calls need is a plain number"
+
+local kLogic = { ["and"] = true, ["or"] = true, ["not"] = true }
+local kComparisons = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
+
+local num_calls = 0   -- in this Lua state; each has its number, and its symbols too
+local call            -- the one under way
+local latest          -- { session, fn } of the newest one: its session reports what is done with symbols later
+
+-- Reports at a name on the running line, and ends the recipe.
+function M.refuse(name, message, hint)
+  local file, line = place_of.of(latest.session, latest.fn, name)
+  place_of.refuse(latest.session, file, line, name, message, hint)
+end
+
+local function refuse_value(op, value)
+  M.refuse(op, "expected a number or a symbol, got " .. (value == nil and "nil" or schema.describe_value(value)))
+end
+
+local function add_node(node, place)
+  if #call.nodes == M.most_nodes then
+    M.refuse(node[1], ("the function does more than %d operations"):format(M.most_nodes), "is a loop longer than you meant?")
+  end
+  local value = { node = #call.nodes }
+  call.values[value.node] = value
+  call.nodes[#call.nodes + 1] = node
+  call.lines[#call.nodes] = place
+  return value
+end
+
+local function number_text(x)
+  if x ~= x then return "nan" end
+  if x == math.huge or x == -math.huge then return x > 0 and "inf" or "-inf" end
+  return x == 0 and 1 / x < 0 and "-0" or x   -- JSON has none of these
+end
+
+local function of_symbol(op, x)
+  local owner, node = symbol.parts(x)
+  if not call or owner ~= call.id then M.refuse(op, kKept, kKeptHint) end
+  return call.values[node]
+end
+
+-- What is recorded of a value: { node, condition = true for booleans, number or always = that of a constant }.
+local function record_value(op, x, place)
+  if symbol.is(x) then return of_symbol(op, x) end
+  if type(x) == "number" then
+    local value = add_node({ "number", number_text(x) }, place)
+    value.number = x
+    return value
+  end
+  if type(x) ~= "boolean" then refuse_value(op, x) end
+  local zero = add_node({ "number", 0 }, place).node
+  local value = add_node({ x and "eq" or "ne", zero, zero }, place)
+  value.condition, value.always = true, x
+  return value
+end
+
+local function check_kinds(op, values)
+  local function expect(i, condition)
+    if (values[i].condition or false) == condition then return end
+    if condition then M.refuse(op, "expected a condition such as x:gt(y), got a number") end
+    M.refuse(op, "expected a number, got a condition", "t.where(condition, 1, 0)  makes a number of it")
+  end
+  if op ~= "where" then
+    for i = 1, #values do expect(i, kLogic[op] or false) end
+    return
+  end
+  expect(1, true)
+  if values[2].condition ~= values[3].condition then
+    M.refuse("where", "expected two numbers or two conditions to choose from, got one of each")
+  end
+end
+
+local function record(op, operands, count, axis)
+  local file, line = place_of.of(latest.session, latest.fn, op)
+  local place = line and ("%s:%d"):format(file, line) or ""
+  local node, values = { op }, {}
+  for i = 1, count do
+    values[i] = record_value(op, operands[i], place)
+    node[i + 1] = values[i].node
+  end
+  check_kinds(op, values)
+  node[#node + 1] = axis
+  if axis then call.by_shape = true end
+  local result = add_node(node, place)
+  result.condition = kComparisons[op] or kLogic[op] or op == "where" and values[2].condition or nil
+  call.done[#call.done + 1] = { op = op, values = values, axis = axis, result = result, file = file, line = line,
+    is_comparison = kComparisons[op] }
+  return symbol.new(call.id, result.node)
+end
+
+local function truth(value)
+  if value.always ~= nil then return value.always end
+  return call.truth[value.node]
+end
+
+-- Whether a value of this call is the recorded one.
+local function is_recorded(op, value, x)
+  if value.condition then return x == truth(value) end
+  if value.number then return x == value.number or x ~= x and value.number ~= value.number end
+  if not symbol.is(x) then return false end
+  return of_symbol(op, x) == value
+end
+
+local function truth_of(done)
+  local a, b, c = unpack(done.values)
+  if done.op == "and" then return truth(a) and truth(b) end
+  if done.op == "or" then return truth(a) or truth(b) end
+  if done.op == "not" then return not truth(a) end
+  if done.op == "where" then return truth(truth(a) and b or c) end
+  local answer = call.answer(done.result.node)
+  if not answer then call.denied = done end
+  return answer
+end
+
+-- Ends the recipe: this call does not do what the recorded one did, at this operation or in what it returns.
+local function differs(done)
+  local decider = call.denied
+  local at = decider or done or {}
+  local message, hint = "the function did something else when it was called again", "it may depend on its arguments alone"
+  if decider then
+    local elsewhere = done and done.line and done.line ~= decider.line
+    message = ("what is computed%s depends on whether this comparison holds"):format(
+      elsewhere and (" at %s:%d"):format(done.file, done.line) or "")
+    hint = kIfHint
+  end
+  place_of.refuse(latest.session, at.file, at.line, at.op, message, hint)
+end
+
+local function repeat_operation(op, operands, count, axis)
+  call.at = call.at + 1
+  local done = call.done[call.at]
+  if not done or done.op ~= op or done.axis ~= axis or #done.values ~= count then differs(done) end
+  for i, value in ipairs(done.values) do
+    if not is_recorded(op, value, operands[i]) then differs(done) end
+  end
+  if not done.result.condition then return symbol.new(call.id, done.result.node) end
+  local holds = truth_of(done)
+  call.truth[done.result.node] = holds
+  return holds
+end
+
+-- Does an operation on numbers, symbols and conditions. `axis`: of a reduction.
+function M.operate(op, operands, axis)
+  if not call then M.refuse(op, kKept, kKeptHint) end
+  local does = call.truth and repeat_operation or record
+  return does(op, operands, operands.n or #operands, axis)
+end
+
+-- The field `key` of an input's symbol, or nil.
+function M.field(x, key)
+  local fields = of_symbol(key, x).fields
+  if not fields then return nil end
+  if key == "rows" or key == "columns" then call.by_shape = true end
+  return fields[key]
+end
+
+-- Makes `made` the call under way, of the function of a spec; returns the one that it interrupts.
+local function begin(spec, made)
+  num_calls = num_calls + 1
+  made.id = num_calls
+  local outer = call
+  call, latest = made, spec
+  return outer
+end
+
+local function symbols_of(inputs)
+  local symbols = {}
+  for i, input in ipairs(inputs) do symbols[input.name] = symbol.new(call.id, i - 1) end
+  return symbols
+end
+
+-- What spec.run gives, within limits of its own; what it raises becomes a problem at its line.
+local function outputs_of(spec)
+  local symbols = symbols_of(spec.inputs)
+  local ok, result = native.limited(function() return spec.run(symbols) end, kMostInstructions, kMostSeconds)
+  if ok then return result end
+  if result == spec.session.stop_mark or errors.ends_run(result) then error(result, 0) end
+  local text = errors.text(result)
+  local file, line = (type(result) == "table" and result.where or text):match "^(.-):(%d+)"
+  if not spec.session.sources[file] then file, line = place_of.of(spec.session, spec.fn, "return") end
+  place_of.refuse(spec.session, file, tonumber(line), "", spec.session.without_place(text))
+end
+
+-- spec: { session, fn, inputs, run }, see trace.lua. Records run(symbols): { nodes, lines, done, values, outputs, by_shape = true where
+-- the shapes of inputs matter }.
+function M.first(spec)
+  local made = { nodes = {}, lines = {}, done = {}, values = {}, outputs = {} }
+  local outer = begin(spec, made)
+  for i, input in ipairs(spec.inputs) do add_node({ "input", i - 1 }, "").fields = input.fields end
+  local outputs = outputs_of(spec)
+  for _, name in ipairs(schema.sorted_keys(outputs)) do made.outputs[name] = record_value("return", outputs[name], "") end
+  call = outer
+  return made
+end
+
+-- Calls run(symbols) again; answer(node) is what its comparisons give, by their nodes.
+function M.again(spec, recorded, answer)
+  local made = setmetatable({ truth = {}, at = 0, answer = answer }, { __index = recorded })
+  local outer = begin(spec, made)
+  local outputs = outputs_of(spec)
+  if made.at < #recorded.done then differs(recorded.done[made.at + 1]) end
+  for name, value in pairs(recorded.outputs) do
+    if not is_recorded("return", value, outputs[name]) then differs(nil) end
+  end
+  call = outer
+end
+
+return M

@@ -1,0 +1,46 @@
+-- Types and help of what traced functions use.
+local M = {}
+
+local kUnary = { abs = "Absolute value.", sign = "-1, 0 or 1.", floor = "Largest integer that is not above x.", sqrt = "Square root.",
+  rsqrt = "1 / sqrt(x).", exp = "Exponential.", tanh = "Hyperbolic tangent.", sigmoid = "1 / (1 + exp(-x)).", erf = "Error function." }
+
+M.functions = {
+  { "where", "fun(condition: tycho.Condition, a: tycho.Value, b: tycho.Value): tycho.Symbol", "a where the condition holds, else b." },
+  { "min", "fun(a: tycho.Value, b: tycho.Value, ...: tycho.Value): tycho.Symbol", "The smallest; NaN if one is NaN." },
+  { "max", "fun(a: tycho.Value, b: tycho.Value, ...: tycho.Value): tycho.Symbol", "The largest; NaN if one is NaN." },
+  { "clamp", "fun(x: tycho.Value, low: tycho.Value, high: tycho.Value): tycho.Symbol", "x, at least low and at most high." },
+  { "pow", "fun(x: tycho.Value, y: tycho.Value): tycho.Symbol", "x ^ y." },
+  { "fma", "fun(a: tycho.Value, b: tycho.Value, c: tycho.Value): tycho.Symbol", "a * b + c, rounded once." },
+  { "both", "fun(a: tycho.Condition, b: tycho.Condition): tycho.Condition", "Holds where both conditions hold." },
+  { "either", "fun(a: tycho.Condition, b: tycho.Condition): tycho.Condition", "Holds where one of the conditions holds." },
+  { "negate", "fun(condition: tycho.Condition): tycho.Condition", "Holds where the condition does not hold." },
+}
+for _, name in ipairs { "abs", "sign", "floor", "sqrt", "rsqrt", "exp", "tanh", "sigmoid", "erf" } do
+  M.functions[#M.functions + 1] = { name, "fun(x: tycho.Value): tycho.Symbol", kUnary[name] }
+end
+
+M.types = [[
+---@alias tycho.Value number|tycho.Symbol
+
+---@class (exact) tycho.Condition  What x:gt(y) and its kin give; t.where chooses by it.
+
+---@class (exact) tycho.Symbol  A number of the run in a traced function.
+---@operator add(tycho.Value): tycho.Symbol
+---@operator sub(tycho.Value): tycho.Symbol
+---@operator mul(tycho.Value): tycho.Symbol
+---@operator div(tycho.Value): tycho.Symbol
+---@operator pow(tycho.Value): tycho.Symbol
+---@operator unm: tycho.Symbol
+---@field lt fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self < y.
+---@field le fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self <= y.
+---@field gt fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self > y.
+---@field ge fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self >= y.
+---@field eq fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self == y.
+---@field ne fun(self: tycho.Symbol, y: tycho.Value): tycho.Condition  self ~= y.
+---@field sum fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Sum over each row or column, or all.
+---@field mean fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Mean.
+---@field largest fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Largest element.
+---@field smallest fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Smallest element.
+]]
+
+return M
