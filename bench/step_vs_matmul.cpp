@@ -1,5 +1,8 @@
 // How much of a training step is its matrix products: times whole steps (forward, backward, clipping, AdamW)
-// of a model and, alternating with them, its products alone: same shapes, same library, same process.
+// of a model and, alternating with them, its products alone: same shapes, same library, same process. Prints
+// where the rest of a step goes, and the step over its floor: its FLOPs at 0.9 of the rate of a loop of
+// multiply-add instructions, plus what AdamW reads and writes at the rate of a copy. Data costs nothing here;
+// `data_wait_s` of a run's metrics says what it costs there.
 //   bench_step_vs_matmul [--model 125m|demo|gpt2|mpt] [--bf16] BATCH SEQ [ROUNDS]
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
@@ -15,8 +18,11 @@
 #include <optional>
 #include <string>
 
+#include "bench/peak_flops.h"
+#include "bench/step_parts.h"
 #include "bench/timing.h"
 #include "trainer/device/device.h"
+#include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
@@ -85,6 +91,26 @@ ProductSeconds run_products(std::vector<Product>& products) {
   return s;
 }
 
+/// The least time that a step takes, in seconds: `flops` and AdamW's bytes at the rates of this machine.
+double floor_of_step(double flops, double num_params, bool bf16) {
+  const PeakFlops loop = peak_flops(cpu_kernels().name, bf16, at::get_num_threads());
+  if (loop.per_second == 0) return 0;
+  const double copied = streaming_rate(), adamw_bytes = num_params * (bf16 ? 30 : 28);
+  fmt::print("a loop of {}: {:.1f} GFLOP/s; a copy: {:.1f} GB/s\n", loop.instruction, loop.per_second / 1e9,
+             copied / 1e9);
+  return flops / (0.9 * loop.per_second) + adamw_bytes / copied;
+}
+
+/// Prints the share of each part in all steps.
+void print_parts(const std::map<std::string, double>& parts, double steps_s) {
+  double rest = steps_s;
+  for (const auto& [part, part_s] : parts) {
+    fmt::print("  {:<12} {:5.1f} %\n", part, 100 * part_s / steps_s);
+    rest -= part_s;
+  }
+  fmt::print("  {:<12} {:5.1f} %\n", "rest", 100 * rest / steps_s);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -127,14 +153,19 @@ int main(int argc, char** argv) {
   std::vector<Product> products = products_of(spec, shape.tokens(), chunk, dtype);
 
   std::vector<double> steps, bounds, forwards, dxs, dws;
+  std::map<std::string, double> parts;
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up
+    std::optional<StepParts> listener(std::in_place);
     const double step_s = seconds([&] {
       model.forward_backward({tokens, tokens, true, true}, weight_1);
       const GradNorm norm = clip_gradients({1.0}, grads, units.owners());
       optimizer->step(1e-4, round + 3, norm.scale_1);
     });
+    const std::map<std::string, double> heard = listener->seconds();
+    listener.reset();
     const ProductSeconds bound = run_products(products);
     if (round < 0) continue;
+    for (const auto& [part, part_s] : heard) parts[part] += part_s;
     steps.push_back(step_s), bounds.push_back(bound.all());
     forwards.push_back(bound.forward), dxs.push_back(bound.dx), dws.push_back(bound.dw);
   }
@@ -146,4 +177,12 @@ int main(int argc, char** argv) {
       name, shape.batch, shape.seq, dtype == at::kFloat ? "fp32" : "bf16", median(steps), median(bounds),
       rate(1, bounds), rate(1.0 / 3, forwards), rate(1.0 / 3, dxs), rate(1.0 / 3, dws),
       median(steps) / median(bounds), rounds, device_name(at::kCPU));
+  double steps_s = 0;
+  for (const double step_s : steps) steps_s += step_s;
+  print_parts(parts, steps_s);
+  const bool bf16 = dtype == at::kBFloat16;
+  if (const double floor_s = floor_of_step(flops, static_cast<double>(model.layout().num_params()), bf16);
+      floor_s > 0)
+    fmt::print("floor of a step {:.4f} s: the step takes {:.2f} times that\n", floor_s,
+               median(steps) / floor_s);
 }

@@ -5,8 +5,8 @@
 
 --mode: dp_shard (FSDP2's fully_shard), dp (DistributedDataParallel), tp (DTensor's tensor parallel, with the loss over a split
 vocabulary), pp (torch.distributed.pipelining: the first --first-blocks blocks on rank 0). --batch counts the sequences of all ranks
-together; the other options are those of train_eager.py. Each rank prints one JSON line at the end: rank, step_s, losses (of the global
-batch), peak_memory_bytes. Needs torch and numpy: bench/peers/README.md.
+together; the other options are those of train_eager.py. Rank 0 prints one JSON line for each rank at the end: rank, step_s, losses (of the
+global batch), peak_memory_bytes. Needs torch and numpy: bench/peers/README.md.
 """
 
 import argparse
@@ -176,11 +176,15 @@ def main():
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         step_s.append(time.time() - start)
-    print(json.dumps({
+    mine = {
         "rank": dist.get_rank(), "step_s": step_s, "losses": losses,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
-    }), flush=True)
+    }
+    ranks = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    dist.gather_object(mine, ranks)
+    if ranks:  # one writer: two ranks that print at once can share a line
+        print("\n".join(map(json.dumps, ranks)), flush=True)
     with contextlib.suppress(Exception):
         dist.barrier()
     os._exit(0)  # Gloo's threads need not be waited for

@@ -2,10 +2,11 @@
 
 Its convert_text_to_mds.py and convert_dataset_json.py run as they are; only Composer's object stores are left out, files are taken
 in sorted order (LLM Foundry takes them as the file system lists them), and shards may be smaller than 64 MiB.
-Made with llm-foundry 0.22.0, mosaicml-streaming 0.12.0, transformers 4.51.3, tokenizers 0.21.4 and datasets 5.2.0:
+Made with llm-foundry 0.22.0, mosaicml-streaming 0.12.0, transformers 4.51.3, tokenizers 0.21.4 and datasets 3.6.0, in Python 3.11 with torch:
   python3 -m venv /opt/foundry-data
-  /opt/foundry-data/bin/pip install --no-deps llm-foundry==0.22.0 mosaicml-streaming==0.12.0 transformers==4.51.3 tokenizers==0.21.4 \\
-    huggingface_hub==0.36.0 datasets==5.2.0      # torch, and what they import
+  /opt/foundry-data/bin/pip install --no-deps llm-foundry==0.22.0 mosaicml-streaming==0.12.0
+  /opt/foundry-data/bin/pip install torch==2.11.0 transformers==4.51.3 tokenizers==0.21.4 huggingface_hub==0.33.4 datasets==3.6.0 \\
+    xxhash==3.8.2 zstandard==0.25.0 zstd==1.5.7.2 brotli==1.2.1 python-snappy==0.7.3 omegaconf==2.4.0 catalogue==2.0.10 pillow boto3
   /opt/foundry-data/bin/python tests/golden/make_conversion_goldens.py
 """
 import functools
