@@ -7,8 +7,8 @@ tycho_test(kernels_test TORCH
           ${folder}/cross_entropy_test.cpp ${folder}/dropout_test.cpp ${folder}/layer_norm_test.cpp
           ${folder}/embedding_test.cpp ${folder}/optimizer/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/matmul_oracle.cpp
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp
-          ${folder}/optimizer/optimizer_steps_test.cpp ${folder}/attention/packed_documents_test.cpp ${folder}/attention/product_attention_test.cpp
-          ${folder}/rms_norm_test.cpp ${folder}/token_statistics_test.cpp ${folder}/attention/rope_test.cpp ${folder}/attention/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
+          ${folder}/optimizer/optimizer_bits_test.cpp ${folder}/optimizer/optimizer_steps_test.cpp ${folder}/attention/packed_documents_test.cpp ${folder}/attention/product_attention_test.cpp
+          ${folder}/rms_norm_test.cpp ${folder}/token_statistics_test.cpp ${folder}/expression/run_program_test.cpp trainer/expression/random_expression.cpp ${folder}/attention/rope_test.cpp ${folder}/attention/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
           ${folder}/alignment_test.cpp ${folder}/gpu_limits_test.cpp ${folder}/host_copies_test.cpp ${folder}/normal_numbers_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
@@ -17,6 +17,8 @@ tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
   set(emulation -include ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/emulated_avx512.h -march=x86-64-v3 -Wno-psabi)
   get_property(cpu_kernels GLOBAL PROPERTY TYCHO_CPU_KERNELS)
+  get_property(uncontracted GLOBAL PROPERTY TYCHO_UNCONTRACTED_KERNELS)
+  set_source_files_properties(${uncontracted} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   function(tycho_emulated_table name)
     add_library(kernels_${name} OBJECT ${ARGN})
     target_compile_definitions(kernels_${name} PRIVATE TYCHO_ISA=${name} TYCHO_BASE_ISA=avx512_emulated)

@@ -4,7 +4,12 @@ tycho_glob(cpu_kernels kernels/cpu cpp)
 list(FILTER cpu_kernels EXCLUDE REGEX "/(parallel|thread_pool|bf16_matmul)\\.cpp$")
 list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE cpu_kernel_paths)
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
-tycho_library(twins FOLDER kernels/twins DEPS PUBLIC base)
+# In these a product is rounded before it is added, so that their bits depend neither on a compiler's choice nor on the instruction set.
+list(APPEND uncontracted kernels/cpu/adamw_step.cpp kernels/cpu/expression/run_program.cpp kernels/cpu/expression/tile_instructions.cpp kernels/cpu/lion_step.cpp kernels/cpu/muon_step.cpp kernels/cpu/sgd_step.cpp)
+list(TRANSFORM uncontracted PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+set_property(GLOBAL PROPERTY TYCHO_UNCONTRACTED_KERNELS ${uncontracted})
+set_source_files_properties(${uncontracted} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+tycho_library(twins FOLDER kernels/twins DEPS PUBLIC expression)
 tycho_library(cuda_plugin WITHOUT entry DEPS PUBLIC twins)
 tycho_library(kernels_cpu FOLDER kernels/cpu ALONE APART kernels/cpu/matmul/bf16_matmul.cpp DEPS PUBLIC twins PRIVATE OpenMP::OpenMP_CXX)
 
@@ -46,8 +51,8 @@ tycho_layer(kernels_cuda SOURCES ${cuda_kernels} ${cuda_headers} EDGES base twin
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
-  # A step moves many bytes and multiplies little. Products are rounded before they are added: which of two the compiler
-  # would fuse may differ between packs and single elements, and ranks with other parts of a buffer take other packs.
+  # As the CPU's: a step moves many bytes and multiplies little. Which of two products the compiler would fuse may differ between
+  # packs and single elements, and ranks with other parts of a buffer take other packs.
   set_source_files_properties(kernels/cuda/adamw_step.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/sgd_step.cu
     PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.

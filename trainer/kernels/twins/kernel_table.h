@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "trainer/base/activation.h"
+#include "trainer/expression/tile_code.h"
 
 namespace tycho {
 
@@ -159,6 +160,17 @@ struct OptimizedWeights {
   ParamRuns place = {};
 };
 
+/// Memory of one array of a program: element (r, i) is data[r * row_step + i * step]. Weights have no data of
+/// their own.
+struct ProgramMemory {
+  void* data = nullptr;
+  Dtype dtype = Dtype::kFp32;
+  int64_t row_step = 0;
+  int step = 1;  // 0: a number serves a whole row
+  bool read = false, written = false;
+  const OptimizedWeights* weights = nullptr;  // of one row
+};
+
 /// result [rows, columns] = left [rows, depth] · right [columns, depth]ᵀ.
 struct MatmulShape {
   int64_t rows = 0, columns = 0, depth = 0;
@@ -277,6 +289,7 @@ struct KernelTable {
   void (*cast)(int64_t n, Dtype from, const void* x, Dtype to, void* y, Stream) = nullptr;
   /// y (fp32) += x
   void (*add_to_fp32)(int64_t n, Dtype, const void* x, float* y, Stream) = nullptr;
+  void (*run_program)(RowsShape, const TileProgram&, const ProgramMemory* arrays, Stream) = nullptr;
 
   /// Sums in fp32, rounds once.
   void (*matmul)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, Stream) = nullptr;
@@ -306,7 +319,8 @@ struct KernelTable {
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.
-#define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward) X(normal_numbers)
+#define TYCHO_CPU_ONLY_KERNELS(X) \
+  X(run_program) X(matmul) X(attention) X(attention_backward) X(normal_numbers)
 
 /// Declares the kernel of that entry in the surrounding namespace.
 #define TYCHO_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;

@@ -1,0 +1,250 @@
+// Programs on every table against the reference interpreter: exact operations to the bit, functions of the C
+// library within a few ulp.
+#include "trainer/kernels/expression/run_program.h"
+
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "tests/trainer/expression/random_expression.h"
+#include "tests/trainer/kernels/kernel_test.h"
+#include "trainer/base/random/philox.h"
+
+namespace tycho {
+namespace {
+
+const std::vector<double> kOddNumbers = {
+    0.0,       -0.0, 1,        -1,        0.3,       -2.5,   1e-40, -1e-44, 3e38,  -3e38, INFINITY,
+    -INFINITY, NAN,  0.75,     88.6,      -88.6,     -103.9, 127,   1e-38,  0.625, 0.999, 1.001,
+    -0.4,      0.6,  16777217, -16777217, 2.5000001, 1e10,   -7.5,  3,      -3,    4.2};
+
+bool is_exact(Op op) {
+  return op != Op::kExp && op != Op::kLog && op != Op::kTanh && op != Op::kSigmoid && op != Op::kErf &&
+         op != Op::kPow;
+}
+
+/// Runs a flat expression of elements on one table; returns its outputs.
+std::vector<Tensor> run_on(const KernelTable& table, const Program& program,
+                           const std::map<std::string, Tensor>& given, const std::vector<double>& scalars,
+                           int64_t numel) {
+  std::vector<Tensor> kept, out;
+  std::vector<ProgramMemory> memory;
+  for (const ProgramArray& array : program.arrays()) {
+    const auto found = given.find(array.name);
+    Tensor tensor = found == given.end() ? at::empty({numel}) : found->second.clone();
+    memory.push_back({.data = tensor.mutable_data_ptr(),
+                      .dtype = tensor.scalar_type() == at::kFloat ? Dtype::kFp32 : Dtype::kBf16,
+                      .read = array.read,
+                      .written = array.written});
+    kept.push_back(tensor);
+    if (array.written) out.push_back(tensor);
+  }
+  const std::vector<float> constants = program.constants(program.scalars(scalars));
+  table.run_program({1, numel}, program.tiles(constants), memory.data(), nullptr);
+  return out;
+}
+
+int64_t ulps_between(float a, float b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  if (std::isnan(a) != std::isnan(b)) return INT32_MAX;
+  const auto order = [](float x) {
+    const auto bits = std::bit_cast<int32_t>(x);
+    return bits < 0 ? int64_t{INT32_MIN} - bits : int64_t{bits};
+  };
+  return std::abs(order(a) - order(b));
+}
+
+/// Returns an expression of one operation on x, y, z; comparisons and logic choose among them.
+Expression one_operation(Op op) {
+  Expression e;
+  for (const char* name : {"x", "y", "z"}) {
+    e.inputs.push_back({.name = name});
+    e.nodes.push_back({.op = Op::kInput, .input = static_cast<int32_t>(e.inputs.size()) - 1});
+  }
+  const OpKind kind = operation(op).kind;
+  std::array<int32_t, 3> arguments = {0, 1, 2};
+  if (kind == OpKind::kLogic || kind == OpKind::kChoice) {
+    e.nodes.push_back({.op = Op::kLt, .arguments = {0, 1, -1}});
+    e.nodes.push_back({.op = Op::kGe, .arguments = {1, 2, -1}});
+    arguments = kind == OpKind::kLogic ? std::array{3, 4, -1} : std::array{3, 1, 2};
+  }
+  for (size_t i = static_cast<size_t>(operation(op).arguments); i < 3; ++i) arguments[i] = -1;
+  e.nodes.push_back({.op = op, .arguments = arguments});
+  auto last = static_cast<int32_t>(e.nodes.size()) - 1;
+  if (kind == OpKind::kLogic || kind == OpKind::kComparison)
+    e.nodes.push_back({.op = Op::kWhere, .arguments = {last++, 0, 2}});
+  e.outputs.push_back({"out", last});
+  return e;
+}
+
+Tensor tensor_of(const std::vector<double>& numbers) {
+  Tensor out = at::empty({static_cast<int64_t>(numbers.size())});
+  for (size_t i = 0; i < numbers.size(); ++i)
+    out.mutable_data_ptr<float>()[i] = static_cast<float>(numbers[i]);
+  return out;
+}
+
+class RunProgramTest : public testing::TestWithParam<const KernelTable*> {};
+
+TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
+  std::vector<double> x, y, z;  // all pairs
+  for (size_t i = 0; i < kOddNumbers.size(); ++i)
+    for (size_t k = 0; k < kOddNumbers.size(); ++k) {
+      x.push_back(kOddNumbers[i]), y.push_back(kOddNumbers[k]);
+      z.push_back(kOddNumbers[(i * 7 + k * 3) % kOddNumbers.size()]);
+    }
+  const auto rounded = [](std::vector<double> values) {
+    for (double& value : values) value = static_cast<float>(value);
+    return row_of(values);
+  };
+  const auto numel = static_cast<int64_t>(x.size());
+  for (const Op op : random_operations(true)) {
+    const Expression e = one_operation(op);
+    const auto expected = evaluate(e, {rounded(x), rounded(y), rounded(z)}, Arithmetic::kFp32);
+    const Tensor found =
+        run_on(*GetParam(), Program(e), {{"x", tensor_of(x)}, {"y", tensor_of(y)}, {"z", tensor_of(z)}}, {},
+               numel)[0];
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float want = static_cast<float>(expected[0].numbers[i]), got = found.const_data_ptr<float>()[i];
+      EXPECT_LE(ulps_between(want, got), is_exact(op) ? 0 : 4)
+          << operation(op).name << "(" << x[i] << ", " << y[i] << ", " << z[i] << "): " << want << " " << got;
+    }
+  }
+}
+
+TEST_P(RunProgramTest, FunctionsAreWithinAFewUlp) {
+  for (const Op op : {Op::kExp, Op::kLog, Op::kTanh, Op::kSigmoid, Op::kErf}) {
+    std::vector<double> x;
+    for (int i = 0; i < 20000; ++i) {
+      const double u = philox(5, static_cast<uint64_t>(i))[0] * 0x1p-32;
+      x.push_back(op == Op::kLog ? std::exp2(u * 250 - 125) : i % 2 ? (u - 0.5) * 12 : (u - 0.5) * 174);
+    }
+    const Tensor in = tensor_of(x);
+    const Tensor found =
+        run_on(*GetParam(), Program(one_operation(op)), {{"x", in}, {"y", in}, {"z", in}}, {}, 20000)[0];
+    int64_t worst = 0;
+    for (int64_t i = 0; i < 20000; ++i) {
+      NodeValues value = row_of({in.const_data_ptr<float>()[i]});
+      const double exact =
+          evaluate(one_operation(op), {value, value, value}, Arithmetic::kDouble)[0].numbers[0];
+      worst = std::max(worst, ulps_between(static_cast<float>(exact), found.const_data_ptr<float>()[i]));
+    }
+    EXPECT_LE(worst, 6) << operation(op).name;
+  }
+}
+
+TEST_P(RunProgramTest, RandomExpressionsOfExactOperationsHaveTheBitsOfTheReference) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Expression e = random_expression(seed, 24, Op::kMul, {});
+    for (Node& node : e.nodes)
+      if (!is_exact(node.op)) node.op = node.op == Op::kPow ? Op::kMin : Op::kNeg;
+    const int64_t numel = 1 + static_cast<int64_t>(seed * 37 % 1500);
+    std::vector<double> x, y;
+    for (int64_t i = 0; i < numel; ++i) {
+      const auto words = philox(seed, static_cast<uint64_t>(i));
+      x.push_back(static_cast<float>(words[0] * 0x1p-30 - 2)),
+          y.push_back(static_cast<float>(words[1] * 0x1p-30 - 2));
+    }
+    const auto expected = evaluate(e, {row_of(x), row_of(y), scalar_of(0.37)}, Arithmetic::kFp32);
+    const Tensor found =
+        run_on(*GetParam(), Program(e), {{"x", tensor_of(x)}, {"y", tensor_of(y)}}, {0.37}, numel)[0];
+    for (int64_t i = 0; i < numel; ++i)
+      ASSERT_EQ(ulps_between(static_cast<float>(expected[0].numbers[static_cast<size_t>(i)]),
+                             found.const_data_ptr<float>()[i]),
+                0)
+          << "seed " << seed << " element " << i;
+  }
+}
+
+TEST_P(RunProgramTest, ReadsAnArrayBeforeItIsOverwritten) {
+  // x and y change places, and z needs what both were.
+  Expression e = expression_of(
+      "{'inputs':[{'name':'x'},{'name':'y'}],'nodes':[['input',0],['input',1],['mul',0,1],['add',2,0]],"
+      "'outputs':[{'name':'x','node':1},{'name':'y','node':0},{'name':'z','node':3}]}");
+  const Tensor x = at::arange(1000, at::kFloat), y = x + 5;
+  const auto out = run_on(*GetParam(), Program(e), {{"x", x}, {"y", y}}, {}, 1000);
+  EXPECT_TRUE(at::equal(out[0], y));
+  EXPECT_TRUE(at::equal(out[1], x));
+  EXPECT_TRUE(at::equal(out[2], x * y + x));
+}
+
+TEST_P(RunProgramTest, WritesOutputsThatAreNumbersOrInputs) {
+  const Program program(expression_of(
+      "{'inputs':[{'name':'x'},{'name':'k','scalar':true}],'nodes':[['input',0],['number',-1],['broadcast',1,"
+      "0],"
+      "['input',1],['mul',3,3],['broadcast',4,0]],'outputs':[{'name':'a','node':2},{'name':'b','node':0},"
+      "{'name':'c','node':5},{'name':'s','node':4},{'name':'d','node':5}]}"));
+  const auto out = run_on(*GetParam(), program, {{"x", at::arange(700, at::kFloat)}}, {3}, 700);
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_TRUE(at::equal(out[0], at::full({700}, -1.0f)));
+  EXPECT_TRUE(at::equal(out[1], at::arange(700, at::kFloat)));
+  EXPECT_TRUE(at::equal(out[2], at::full({700}, 9.0f)));
+  EXPECT_TRUE(at::equal(out[3], out[2]));
+  EXPECT_EQ(program.scalar_output("s", program.scalars({3})), 9.0);
+  EXPECT_EQ(program.scalar_output("c", program.scalars({3})), std::nullopt);
+}
+
+TEST_P(RunProgramTest, PowersByOneNumberAreTorchs) {
+  const Tensor x = tensor_of(kOddNumbers);
+  for (const double exponent : {0.0, 1.0, 2.0, 3.0, 0.5, -0.5, -1.0, -2.0, 1.7, 4.0}) {
+    const Program program(expression_of(
+        "{'inputs':[{'name':'x'},{'name':'k','scalar':true}],'nodes':[['input',0],['input',1],['pow',0,1]],"
+        "'outputs':[{'name':'y','node':2}]}"));
+    const Tensor found = run_on(*GetParam(), program, {{"x", x}}, {exponent}, x.numel())[0];
+    const Tensor expected = at::pow(x, exponent);
+    for (int64_t i = 0; i < x.numel(); ++i)
+      EXPECT_LE(ulps_between(found.const_data_ptr<float>()[i], expected.const_data_ptr<float>()[i]), 2)
+          << kOddNumbers[static_cast<size_t>(i)] << " ^ " << exponent;
+  }
+}
+
+TEST_P(RunProgramTest, RoundsBf16WhenItIsWritten) {
+  const Program program(
+      expression_of("{'inputs':[{'name':'x'}],'nodes':[['input',0],['number',3],['div',0,1],['mul',2,2]],"
+                    "'outputs':[{'name':'x','node':2},{'name':'y','node':3}]}"));
+  const Tensor x = at::arange(2000, at::kFloat).to(at::kBFloat16);
+  const auto out = run_on(*GetParam(), program, {{"x", x}}, {}, 2000);
+  const Tensor third = x.to(at::kFloat) / 3;
+  EXPECT_TRUE(at::equal(out[0], third.to(at::kBFloat16)));
+  EXPECT_TRUE(at::equal(out[1], third * third)) << "of what was not rounded yet";
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, RunProgramTest, testing::ValuesIn(cpu_tables()), [](const auto& info) {
+  std::string name = info.param->name;
+  for (char& c : name)
+    if (c == ' ') c = '_';
+  return name;
+});
+
+TEST(RunProgramOp, NamesTheArrayThatDoesNotFit) {
+  const Program program(expression_of(
+      "{'inputs':[{'name':'x'},{'name':'y'},{'name':'scale','shape':[1,1]}],'nodes':[['input',0],['input',1],"
+      "['input',2],['mul',0,1],['mul',3,2]],'outputs':[{'name':'z','node':4}]}"));
+  Tensor x = at::ones({8}), y = at::full({8}, 3.0f), z = at::zeros({8});
+  const Tensor scale = at::full({1}, 0.5f);
+  run_program(program, {}, {{x}, {y}, {scale}, {z}});
+  EXPECT_TRUE(at::equal(z, at::full({8}, 1.5f)));
+  EXPECT_EQ(error_of([&] {
+              run_program(program, {}, {{x}, {at::ones({7})}, {scale}, {z}});
+            }),
+            "[run_program] y: expected 8 contiguous elements on cpu, got 7 on cpu");
+  EXPECT_EQ(error_of([&] {
+              run_program(program, {}, {{x}, {y}, {Tensor()}, {z}});
+            }),
+            "[run_program] scale: expected a tensor, got none");
+  EXPECT_EQ(error_of([&] {
+              run_program(program, {}, {{x}, {y}, {at::ones({2})}, {z}});
+            }),
+            "[run_program] scale: expected one fp32 number that is read only, got 2 elements");
+  EXPECT_EQ(error_of([&] {
+              run_program(program, {}, {{x}, {y}});
+            }),
+            "[run_program] expected 4 arrays, got 2");
+  EXPECT_EQ(error_of([&] {
+              run_program(program, {1.0}, {{x}, {y}, {scale}, {z}});
+            }),
+            "[program] expected 0 scalar inputs, got 1");
+}
+
+}  // namespace
+}  // namespace tycho
