@@ -3,7 +3,7 @@ tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp bindings/defi
 tycho_test(strings_test SOURCES bindings/define/pattern_test.cpp bindings/define/strings_test.cpp LIBS bindings_define)
 tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
-tycho_test(lua_callbacks_test SOURCES bindings/run/lua_callbacks_test.cpp bindings/run/lua_limits_test.cpp bindings/run/lua_numbers_test.cpp LIBS bindings_run)
+tycho_test(lua_callbacks_test SOURCES bindings/run/lua_callbacks_test.cpp bindings/run/lua_debug_test.cpp bindings/run/lua_limits_test.cpp bindings/run/lua_numbers_test.cpp LIBS bindings_run)
 target_compile_definitions(lua_callbacks_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 tycho_test(import_test SOURCES bindings/import/comments_test.cpp bindings/import/document_test.cpp bindings/import/foundry_callbacks_test.cpp bindings/import/foundry_chat_test.cpp bindings/import/foundry_data_test.cpp bindings/import/foundry_eval_test.cpp bindings/import/foundry_icl_test.cpp bindings/import/foundry_test.cpp bindings/import/import_test.cpp bindings/import/interpolation_test.cpp bindings/import/lua_writer_test.cpp bindings/import/nanotron_test.cpp bindings/import/profiles_test.cpp bindings/import/titan_test.cpp bindings/import/wandb_sweep_test.cpp
   LIBS bindings_import)

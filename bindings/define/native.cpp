@@ -117,6 +117,18 @@ int read_file(lua_State* L) {
   });
 }
 
+/// lua_files(folder) -> list of the Lua files below it | nil, message
+int lua_files(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      push_json(L, lua_files_below(string_argument(L, 1)));
+      return 1;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
 /// canonical(path) -> the path without links, or the path itself when it does not exist
 int canonical(lua_State* L) {
   return protect(L, [&] {
@@ -271,6 +283,7 @@ int load_native(lua_State* L) {
                                   {"nearest", nearest_names},
                                   {"near_file", near_file},
                                   {"read_file", read_file},
+                                  {"lua_files", lua_files},
                                   {"canonical", canonical},
                                   {"json", json},
                                   {"utf8_error", utf8_error},

@@ -100,6 +100,8 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, Recip
     recipe.history["source." + file] =
         Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
   }
+  for (const auto& [folder, hash] : result.at("modules").items())
+    recipe.history["module." + folder] = Json::array({{{"by", "module"}, {"at", folder}, {"value", hash}}});
   return recipe;
 }
 
@@ -200,10 +202,16 @@ std::vector<std::string> complete_override(const std::vector<std::string>& words
   return ask_lua("tycho.complete", "main", {{"words", words}}, {}, false).at("candidates");
 }
 
-std::string keys_page() { return ask_lua("tycho.keys", "main", Json::object(), {}, false).at("text"); }
+std::string keys_page(const std::vector<std::string>& recipes) {
+  const Json page = ask_lua("tycho.keys", "main", {{"recipes", recipes}}, {}, false);
+  throw_report(page);
+  return page.at("text");
+}
 
-std::map<std::string, std::string> make_stubs(const Json& classes) {
-  return ask_lua("tycho.stubs", "main", {{"classes", classes}}, {}, false).at("files");
+std::map<std::string, std::string> make_stubs(const Json& classes, const std::vector<std::string>& recipes) {
+  const Json stubs = ask_lua("tycho.stubs", "main", {{"classes", classes}, {"recipes", recipes}}, {}, false);
+  throw_report(stubs);
+  return stubs.at("files");
 }
 
 Json run_doctor_files(const std::vector<std::string>& files) {

@@ -141,14 +141,16 @@ struct ConfigQuery {
 Json show_config(const ConfigQuery& query);
 
 /// Returns completions of the last of `words`, the arguments of a verb that takes overrides, as whole words.
+/// The kinds that a recipe among them defines count too.
 std::vector<std::string> complete_override(const std::vector<std::string>& words);
 
-/// Returns the page of all keys, in Markdown.
-std::string keys_page();
+/// Returns the page of all keys, in Markdown, with the kinds that these recipes or modules define.
+std::string keys_page(const std::vector<std::string>& recipes = {});
 
 /// Returns stubs for editors: path below the project's folder -> text. `classes` are the objects of a run,
-/// from describe() of bindings/run/class.h.
-std::map<std::string, std::string> make_stubs(const Json& classes);
+/// from describe() of bindings/run/class.h. `recipes`: recipes and modules whose kinds are included.
+std::map<std::string, std::string> make_stubs(const Json& classes,
+                                              const std::vector<std::string>& recipes = {});
 
 /// Runs the checks of a project, each a file that returns a function. Returns [{subject, level, text,
 /// advice}].

@@ -24,13 +24,39 @@ void search_beside(lua_State* L, const std::string& file) {
   lua_pop(L, 2);
 }
 
+/// Pushes the function of the component that the file defines. Returns false, and pushes nothing, for a file
+/// that defines none.
+bool push_component(lua_State* L, const std::string& file, const std::vector<PinArgument>& fields) {
+  Json arguments = Json::array();
+  for (const PinArgument& one : fields) arguments.push_back({{"argument", one.number}, {"text", one.text}});
+  lua_getglobal(L, "require");
+  lua_pushstring(L, "tycho.own.rows");
+  call_lua(L, 1, 1);
+  lua_getfield(L, -1, "load");
+  push_json(L, {{"file", file}, {"arguments", arguments}});
+  call_lua(L, 1, 2);
+  const Json result = read_json(L, -2);
+  if (result.at("problems") != 0) throw RecipeError(result.at("report").get<std::string>(), Json::array());
+  return !lua_isnil(L, -1);
+}
+
 }  // namespace
 
-RowFunction::RowFunction(const std::string& file) : file_(file) {
+RowFunction::RowFunction(const std::string& file, const std::vector<PinArgument>& fields) : file_(file) {
   lua_State* L = state_.get();
   open_library(L);
-  search_beside(L, file);
   const LuaWatch watch(L, {.what = "the file of the row function"});
+  if (push_component(L, file, fields)) {
+    function_ = luaL_ref(L, LUA_REGISTRYINDEX);
+    return;
+  }
+  if (!fields.empty())
+    fail(ExitCode::kUsage,
+         "[{}] expected a component for {}, got a file without t.component: leave it out, or return "
+         "t.component {{ "
+         "kind = \"rows\", fields = {{ ... }}, ... }}",
+         file, fields[0].text);
+  search_beside(L, file);
   if (luaL_loadfile(L, file.c_str()) != 0)
     fail(ExitCode::kUsage, "[{}] cannot be loaded: {}", file, lua_tostring(L, -1));
   call_lua(L, 0, 1);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/define/lua_util.h"
+#include "bindings/define/recipe.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -12,9 +13,10 @@ namespace tycho {
 /// and by Ctrl-C.
 class RowFunction {
  public:
-  /// Loads the function that the Lua file returns; the file may `require "tycho"` and modules in its folder.
-  /// Throws Error (kUsage, or that of a Lua error) when there is none.
-  explicit RowFunction(const std::string& file);
+  /// Loads the function that the Lua file returns, or the component (t.component), which has these fields;
+  /// the file may `require` modules in its folder. Throws Error (kUsage, that of a Lua error, or kRecipe with
+  /// a report) when there is none.
+  explicit RowFunction(const std::string& file, const std::vector<PinArgument>& fields = {});
 
   /// Returns the rows that the function makes from one row; none for nil and false. Throws Error (kUnusable)
   /// that begins with `place` when the function fails, or returns anything but a row or a list of rows.

@@ -11,12 +11,14 @@
 #include <fstream>
 #include <vector>
 
+#include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
 namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kMostModuleFiles = 1000;
 
 /// Returns the number of bytes after the first byte of a UTF-8 character; nullopt for a byte that begins no
 /// character.
@@ -62,6 +64,28 @@ SourceFile read_source(const std::string& path) {
     return {{}, fmt::format("{} is too large for a recipe: more than {} MiB", path, kMaxBytes >> 20), false};
   }
   return {std::move(text), "", false};
+}
+
+std::vector<std::string> lua_files_below(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path path = entry->path();
+    if (path.filename().native().starts_with('.')) {
+      entry.disable_recursion_pending();
+    } else if (path.extension() == ".lua" && entry->is_regular_file(error)) {
+      files.push_back(path.lexically_relative(folder).string());
+    }
+    if (files.size() > kMostModuleFiles)
+      fail(ExitCode::kRecipe,
+           "[{}] expected a module of at most {} Lua files, got more: require a part of it", folder,
+           kMostModuleFiles);
+  }
+  if (error) fail(ExitCode::kRecipe, "[{}] cannot be listed: {}", folder, error.message());
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string did_you_mean_file(const std::string& wanted) {

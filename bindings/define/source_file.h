@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tycho {
 
@@ -23,6 +24,10 @@ struct SourceLocation {
 
 /// Reads at most 1 MiB: recipes are written by hand, so a longer file is data.
 SourceFile read_source(const std::string& path);
+
+/// Returns the paths of all Lua files below a folder, relative to the folder, sorted. Skips names that begin
+/// with a dot. Throws Error (kRecipe) when there are more than 1,000, or the folder cannot be read.
+std::vector<std::string> lua_files_below(const std::string& folder);
 
 /// Returns "; did you mean ...?" with Lua files in the folder of `wanted`, or "".
 std::string did_you_mean_file(const std::string& wanted);

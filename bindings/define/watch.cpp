@@ -147,6 +147,18 @@ LuaWatch::EngineCall::~EngineCall() {
   if (code_ != nullptr) code_->engine_calls.store(code_->engine_calls.load() - 1, std::memory_order_release);
 }
 
+LuaWatch::Pause::Pause() { set_watched(nullptr); }
+
+LuaWatch::Pause::~Pause() {
+  const double paused_s = seconds_since(start_);
+  for (LuaWatch* watch = g_watch; watch != nullptr; watch = watch->outer_) {
+    if (watch->limits_.max_is_wall_clock) watch->limits_.max_seconds += paused_s;
+    watch->code_.max_wall_s += paused_s;
+    watch->code_.warn_s += paused_s;
+  }
+  set_watched(g_code);
+}
+
 // Garbage does not count: another call may have left it, or an operator.
 bool LuaWatch::uses_too_much(lua_State* L) const {
   const auto bytes = [L] { return int64_t{lua_gc(L, LUA_GCCOUNT, 0)} * 1024; };
@@ -266,6 +278,7 @@ int call_limited(lua_State* L) {
   lua_settop(L, 1);
   int status = 0;
   {
+    const LuaWatch::Pause pause;  // of the code that calls it
     const LuaWatch watch(L, limits);
     status = lua_pcall(L, 0, LUA_MULTRET, 0);
   }

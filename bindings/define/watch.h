@@ -65,6 +65,18 @@ class LuaWatch {
     WatchedCode* code_;
   };
 
+  /// Stops the clocks of all watched code during its lifetime, while a person reads and types.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  };
+
  private:
   enum class Limit { kNone, kInterrupted, kBytes, kTime, kDepth };
   Limit passed(lua_State* L, bool too_deep);

@@ -1,7 +1,9 @@
 // Calls the recipe's functions during training.
 #include "bindings/run/lua_callbacks.h"
 
+#include <chrono>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "bindings/define/watch.h"
@@ -10,6 +12,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/secrets.h"
+#include "trainer/rendezvous/progress.h"
 
 namespace tycho {
 namespace {
@@ -174,7 +177,8 @@ std::vector<Callback> LuaCallbacks::callbacks() {
   for (const EventEntry& entry : kEvents) events.push_back(entry.name);
   push_json(L_, events);
   push_json(L_, ctx_values());
-  call("begin", 2, 1, kSetUpLimit_s, "the set-up of callbacks");
+  push_terminal();
+  call("begin", 3, 1, kSetUpLimit_s, "the set-up of callbacks");
   const Json begun = read_json(L_, -1);
   lua_pop(L_, 1);
   seed_ = begun.at("seed").get<uint64_t>();
@@ -207,6 +211,60 @@ Json LuaCallbacks::take_failure() {
   Json failure = read_json(L_, -1);
   lua_pop(L_, 1);
   return failure;
+}
+
+void LuaCallbacks::push_terminal() {
+  lua_newtable(L_);
+  for (const luaL_Reg& function : {luaL_Reg{"refusal", terminal_refusal}, luaL_Reg{"line", terminal_line},
+                                   luaL_Reg{"write", terminal_write}}) {
+    lua_pushlightuserdata(L_, this);
+    lua_pushcclosure(L_, function.func, 1);
+    lua_setfield(L_, -2, function.name);
+  }
+  lua_pushnumber(L_, std::chrono::duration<double>(kTimeAtPrompt).count());
+  lua_setfield(L_, -2, "limit_s");
+}
+
+/// refusal() -> why no prompt can be opened | nil
+int LuaCallbacks::terminal_refusal(lua_State* L) {
+  return protect(L, [&] {
+    const auto& self = *static_cast<LuaCallbacks*>(lua_touserdata(L, lua_upvalueindex(1)));
+    const std::string why = self.terminal_ == nullptr ? "there is no terminal" : self.terminal_->refusal();
+    if (why.empty()) return 0;
+    push_text(L, why);
+    return 1;
+  });
+}
+
+/// line(prompt, limit_s) -> text, seconds that it took | nil
+int LuaCallbacks::terminal_line(lua_State* L) {
+  return protect(L, [&] {
+    auto& self = *static_cast<LuaCallbacks*>(lua_touserdata(L, lua_upvalueindex(1)));
+    CallbackPort* const port = self.context_->port;
+    std::optional<InPhase> phase;
+    if (port != nullptr && port->progress != nullptr) phase.emplace(kAtPrompt, *port->progress);
+    const LuaWatch::Pause pause;
+    const auto start = std::chrono::steady_clock::now();
+    const std::optional<std::string> line =
+        self.terminal_->read_line(string_argument(L, 1), luaL_checknumber(L, 2));
+    if (!line) return 0;
+    push_text(L, *line);
+    lua_pushnumber(L, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return 2;
+  });
+}
+
+/// write(text), to the terminal, or to standard error where there is none
+int LuaCallbacks::terminal_write(lua_State* L) {
+  return protect(L, [&] {
+    const auto& self = *static_cast<LuaCallbacks*>(lua_touserdata(L, lua_upvalueindex(1)));
+    const std::string text = without_secrets(string_argument(L, 1));
+    if (self.terminal_ == nullptr)
+      fmt::print(stderr, "{}", text);
+    else
+      self.terminal_->write(text);
+    return 0;
+  });
 }
 
 void LuaCallbacks::push_function(const char* name) {

@@ -8,6 +8,7 @@
 #include "bindings/define/lua_util.h"
 #include "bindings/define/recipe.h"
 #include "bindings/run/class.h"
+#include "bindings/run/debug_terminal.h"
 #include "bindings/run/objects.h"
 #include "trainer/base/json.h"
 #include "trainer/callbacks/callback.h"
@@ -57,6 +58,9 @@ class LuaCallbacks final : public CallbackSource {
   /// text, value}]}], ctx}, innermost frame first, with values where they are plain data. Returns null when
   /// none failed.
   Json take_failure();
+  /// Sets the terminal that t.debug() opens a prompt on; it must outlive this object. Without one, t.debug()
+  /// says so and continues.
+  void set_terminal(DebugTerminal* terminal) { terminal_ = terminal; }
 
  private:
   class Code;
@@ -71,6 +75,11 @@ class LuaCallbacks final : public CallbackSource {
   /// Applies lua_memory from now on. Throws Error (kRecipe) when the recipe's own data exceeds it.
   void limit_memory();
   void push_function(const char* name);
+  /// Pushes the table of functions behind t.debug().
+  void push_terminal();
+  static int terminal_refusal(lua_State* L);
+  static int terminal_line(lua_State* L);
+  static int terminal_write(lua_State* L);
   /// `scope` names the call.
   void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 
@@ -86,6 +95,7 @@ class LuaCallbacks final : public CallbackSource {
   const std::function<void(const std::string& text)> warn_;
   std::set<const char*> named_;            // code already reported as slow
   std::unique_ptr<LuaCallbacks> visitor_;  // for operators' code; created at first use
+  DebugTerminal* terminal_ = nullptr;
   uint64_t seed_ = 0;
   bool dynamic_ = false;
 };

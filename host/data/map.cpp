@@ -1,6 +1,7 @@
 // Line by line: the file that is written appears under its name when all of it is there.
 #include "host/data/map.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -104,15 +105,22 @@ int map_data(const Arguments& arguments) {
          "sft.jsonl");
   if (!arguments.has("out")) fail(ExitCode::kUsage, "[tycho data] map wants --out FILE.jsonl");
   const std::string out = arguments.text("out");
-  Arguments inputs = arguments;
-  inputs.words.erase(inputs.words.begin());
+  std::vector<std::string> inputs;
+  std::vector<PinArgument> fields;
+  for (size_t i = 2; i < arguments.words.size(); ++i) {
+    const std::string& word = arguments.words[i];
+    if (is_override(word) && !std::filesystem::exists(word))
+      fields.push_back({arguments.numbers[i], word});
+    else
+      inputs.push_back(word);
+  }
   InputRules rules = input_rules(arguments);
   if (rules.extensions.empty()) rules.extensions = {"jsonl", "json"};
-  const InputFiles files = find_inputs({inputs.words.begin() + 1, inputs.words.end()}, rules);
+  const InputFiles files = find_inputs(inputs, rules);
   for (const InputFile& file : files.files)
     if (file.format != TextFormat::kJsonl)
       fail(ExitCode::kUsage, "[tycho data] map reads JSONL, and {} is something else", file.path);
-  RowFunction function(arguments.words[1]);
+  RowFunction function(arguments.words[1], fields);
   auto part = PartFile::claim(out + ".part", [] { return false; }, {},
                               {"free room on that disk, or choose another --out", "choose another --out"});
   MapCounts counts;

@@ -8,6 +8,7 @@
 #include "host/repl/in_step.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
+#include "host/standard_terminal.h"
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
@@ -70,6 +71,8 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
                                                         : make_terminal_reporter(STDOUT_FILENO));
   if (repl.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
   LuaCallbacks callbacks(recipe);
+  StandardTerminal terminal(repl.place.rank);
+  callbacks.set_terminal(&terminal);
   RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, options.until);
   request.paranoid = options.paranoid;
   request.force = options.force;

@@ -13,6 +13,7 @@
 #include "host/git_facts.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
+#include "host/standard_terminal.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
@@ -71,6 +72,8 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
+  StandardTerminal terminal(request.place.rank);
+  callbacks.set_terminal(&terminal);
   if (request.place.rank == 0)
     std::fputs((folder_warning(recipe) + mesh_picture(recipe.config, request.place)).c_str(), stderr);
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);

@@ -127,8 +127,9 @@ Words options_of(const Verb& verb) {
 }
 
 /// Returns keys without values, for options that take a key.
-Words keys_from(const std::string& typed, const char* prefix) {
-  Words out = complete_override({prefix + typed});
+Words keys_from(Words words, const char* prefix) {
+  words.back().insert(0, prefix);
+  Words out = complete_override(words);
   for (std::string& one : out) one.erase(0, std::string_view(prefix).size());
   return out;
 }
@@ -149,7 +150,7 @@ Words override_or_file(const Words& words) {
     out.insert(out.end(), keys.begin(), keys.end());
     return out;
   }
-  return complete_override({typed});
+  return complete_override(words);
 }
 
 Words candidates(const Words& words);
@@ -178,8 +179,8 @@ Words candidates(const Words& words) {
   if (verb == all_verbs().end()) return {};
   if (verb->spec.passes_on) return passed_on(*verb, words);
   const std::string& before = words[words.size() - 2];
-  if (before == "--unset" || before == "--why") return keys_from(typed, "~");
-  if (before == "--set") return complete_override({typed});
+  if (before == "--unset" || before == "--why") return keys_from(words, "~");
+  if (before == "--set") return complete_override(words);
   if (typed.starts_with('-')) return with_prefix(options_of(*verb), typed);
   if (takes_overrides(*verb)) return override_or_file(words);
   const Words choices = subverbs(*verb);

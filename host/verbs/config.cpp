@@ -14,15 +14,25 @@ const VerbSpec kConfigSpec = {
     "  tycho config recipes/demo.lua 'optimizer.lr*=0.5' --changed",
     {{"why", "Show who set KEY to which values, newest last.", "KEY"},
      {"changed", "Show only values that are not defaults."},
-     {"hash", "Print only the hashes of the run and of every source."},
-     {"markdown", "Print the page of all keys (docs/keys.md)."},
+     {"hash", "Print only the hashes of the run, of every source, and of every folder of a module."},
+     {"markdown", "Print the page of all keys (docs/keys.md), with the kinds that the recipes define."},
      kJsonOption,
      kTraceOption}};
 
 namespace {
 
+/// Returns the hashes of the folders of modules, from the provenance.
+Json module_hashes(const ResolvedRecipe& recipe) {
+  constexpr std::string_view kKey = "module.";
+  Json modules = Json::object();
+  for (const auto& [key, history] : recipe.history.items())
+    if (key.starts_with(kKey)) modules[key.substr(kKey.size())] = history.at(0).at("value");
+  return modules;
+}
+
 int print_identity(const ResolvedRecipe& recipe, bool json) {
-  const Json identity = recipe_identity(recipe);
+  Json identity = recipe_identity(recipe);
+  identity["modules"] = module_hashes(recipe);
   if (json) {
     fmt::print("{}\n", identity.dump(2));
     return 0;
@@ -30,6 +40,8 @@ int print_identity(const ResolvedRecipe& recipe, bool json) {
   fmt::print("{}  {}\n", recipe.hash, recipe.name);
   for (const auto& [file, hash] : identity.at("sources").items())
     fmt::print("{}  {}\n", hash.get<std::string>(), file);
+  for (const auto& [folder, hash] : identity.at("modules").items())
+    fmt::print("{}  {}/\n", hash.get<std::string>(), folder);
   return 0;
 }
 
@@ -37,8 +49,8 @@ int print_identity(const ResolvedRecipe& recipe, bool json) {
 
 int run_config(const Arguments& arguments) {
   if (arguments.has("markdown")) {
-    no_more_words(arguments, 0);
-    fmt::print("{}", keys_page());
+    const InterruptLua interruptible;
+    fmt::print("{}", keys_page(arguments.words));
     return 0;
   }
   ConfigQuery query;

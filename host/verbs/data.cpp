@@ -19,7 +19,7 @@ const VerbSpec kDataSpec = {
     "       tycho data stats DIR | INPUT ...\n"
     "       tycho data sample DIR\n"
     "       tycho data merge DIR [FOLDER ...]\n"
-    "       tycho data map FUNCTION.lua INPUT ... --out FILE.jsonl\n"
+    "       tycho data map FUNCTION.lua INPUT ... [field=value ...] --out FILE.jsonl\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
     "Converts text, JSONL, CSV and conversations, also .gz and .zst, and Parquet to MDS shards; shows, "

@@ -10,9 +10,12 @@
 namespace tycho {
 
 const VerbSpec kTypesSpec = {
-    "types [FOLDER]",
-    "Writes stubs for editors that use a Lua language server: types/tycho.lua and .luarc.json.",
-    "  tycho types .",
+    "types [FOLDER] [RECIPE ...]",
+    "Writes stubs for editors that use a Lua language server: types/tycho.lua and .luarc.json, with the "
+    "components that "
+    "recipes and modules define.",
+    "  tycho types .\n"
+    "  tycho types . recipes/demo.lua",
     {{"markdown", "Print the page of all objects of a run (docs/objects.md)."}, kJsonOption}};
 
 int run_types(const Arguments& arguments) {
@@ -21,12 +24,16 @@ int run_types(const Arguments& arguments) {
     fmt::print("{}", objects_page(session_classes()));
     return 0;
   }
-  no_more_words(arguments, 1);
-  const std::filesystem::path folder = arguments.words.empty() ? "." : arguments.words[0];
+  std::vector<std::string> folders, recipes;
+  for (const std::string& word : arguments.words)
+    (word.ends_with(".lua") ? recipes : folders).push_back(word);
+  if (folders.size() > 1)
+    fail(ExitCode::kUsage, "[tycho types] did not expect \"{}\"; see --help", folders[1]);
+  const std::filesystem::path folder = folders.empty() ? "." : folders[0];
   const InterruptLua interruptible;
   FileOps& files = real_files();
   Json written = Json::array(), kept = Json::array();
-  for (const auto& [name, text] : make_stubs(describe(session_classes()))) {
+  for (const auto& [name, text] : make_stubs(describe(session_classes()), recipes)) {
     const std::filesystem::path path = folder / name;
     const bool is_settings = name.starts_with('.');  // users may have edited it
     if (is_settings && std::filesystem::exists(path)) {

@@ -13,10 +13,10 @@ local names = {}   -- what entries have declared: it stays for the next ones
 
 local function raise(message, hint) error({ message = message .. (hint and "; " .. hint or "") }, 0) end
 
-local function shared(ctx, name)
+local function shared(ctx, name, is_read_only)
   local ok, value = pcall(function() return ctx[name] end)
   if ok then return value end
-  if name == "cmd" then raise("cmd changes the run, but this prompt is read-only", "tycho attach RUN --control") end
+  if name == "cmd" and is_read_only then raise("cmd changes the run, but this prompt is read-only", "tycho attach RUN --control") end
   error(value, 0)
 end
 
@@ -32,8 +32,8 @@ local function of_world(session, name)
   return session.env[name]   -- which says why when it has none
 end
 
--- The names that an entry sees; what it prints goes to `print`.
-local function variables(made, ctx, print)
+-- The names that an entry sees; what it prints goes to `print`. here: those of the function that the entry is typed in, or nil.
+local function variables(made, ctx, print, here)
   local session, is_shared = made.session, {}
   for _, name in ipairs(kShared) do is_shared[name] = true end
   local function metrics_path() return ctx.run_dir .. "/metrics.jsonl" end
@@ -48,8 +48,9 @@ local function variables(made, ctx, print)
     __newindex = function(_, name, value) names[name] = value end,
     __index = function(_, name)
       if names[name] ~= nil then return names[name] end
+      if here and here[name] ~= nil then return here[name] end
       if given[name] ~= nil then return given[name] end
-      if is_shared[name] then return shared(ctx, name) end
+      if is_shared[name] then return shared(ctx, name, not here) end
       return of_world(session, name)
     end,
   })
@@ -58,15 +59,15 @@ end
 local function pack(...) return { n = select("#", ...), ... } end
 
 -- Runs an entry in the world of the recipe, with ctx and what ctx holds as names. What it printed and its values, as text;
--- raises { message } with what it printed before that. `on_error` makes the message of what was raised.
-function M.evaluate(made, code, ctx, on_error)
+-- raises { message } with what it printed before that. `on_error` makes the message of what was raised. here: as for variables.
+function M.evaluate(made, code, ctx, on_error, here)
   local out, session = {}, made.session
   local function print(...)
     local parts = {}
     for i = 1, select("#", ...) do parts[i] = session.env.tostring((select(i, ...))) end
     out[#out + 1] = table.concat(parts, "\t")
   end
-  local fn, message = eval.compile(code, 1, variables(made, ctx, print), kFile)
+  local fn, message = eval.compile(code, 1, variables(made, ctx, print, here), kFile)
   if not fn then error({ message = message }, 0) end
   local before = session.sites.forced
   session.sites.forced = { file = kFile, line = 1 }   -- an entry stands in no file of the recipe

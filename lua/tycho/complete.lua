@@ -1,6 +1,7 @@
 -- Completions of a partial override: keys one level at a time, then values by their type.
 local native = require "tycho.native"
 local schema = require "tycho.schema"
+local session_of = require "tycho.session"
 
 local M = {}
 
@@ -90,9 +91,18 @@ function M.candidates(root, word)
   return keys(root, word:sub(#prefix + 1), prefix)
 end
 
--- Entry point for C++: request.words, the last of which is completed.
+-- The schema that holds for a command: with the kinds that its recipe defines.
+local function schema_of(words)
+  for i = 1, #words - 1 do
+    if words[i]:find "%.lua$" and native.read_file(words[i]) then return (session_of.schema_of { words[i] }) end
+  end
+  return native.schema
+end
+
+-- Entry point for C++: request.words of a command, the last of which is completed.
 function M.main(request)
-  return { candidates = native.array(M.candidates(native.schema, request.words[#request.words])) }
+  local words = request.words
+  return { candidates = native.array(M.candidates(schema_of(words), words[#words])) }
 end
 
 return M

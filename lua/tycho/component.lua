@@ -1,5 +1,6 @@
 -- What t.optim.adamw{...}, t.append{...}, t.lazy(...) return until they are assigned: the request, and where it was made.
 local schema = require "tycho.schema"
+local site_of = require "tycho.site"
 
 local M = {}
 
@@ -25,6 +26,17 @@ function M.make(namespace, kind, given, site)
   meta.__index = given
   meta.component = { namespace = namespace, kind = kind, given = given, site = site }
   return value
+end
+
+-- The constructor of a kind, t.NAMESPACE.KIND. prepare(given): the fields of what was given; without it, these are the fields.
+function M.constructor(session, namespace, kind, prepare)
+  local name = ("t.%s.%s"):format(namespace, kind)
+  return function(given)
+    if given == nil then given = {} end
+    if type(given) ~= "table" then session:refuse(kind, ("%s expects a table: %s { ... }"):format(name, name)) end
+    local site = site_of.of_call(session.sites, kind, schema.sorted_keys(given))
+    return M.make(namespace, kind, prepare and prepare(given) or given, site)
+  end
 end
 
 -- The request behind a value: what is "append", "prepend", "insert", "remove", "replace" or "lazy".

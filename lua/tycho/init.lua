@@ -5,6 +5,8 @@ local errors = require "tycho.errors"
 local native = require "tycho.native"
 local operations = require "tycho.maths.operations"
 local origin = require "tycho.origin"
+local own_component = require "tycho.own.component"
+local own_fields = require "tycho.own.fields"
 local recipe = require "tycho.recipe"
 local random = require "tycho.random"
 local sandbox = require "tycho.sandbox"
@@ -44,16 +46,9 @@ local function constructors(session)
     local group = {}
     groups[namespace] = group
     for kind, spec in pairs(field.kinds) do
-      group[kind] = function(given)
-        if given == nil then given = {} end
-        if type(given) ~= "table" then
-          local name = ("t.%s.%s"):format(namespace, kind)
-          session:refuse(kind, ("%s expects a table: %s { ... }"):format(name, name))
-        end
-        local site = site_of.of_call(session.sites, kind, schema.sorted_keys(given))
-        if spec.presets and given.preset ~= nil then given = with_preset(session, kind, spec.presets, given) end
-        return component.make(namespace, kind, given, site)
-      end
+      group[kind] = component.constructor(session, namespace, kind, spec.presets and function(given)
+        return given.preset ~= nil and with_preset(session, kind, spec.presets, given) or given
+      end)
     end
   end
   return groups
@@ -177,6 +172,12 @@ local function unit_functions(session)
   return out
 end
 
+-- t.duration "10ba" and t.bytes "64MiB"; with a table, a field of a kind of one's own.
+local function quantity(session, word, given, read, expected)
+  if type(given) == "table" and not values.is_quantity(given) then return own_fields.declare(session, word, given) end
+  return type(given) == "string" and read(given) or session:refuse(word, expected)
+end
+
 -- What the public table holds: name -> value.
 function M.content(session)
   local function refuse(...) return session:refuse(...) end
@@ -197,19 +198,28 @@ function M.content(session)
     slurm = slurm.view(session),
     env = function(name, default) return read_environment(session, "env", name, default) end,
     secret = function(name, default) return read_environment(session, "secret", name, default) end,
+    debug = function()
+      if not session.open_prompt then
+        refuse("debug", "t.debug opens a prompt in a function that a run calls", "write it into one:  batch_end = function(ctx, st) t.debug() end")
+      end
+      session.open_prompt()
+    end,
+    component = function(given) return own_component.define(session, given) end,
     deprecate = function(...) return deprecate(session, ...) end,
-    bytes = function(text) return values.bytes(text) or refuse("bytes", "t.bytes expects a size such as \"64MiB\"") end,
+    bytes = function(given) return quantity(session, "bytes", given, values.bytes, "t.bytes expects a size such as \"64MiB\"") end,
     profile = function(given)
       return type(given) == "table" and given or refuse("profile", 't.profile expects a table: t.profile { active = "3ba" }')
     end,
-    duration = function(text)
-      return values.duration(text) or refuse("duration", "t.duration expects a number with a unit such as \"100ba\"")
+    duration = function(given)
+      return quantity(session, "duration", given, values.duration, "t.duration expects a number with a unit such as \"100ba\"")
     end,
   }
-  for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session), operations.functions } do
+  for _, group in ipairs { list_functions(session), unit_functions(session), errors.functions(session), operations.functions,
+    own_fields.functions(session) } do
     for name, fn in pairs(group) do t[name] = fn end
   end
   local groups = constructors(session)
+  session.groups = groups
   if session.kind == "sweep" then sweep.add_constructors(session, groups) end
   if groups.model then groups.model.hf = hf_model(session) end
   if groups.cb then   -- the schemas of specs have neither

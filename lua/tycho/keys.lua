@@ -1,7 +1,7 @@
 -- Every key of a recipe as a page of Markdown: docs/keys.md, which `tycho config --markdown` writes.
 local lexer = require "tycho.lexer"
-local native = require "tycho.native"
 local schema = require "tycho.schema"
+local session_of = require "tycho.session"
 local values = require "tycho.values"
 
 local M = {}
@@ -103,12 +103,14 @@ function add_section(out, field, path, depth)
   end
 end
 
--- { text }
-function M.main()
+-- Door for C++: { text }, with the kinds of request.recipes; or what is wrong with one of them.
+function M.main(request)
+  local root, wrong = session_of.schema_of(request.recipes)
+  if wrong then return { problems = 1, report = wrong } end
   local out = { kHead, "## The run\n" }
-  add_table(out, native.schema.fields)
-  add_parts(out, native.schema.fields, "", 2)
-  return { text = (table.concat(out, "\n"):gsub("\n\n\n+", "\n\n"):gsub("%s*$", "\n")) }
+  add_table(out, root.fields)
+  add_parts(out, root.fields, "", 2)
+  return { problems = 0, text = (table.concat(out, "\n"):gsub("\n\n\n+", "\n\n"):gsub("%s*$", "\n")) }
 end
 
 return M

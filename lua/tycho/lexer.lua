@@ -223,9 +223,9 @@ local function has_all(entries, keys)
   return true
 end
 
--- The constructor of `head { ... }` or `head = { ... }` around a line that has all these keys.
+-- The constructor of `head { ... }` or `head = { ... }` around a line that has all these keys; of any head without one.
 function M.constructor(index, line, head, keys)
-  local made, best = index.by_head[head] or {}, nil
+  local made, best = head and (index.by_head[head] or {}) or index.constructors, nil
   local low, high = 0, #made   -- first lines only grow: the last that begins at the line or before it
   while low < high do
     local middle = math.ceil((low + high) / 2)

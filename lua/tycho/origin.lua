@@ -1,5 +1,6 @@
 -- t.origin: the recipe that a resolved recipe came from, for what no text can say: its functions.
 local native = require "tycho.native"
+local own_kinds = require "tycho.own.kinds"
 local report = require "tycho.report"
 local site_of = require "tycho.site"
 local sources_of = require "tycho.sources"
@@ -35,6 +36,7 @@ function M.load(session, given)
     session:refuse("origin", "the recipe that this run came from no longer works:\n"
       .. report.text(made_by.report, made_by.sources, made_by.kind, text and made_by.file))
   end
+  own_kinds.take(session, made_by)
   return made.root.proxy
 end
 

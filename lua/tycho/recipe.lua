@@ -9,6 +9,7 @@ local node = require "tycho.node"
 local operators = require "tycho.overrides.operators"
 local overrides = require "tycho.overrides"
 local other_names = require "tycho.hints.other_names"
+local own_kinds = require "tycho.own.kinds"
 local pins = require "tycho.overrides.pins"
 local plain = require "tycho.plain"
 local schema = require "tycho.schema"
@@ -100,7 +101,7 @@ local function attach_methods(self)
     return text or self:refuse("why", message)
   end
   self.root.methods.show = function()
-    local resolved = { tree = M.tree(self), history = self.history }
+    local resolved = { tree = M.tree(self), history = self.history, schema = self.schema }
     return show.text(show.rows(resolved, { changed = true }), resolved)
   end
   self.root.methods.check = function(_, name, fn) M.add_check(self, name, fn) end
@@ -263,7 +264,11 @@ function M.text_tree(tree)
 end
 
 -- The recipe as checks and the engine read it.
-function M.tree(self) return M.text_tree(node.plain(self.root)) end
+function M.tree(self)
+  local tree = M.text_tree(node.plain(self.root))
+  own_kinds.complete(self, self.root, tree)
+  return tree
+end
 
 -- Raised by a check that needs the data set before it exists: the run itself checks it.
 local kUndecided = setmetatable({}, { __tostring = function() return "the data set does not exist yet" end })

@@ -1,11 +1,14 @@
 -- The recipe while its run trains: calls the functions of its callbacks and schedules. C++ decides when.
 local attached = require "tycho.attached"
+local debug_prompt = require "tycho.debug_prompt"
 local errors = require "tycho.errors"
 local native = require "tycho.native"
 local node_of = require "tycho.node"
+local own_kinds = require "tycho.own.kinds"
 local plain = require "tycho.plain"
 local ready = require "tycho.ready_callbacks"
 local recipe_of = require "tycho.recipe"
+local schedules = require "tycho.schedules"
 local session_of = require "tycho.session"
 local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
@@ -14,7 +17,7 @@ local values = require "tycho.values"
 
 local M = {}
 
-local entries = {}   -- name -> { kind, functions = { event = fn }, state, before = copy of state }
+local entries = {}   -- name -> { kind, functions = { event = fn }, state, before = copy of state, given = fields of a component }
 local kSchedule = "the schedule"
 
 local event_names = {}   -- of the loop, from C++
@@ -104,7 +107,16 @@ local function own_entry(node)
   return entry
 end
 
+-- The entry of a component that the recipe defines.
+local function component_entry(own, node)
+  local entry = { kind = own.base, functions = {}, state = plain.copy(node.definition.state), given = node.proxy }
+  for event, ref in pairs(own.functions) do entry.functions[event] = ref.fn end
+  return entry
+end
+
 local function entry_of(node)
+  local own = own_kinds.of_node(node)
+  if own then return component_entry(own, node) end
   if kOwn[node.kind] then return own_entry(node) end
   local entry = ready[node.kind](node.proxy)
   entry.state = entry.state or {}
@@ -112,12 +124,15 @@ local function entry_of(node)
 end
 
 -- Makes the entries of the newest finished recipe: { { name, kind, events } }, in the order of their names.
--- events_of_loop: the keys that may hold functions; values_of_ctx: members of ctx that a failure keeps.
-function M.begin(events_of_loop, values_of_ctx)
+-- events_of_loop: the keys that may hold functions; values_of_ctx: members of ctx that a failure keeps; terminal: of t.debug.
+function M.begin(events_of_loop, values_of_ctx, terminal)
   event_names, ctx_values = events_of_loop, values_of_ctx
   local made = assert(session_of.finished, "no recipe")
   recipe_of.freeze(made, "training has started", "ctx.cmd in a t.control callback changes a live run")
   enter_run(made.session)
+  made.session.open_prompt = function()
+    if called then debug_prompt.open(terminal, made, called_with, on_error) end
+  end
   M.recipe = made
   local out, map = {}, made.root.values.callbacks
   for i, name in ipairs(map.keys) do
@@ -127,9 +142,10 @@ function M.begin(events_of_loop, values_of_ctx)
     out[i] = { name = name, kind = entry.kind, events = events }
   end
   local scheduler = made.root.values.scheduler
-  if scheduler.kind == "dynamic" then
-    entries[kSchedule] = { name = scheduler.values.name, functions = { factor = scheduler.values.fn.fn },
-      state = plain.copy(scheduler.values.state.data) }
+  local name, fn, given = schedules.function_of(scheduler, "dynamic")
+  if fn then
+    local state = given and scheduler.definition.state or scheduler.values.state.data
+    entries[kSchedule] = { name = name, functions = { factor = fn }, state = plain.copy(state), given = given }
   end
   return { callbacks = out, seed = made.root.values.seed }
 end
@@ -150,7 +166,8 @@ end
 local function guarded(entry, fn, argument, check)
   entry.before = entry.before or plain.copy(entry.state)
   called, called_with = fn, argument
-  local ok, result = xpcall(fn, on_failure, argument, entry.state)
+  local ok, result = xpcall(fn, on_failure, argument, entry.state, entry.given)
+  called = nil
   local wrong = ok and (check and check(result) or keep_state(entry, fn))
   if ok and not wrong then return true, result end
   entry.state, entry.before = entry.before, nil
@@ -200,8 +217,9 @@ function M.schedule_tree(value)
   local at = { owner = setmetatable({ history = false }, { __index = made }), spec = made.root.spec, path = "", values = {},
     state = {}, written = {}, keys = {}, methods = {}, pins = { children = {} } }
   require("tycho.write").set(at, "scheduler", value, { file = made.session.file, line = 1 })
-  local tree = node_of.plain(at.values.scheduler)
-  if tree.kind == "fn" or tree.kind == "dynamic" then
+  local chosen = at.values.scheduler
+  local tree = node_of.plain(chosen)
+  if schedules.function_of(chosen, "fn") or schedules.function_of(chosen, "dynamic") then
     error({ message = "a schedule function must be in the recipe: it is checked and tabulated before the run" }, 0)
   end
   return recipe_of.text_tree(tree)

@@ -2,6 +2,7 @@
 local functions = require "tycho.functions"
 local history = require "tycho.history"
 local native = require "tycho.native"
+local own_kinds = require "tycho.own.kinds"
 local site_of = require "tycho.site"
 local values = require "tycho.values"
 
@@ -20,9 +21,9 @@ local function moment(step, total, warmup)
   return setmetatable({ step = step, total = total, frac = step / total, warmup = warmup }, kStrict)
 end
 
--- What the function gives at a step; nil and what is wrong with it.
-local function value_at(self, fn, step, total, warmup)
-  local ok, value = pcall(fn, moment(step, total, warmup))
+-- What the function gives at a step; nil and what is wrong with it. given: the fields of a component's schedule.
+local function value_at(self, fn, given, step, total, warmup)
+  local ok, value = pcall(fn, moment(step, total, warmup), given)
   if not ok then
     if native.exit_of(value) then error(value, 0) end
     if value == self.stop_mark then return nil end   -- said where it happened
@@ -35,16 +36,16 @@ local function value_at(self, fn, step, total, warmup)
 end
 
 -- Factors by step; nil and what is wrong.
-local function tabulate(self, fn, total, warmup)
+local function tabulate(self, fn, given, total, warmup)
   local before, factors = functions.identity(fn), {}
   for step = 0, total - 1 do
-    local value, message = value_at(self, fn, step, total, warmup)
+    local value, message = value_at(self, fn, given, step, total, warmup)
     if not value then return nil, message end
     factors[step + 1] = value
   end
   for i = 0, kChecked do
     local step = math.floor((total - 1) * (kChecked - i) / kChecked)
-    local again, message = value_at(self, fn, step, total, warmup)
+    local again, message = value_at(self, fn, given, step, total, warmup)
     if again ~= factors[step + 1] then
       return nil, message or ("is not pure: at step %d it returned %s, and %s when called again"):format(step,
         values.number_text(factors[step + 1]), values.number_text(again)), kHint
@@ -54,15 +55,28 @@ local function tabulate(self, fn, total, warmup)
   return native.array(factors)
 end
 
+-- The name of a schedule that is a function of this base ("fn" or "dynamic"), the function, and what it gets beside its moment:
+-- the fields of a component; nil for another schedule.
+function M.function_of(node, base)
+  local own = own_kinds.of_node(node)
+  if own then
+    if own.base == base then return own.name, own.functions.factor.fn, node.proxy end
+  elseif node.kind == base then
+    return node.values.name, node.values.fn.fn
+  end
+end
+
 -- The factors of a finished recipe whose schedule is a function; nil for another schedule, and while the length of the run
 -- is not known.
 function M.factors(self, facts)
   local node = self.root.values.scheduler
-  if type(node) ~= "table" or node.kind ~= "fn" or facts.steps == values.null then return nil end
-  local factors, message, hint = tabulate(self, node.values.fn.fn, facts.steps, facts.warmup_steps)
+  if type(node) ~= "table" or not node.kind or facts.steps == values.null then return nil end
+  local name, fn, given = M.function_of(node, "fn")
+  if not fn then return nil end
+  local factors, message, hint = tabulate(self, fn, given, facts.steps, facts.warmup_steps)
   if factors or not message then return factors end
   local site = history.site(self, "scheduler.fn") or history.site(self, "scheduler") or self.site
-  self:problem(site_of.problem(site, "value", ("the schedule %s %s"):format(node.values.name, message), hint))
+  self:problem(site_of.problem(site, "value", ("the schedule %s %s"):format(name, message), hint))
 end
 
 return M

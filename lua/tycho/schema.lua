@@ -4,6 +4,7 @@ local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local other_values = require "tycho.hints.other_values"
 local plain = require "tycho.plain"
+local units = require "tycho.hints.units"
 local values = require "tycho.values"
 
 local M = {}
@@ -68,10 +69,14 @@ function M.all_paths(root)
   return out
 end
 
+-- A copy of a schema -> the schema, as long as they have the same keys: what is found out about one holds for both.
+M.same_as = setmetatable({}, { __mode = "k" })
+
 local indexes = setmetatable({}, { __mode = "k" })
 
 -- Dotted path -> the first field that has it.
 function M.index(root)
+  root = M.same_as[root] or root
   if not indexes[root] then
     local index = {}
     M.walk(root.fields, function(path, field) index[path] = index[path] or field end)
@@ -84,6 +89,7 @@ local renames = setmetatable({}, { __mode = "k" })
 
 -- Old dotted path -> { path, since } of what fields() declares as renamed. An old name with a dot is a whole path.
 function M.renames(root)
+  root = M.same_as[root] or root
   if not renames[root] then
     local found = {}
     M.walk(root.fields, function(path, field)
@@ -123,6 +129,7 @@ local function limits(spec)
   if spec.min then out[#out + 1] = (spec.min_exclusive and "> " or ">= ") .. number(spec.min) end
   if spec.max then out[#out + 1] = (spec.max_exclusive and "< " or "<= ") .. number(spec.max) end
   local text = table.concat(out, " and ")
+  if spec.unit then text = text .. (text == "" and "" or ", ") .. "in " .. spec.unit end
   if spec.multiple_of then
     text = text .. (text == "" and "" or ", ") .. "a multiple of " .. number(spec.multiple_of)
   end
@@ -243,48 +250,6 @@ function M.brief(value, depth)
   return "{" .. table.concat(out, ", ") .. "}"
 end
 
-local kUnitWords = { ba = "batches", sp = "samples", tok = "tokens", ep = "epochs", dur = "share of the run",
-  s = "seconds" }
-
--- "100ba (batches), 100tok (tokens)": only what may be meant. Shares of a run are at most 1, and nothing else has a fraction.
-local function unit_examples(spec, number)
-  local out, value = {}, tonumber(number)
-  for _, unit in ipairs(spec.units or { "ba", "ep", "sp", "tok", "dur", "s" }) do
-    local may_be = unit == "s" or (unit == "dur" and value <= 1) or (unit ~= "dur" and value % 1 == 0)
-    if may_be then out[#out + 1] = ("%s%s (%s)"):format(number, unit, kUnitWords[unit] or unit) end
-  end
-  return table.concat(out, ", ")
-end
-
-local function unit_words(spec)
-  local out = {}
-  for i, unit in ipairs(spec.units) do out[i] = ("%s (%s)"):format(unit, kUnitWords[unit] or unit) end
-  return table.concat(out, ", ")
-end
-
--- What people write for units elsewhere.
-local kOtherUnits = { steps = "ba", step = "ba", it = "ba", iters = "ba", iterations = "ba", batches = "ba", batch = "ba",
-  epochs = "ep", epoch = "ep", tokens = "tok", token = "tok", T = "tok", t = "tok", samples = "sp", sample = "sp",
-  sequences = "sp", sequence = "sp", seq = "sp", seqs = "sp", sec = "s", seconds = "s", min = "m", minutes = "m", hr = "h", hours = "h" }
-
-local kMultiples = { k = "e3", K = "e3", M = "e6", B = "e9", G = "e9" }
-
-local function meant_unit(spec, text)
-  local function is_unit(unit)
-    for _, one in ipairs(spec.units or {}) do
-      if one == unit then return true end
-    end
-    return spec.units == nil
-  end
-  local number, word = text:match("^([%d%.eE%+%-_,]*%d)%s*([%a%%]+)$")
-  if kMultiples[word] and is_unit "tok" and not number:find "[eE_,]" then return ('; write "%s%stok"'):format(number, kMultiples[word]) end
-  local multiple = word and word:match "^([kKMBG])tok$"
-  if multiple and is_unit "tok" and tonumber(number) then return ('; write "%s%stok"'):format(number, kMultiples[multiple]) end
-  local unit = word and (kUnitWords[word] and word or kOtherUnits[word] or kOtherUnits[word:lower()])
-  if not unit or not is_unit(unit) or not tonumber((number:gsub("[_,]", ""))) then return "" end
-  return ('; write "%s%s"'):format(number:gsub("[_,]", ""), unit)
-end
-
 local function wanted(spec) return "expected " .. M.describe(spec) end
 
 local function in_limits(spec, x)
@@ -351,23 +316,23 @@ function check.duration(spec, value)
   if spec.word and value == spec.word then return value end
   if type(value) == "number" or (type(value) == "string" and tonumber(value)) then
     local number = type(value) == "number" and values.number_text(value) or value
-    local meant = unit_examples(spec, number)
-    return nil, "a duration needs a unit: " .. (meant == "" and unit_words(spec) or meant)
+    local meant = units.examples(spec, number)
+    return nil, "a duration needs a unit: " .. (meant == "" and units.words(spec) or meant)
   end
   local quantity, message = value, nil
   if type(value) == "string" then quantity, message = values.duration(value) end
   if not quantity then
-    if spec.units then message = ('expected a number and a unit of %s; got "%s"'):format(unit_words(spec), value) end
-    return nil, message .. meant_unit(spec, value)
+    if spec.units then message = ('expected a number and a unit of %s; got "%s"'):format(units.words(spec), value) end
+    return nil, message .. units.meant(spec, value)
   end
   if not values.is_quantity(quantity) or quantity.class ~= "duration" then return nil, wanted(spec) end
   if spec.units then
     local known = false
     for _, unit in ipairs(spec.units) do known = known or unit == quantity.unit end
-    if not known and quantity.unit == "s" then return nil, ("expected %s, got a time"):format(unit_words(spec)) end
+    if not known and quantity.unit == "s" then return nil, ("expected %s, got a time"):format(units.words(spec)) end
     if not known then
-      local meant = unit_examples(spec, values.number_text(quantity.value))
-      return nil, meant == "" and "this one must be in " .. unit_words(spec) or "this one must be in " .. meant
+      local meant = units.examples(spec, values.number_text(quantity.value))
+      return nil, meant == "" and "this one must be in " .. units.words(spec) or "this one must be in " .. meant
     end
   end
   if not in_limits(spec, quantity.value) then return nil, wanted(spec) end

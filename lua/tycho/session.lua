@@ -9,11 +9,13 @@ local functions = require "tycho.functions"
 local native = require "tycho.native"
 local origin = require "tycho.origin"
 local override_files = require "tycho.overrides.files"
+local own_kinds = require "tycho.own.kinds"
 local pieces = require "tycho.overrides.pieces"
 local pins = require "tycho.overrides.pins"
 local recipe = require "tycho.recipe"
 local report = require "tycho.report"
 local sandbox = require "tycho.sandbox"
+local schema = require "tycho.schema"
 local serialize = require "tycho.serialize"
 local site_of = require "tycho.site"
 local sources_of = require "tycho.sources"
@@ -61,6 +63,12 @@ function Session:refuse(name, message, hint, absent)
   self:stop()
 end
 
+-- Reports at a key of a table that recipe code wrote, then ends the recipe.
+function Session:refuse_at(site, message, hint)
+  self:problem(site_of.problem(site, "key", message, hint))
+  self:stop()
+end
+
 -- The text of what was raised, without the place that Lua puts before it.
 function Session.without_place(raised)
   return (errors.text(raised):gsub("^[^\n:]*:%d+: ", ""))
@@ -98,9 +106,12 @@ end
 local function wrong_result(session, result)
   local text = session.sources[session.file]
   local last = select(2, text:gsub("\n", "")) + (text:sub(-1) == "\n" and 0 or 1)
-  session:problem { file = session.file, line = last,
-    message = ("the file returned %s, not a recipe"):format(result == nil and "nothing" or "a " .. type(result)),
-    hint = 'end it with  return r  where  local r = t.recipe "name"', no_recipe = true }
+  local message = ("the file returned %s, not a recipe"):format(result == nil and "nothing" or "a " .. type(result))
+  local hint, kinds = 'end it with  return r  where  local r = t.recipe "name"', schema.sorted_keys(session.own_kinds)
+  if #kinds > 0 then
+    message, hint = ("the file defines t.%s and is no recipe"):format(table.concat(kinds, ", t.")), "check a recipe that requires it"
+  end
+  session:problem { file = session.file, line = last, message = message, hint = hint, no_recipe = true }
 end
 
 -- What all problems of a report are alike: "open" (keys are left to whoever extends it), "absent" (it reads what is not
@@ -126,20 +137,39 @@ local function tell(session, kind, one, said)
   if kind == "warning" then session:warning(problem) else session:problem(problem) end
 end
 
+-- The path of a file whose name begins with the user's folder.
+local function path_of(name) return name:sub(1, 2) == "~/" and native.env "HOME" and native.env "HOME" .. name:sub(2) or name end
+
 -- What files are read with: texts that stand for files come first; with only_files there are no others.
 local function reader(options)
   local read, files = options.read_file or native.read_file, options.files or {}
-  return function(path)
-    if files[path] then return files[path] end
-    if options.only_files then return nil, path .. " is not among the files of the run", true end
-    return read(path)
+  return function(name)
+    if files[name] then return files[name] end
+    if options.only_files then return nil, name .. " is not among the files of the run", true end
+    return read(path_of(name))
   end
 end
 
-local function new_session(options)
+-- What finds the names of all Lua files in a folder.
+local function lister(options)
+  local list, files = options.list_files or native.lua_files, options.files or {}
+  return function(folder)
+    local found, out = {}, {}
+    for name in pairs(files) do found[name] = name:sub(1, #folder + 1) == folder .. "/" or nil end
+    local listed, message = {}, nil
+    if not options.only_files then listed, message = list(path_of(folder)) end
+    if not listed then return nil, message end
+    for _, name in ipairs(listed) do found[folder .. "/" .. name] = true end
+    for name in pairs(found) do out[#out + 1] = name end
+    table.sort(out)
+    return out
+  end
+end
+
+local function new_session(options, expected)
   local session = setmetatable({
-    schema = options.schema or native.schema, facts = options.facts or native.facts, file = options.file,
-    trace = options.trace, read_file = reader(options), drafts = options.drafts,
+    schema = own_kinds.schema_of_session(options.schema or native.schema), own_kinds = {}, facts = options.facts or native.facts, file = options.file,
+    trace = options.trace, read_file = reader(options), list_files = lister(options), modules = {}, drafts = options.drafts,
     kind = options.kind or "recipe", of_recipe = options.of_recipe, made_from = options.made_from or {}, on_finished = options.on_finished,
     search_path = options.search_path,
     canonical = options.read_file and tostring or native.canonical,
@@ -150,8 +180,9 @@ local function new_session(options)
   session.session = session
   session.sites = site_of.new(session.sources, session.file, session.made_from)
   session.t = require("tycho").new(session)
+  own_kinds.expect(session.schema, expected or {})
   local function output(text)
-    if #session.expressions == 0 then return (options.output or native.output)(text) end
+    if #session.expressions == 0 and not session.bad_arguments then return (options.output or native.output)(text) end
     table.insert(session.printed, text)
   end
   for _, problem in ipairs(options.problems or {}) do session:problem(problem) end
@@ -175,11 +206,12 @@ local function guarded(session, fn)
 end
 
 local function read_arguments(session, arguments, computed)
-  local expanded = {}
+  local before, expanded = session:problem_count(), {}
   local whole = pieces.joined(arguments, function(...) tell(session, ...) end)
   guarded(session, function() expanded = override_files.expand(session, whole) end)
   expanded = arguments_of.take(session, expanded)
   session.pins, session.expressions = pins.parse(session.schema, expanded, function(...) tell(session, ...) end)
+  session.bad_arguments = session:problem_count() > before
   expressions.prepare(session, computed)
 end
 
@@ -210,9 +242,9 @@ local function make_recipe(session, text, check_tree)
   return made
 end
 
--- One pass: a session that has run, the recipe or nil, and the text of its file or nil.
-local function run_pass(options, computed)
-  local session = new_session(options)
+-- One pass: a session that has run, the recipe or nil, and the text of its file or nil. expected: kinds that it may define.
+local function run_pass(options, computed, expected)
+  local session = new_session(options, expected)
   read_arguments(session, options.arguments or {}, computed)
   local text, message = session.read_file(session.file)
   if not text then
@@ -224,11 +256,23 @@ local function run_pass(options, computed)
   return session, make_recipe(session, text, options.check_tree or check_all), text
 end
 
--- Passes until what the expressions give no longer changes.
+-- True when arguments may be about kinds that this pass defined and that they could not know of.
+local function has_more_kinds(session, expected)
+  for name in pairs(session.bad_arguments and session.own_kinds or {}) do
+    if not expected[name] then return true end
+  end
+  return false
+end
+
+-- Passes until what the expressions give no longer changes; and one more where arguments are about kinds of the recipe's own.
 local function run_passes(options)
-  local computed = {}
+  local computed, expected = {}, {}
   for pass = 1, kMaxPasses do
-    local session, made, text = run_pass(options, computed)
+    local session, made, text = run_pass(options, computed, expected)
+    if has_more_kinds(session, expected) then
+      expected = session.own_kinds
+      session, made, text = run_pass(options, computed, expected)
+    end
     local latest = made or session.newest
     if #session.pending == 0 or not latest then return session, made, text end
     local next_computed, changed = expressions.compute(session, latest)
@@ -249,7 +293,7 @@ local function resolved(session, made, arguments)
   local tree = recipe.tree(made)
   return { tree = tree, name = made.name, history = serialize.history(made.history),
     lua = serialize.recipe(session.schema, tree, made.name, function() return origin.lines(session, arguments or {}) end),
-    schedule = made.schedule, sources = session.sources, environment = session.environment }
+    schedule = made.schedule, sources = session.sources, modules = sources_of.module_hashes(session), environment = session.environment }
 end
 
 -- options: file, arguments = { { argument, text } }, trace, quiet (print nothing), lint (look for what is never read, too), num_ranks (check
@@ -258,7 +302,7 @@ end
 -- read_file(path) -> text or nil and message, schema, check_tree(tree) -> { { path, message } }, facts(tree),
 -- kind ("recipe" or "sweep"), on_finished(session, recipe) for a recipe without problems,
 -- output(text). Returns { problems = count, report = text, verdict } or, when there are none, tree, name, lua and history;
--- sources, environment and warnings in both cases.
+-- sources, environment and warnings in both cases; and the session.
 local function load(options)
   if options.quiet then options.output = function() end end
   local session, made, text = run_passes(options)
@@ -278,7 +322,22 @@ local function load(options)
     for key, value in pairs(resolved(session, made, options.arguments)) do result[key] = value end
     M.finished = made
   end
-  return result
+  return result, session
+end
+
+-- The schema with the kinds that recipes or modules define, whatever else is wrong with them; and the report of a file that
+-- defines none because something is wrong. read_file: as for load.
+local function schema_of(files, read_file)
+  local root, wrong = own_kinds.schema_of_session(native.schema), nil
+  for _, file in ipairs(files) do
+    local session = run_passes { file = file, read_file = read_file, output = function() end, check_tree = function() return {} end,
+      facts = function() return { steps = native.null } end }
+    own_kinds.expect(root, session.own_kinds)
+    if next(session.own_kinds) == nil and session:problem_count() > 0 then
+      wrong = wrong or report.text(session.report, session.sources, session.kind, session.file, session:origin_name())
+    end
+  end
+  return root, wrong
 end
 
 -- For the REPL. Loads like load; gives the session, whose `draft` is a copy of the recipe that can still be written (nil
@@ -315,6 +374,6 @@ local function finish(session, draft)
   return resolved(session, copy)
 end
 
-M.load, M.run, M.open, M.finish = load, run_passes, open, finish
+M.load, M.run, M.open, M.finish, M.schema_of = load, run_passes, open, finish, schema_of
 
 return M

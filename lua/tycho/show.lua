@@ -65,12 +65,12 @@ local function add_named(rows, path, field, resolved, options)
   end
 end
 
--- Rows of every key, in schema order: path, value, default, type, help, set_by, set_at. resolved:
--- session.load's result, or nil for the schema alone. options.under: only this path and below;
+-- Rows of every key, in schema order: path, value, default, type, help, set_by, set_at. resolved: tree, history and schema
+-- of a recipe, or nil for the schema alone. options.under: only this path and below;
 -- options.changed: only what is not a default.
 function M.rows(resolved, options)
   local rows, under = native.array {}, options.under
-  schema.walk(native.schema.fields, function(path, field, kind)
+  schema.walk((resolved and resolved.schema or native.schema).fields, function(path, field, kind)
     if field.type == "struct" or not chosen(resolved and resolved.tree, path, kind) then return end
     if resolved and field.type == "map" and field.item.type == "component" then
       return add_named(rows, path, field, resolved, options)
@@ -134,7 +134,7 @@ end
 -- when there is no such key.
 local function whole_history(resolved, path, run_dir)
   local list = resolved.history[path]
-  if not list then return nil, unknown_key(native.schema, path) end
+  if not list then return nil, unknown_key(resolved.schema, path) end
   local all = in_order(list)
   for _, entry in ipairs(run_dir and commanded.entries(run_dir, path) or {}) do all[#all + 1] = entry end
   return all
@@ -153,7 +153,9 @@ end
 function M.config(request)
   local resolved
   if request.file then
-    resolved = require("tycho.session").load(request)
+    local session
+    resolved, session = require("tycho.session").load(request)
+    resolved.schema = session.schema
     if resolved.problems > 0 then return { problems = resolved.problems, report = resolved.report, problem_list = resolved.problem_list } end
   end
   if request.why then
@@ -163,8 +165,8 @@ function M.config(request)
   end
   local rows = M.rows(resolved, request)
   if #rows == 0 and request.under then
-    local known = schema.index(native.schema)[request.under]
-    if not known then return { problems = 0, unknown = unknown_key(native.schema, request.under) } end
+    local root = resolved and resolved.schema or native.schema
+    if not schema.index(root)[request.under] then return { problems = 0, unknown = unknown_key(root, request.under) } end
   end
   return { problems = 0, text = M.text(rows, resolved), rows = rows }
 end

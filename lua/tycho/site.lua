@@ -73,11 +73,23 @@ function M.of_name(sites, name)
   return mark({ file = file, line = line }, lexer.name(index_of(sites, file), line, name))
 end
 
--- Where the running statement calls `head { ... }`; `keys` are those of the table.
+-- Where the running statement calls `head { ... }`, or a function by another name; `keys` are those of the table.
 function M.of_call(sites, head, keys)
   local file, line = M.caller(sites)
   if not file then return nowhere(sites) end
-  return { file = file, line = line, constructor = lexer.constructor(index_of(sites, file), line, head, keys) }
+  local index = index_of(sites, file)
+  return { file = file, line = line, constructor = lexer.constructor(index, line, head, keys) or lexer.constructor(index, line, nil, keys) }
+end
+
+-- Where `head { ... }` stands that is being called. After `return head { ... }` only the file that runs is known: then the last
+-- one there.
+function M.of_definition(sites, head, keys)
+  local file, line = M.caller(sites)
+  local made = file and lexer.constructor(index_of(sites, file), line, head, keys)
+  if made or not sites.running then return { file = file or sites.main, line = line or 1, constructor = made } end
+  local all = index_of(sites, sites.running).by_head[head] or {}
+  local last = all[#all]
+  return { file = sites.running, line = last and last.first_line or 1, constructor = last }
 end
 
 -- The table that a file returns.

@@ -3,6 +3,7 @@ local habits = require "tycho.hints.habits"
 local lexer = require "tycho.lexer"
 local native = require "tycho.native"
 local recipe = require "tycho.recipe"
+local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local unused = require "tycho.hints.unused"
 
@@ -98,16 +99,58 @@ end
 -- The folders where files are looked for last: those of the run that a session reads again, else TYCHO_PATH's.
 function M.search_path(session) return session.search_path or native.env("TYCHO_PATH") or "" end
 
--- Where a file may be: beside the one that asks, under the working folder, in the folders of TYCHO_PATH. A
--- package is a folder with an init.lua.
+-- Folders of modules, in this order. That of the user keeps its ~ in the names of files, so that a run has the same on every
+-- machine.
+local kVendored, kOfUser = "lua_modules/", "~/.config/tycho/lua/"
+
+-- Where a file may be: { file, root = the folder of modules that it would be in, or nil }. Beside the one that asks, under the
+-- working folder, in lua_modules, beside the recipe, in the user's folder, in the folders of TYCHO_PATH. A package is a folder with an init.lua.
 local function candidates(session, from, name)
   local relative = name:gsub("^%./", "")
   if not relative:find("/", 1, true) then relative = relative:gsub("%.lua$", ""):gsub("%.", "/") end
   relative = relative:gsub("%.lua$", "") .. ".lua"
-  if relative:sub(1, 1) == "/" then return { relative } end
-  local out = { tidy(folder_of(from) .. relative), tidy(relative) }
-  if out[2] == out[1] then out[2] = nil end
-  for folder in M.search_path(session):gmatch("[^:]+") do out[#out + 1] = tidy(folder .. "/" .. relative) end
+  if relative:sub(1, 1) == "/" then return { { file = relative } } end
+  local out, seen = {}, {}
+  local function add(folder, root)
+    local file = tidy(folder .. relative)
+    if not seen[file] then out[#out + 1], seen[file] = { file = file, root = root }, true end
+  end
+  add(folder_of(from))
+  add ""
+  add(kVendored, kVendored)
+  add(folder_of(session.file))
+  add(kOfUser, kOfUser)
+  for folder in M.search_path(session):gmatch("[^:]+") do add(folder .. "/", tidy(folder) .. "/") end
+  return out
+end
+
+-- Keeps all Lua files of the folder below `root` that a file is in: a module is recorded as a whole.
+local function take_module(session, root, file)
+  local name = root and file:sub(1, #root) == root and file:sub(#root + 1):match "^([^/]+)/"
+  if not name or session.modules[root .. name] then return end
+  local folder = root .. name
+  session.modules[folder] = true
+  local files, message = session.list_files(folder)
+  if not files then session:refuse("require", message) end
+  for _, one in ipairs(files) do
+    local text, why = session.read_file(one)
+    if not text then session:refuse("require", why) end
+    if not session.sources[one] and not session:takes(one, text) then session:stop() end
+  end
+end
+
+-- Folder of a module -> hash of the names and texts of its files.
+function M.module_hashes(session)
+  local out = {}
+  for folder in pairs(session.modules) do
+    local lines = {}
+    for _, file in ipairs(schema.sorted_keys(session.sources)) do
+      if file:sub(1, #folder + 1) == folder .. "/" then
+        lines[#lines + 1] = ("%s  %s\n"):format(native.hash(session.sources[file]), file:sub(#folder + 2))
+      end
+    end
+    out[folder] = native.hash(table.concat(lines))
+  end
   return out
 end
 
@@ -136,14 +179,19 @@ function M.make_require(session)
     local from = site_of.caller(session.sites) or session.file
     local places = candidates(session, from, name)
     for _, place in ipairs(places) do
-      for _, file in ipairs { place, (place:gsub("%.lua$", "/init.lua")) } do
+      for _, file in ipairs { place.file, (place.file:gsub("%.lua$", "/init.lua")) } do
         local text, message, absent = session.read_file(file)
-        if text then return run_once(session, file, text, from) end
+        if text then
+          take_module(session, place.root, file)
+          return run_once(session, file, text, from)
+        end
         if absent == false then session:refuse("require", ("%s exists, but: %s"):format(file, message)) end
       end
     end
-    session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(places, " and ")
-      .. ", also as " .. places[1]:match("([^/]*)%.lua$") .. "/init.lua" .. native.near_file(places[1]))
+    local tried = {}
+    for i, place in ipairs(places) do tried[i] = place.file end
+    session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(tried, " and ")
+      .. ", also as " .. tried[1]:match("([^/]*)%.lua$") .. "/init.lua" .. native.near_file(tried[1]))
   end
 end
 

@@ -75,9 +75,11 @@ local function own_require(t)
   end
 end
 
--- Where modules of specs are: beside them, and in the folders of TYCHO_PATH.
+-- Where modules of specs are: beside them, and where those of recipes are.
 local function module_path(file)
-  local places = { (file:match("^(.*/)[^/]*$") or "./") }
+  local places = { (file:match("^(.*/)[^/]*$") or "./"), "lua_modules/" }
+  local home = native.env "HOME"
+  if home then places[#places + 1] = home .. "/.config/tycho/lua/" end
   for folder in (native.env "TYCHO_PATH" or ""):gmatch "[^:]+" do places[#places + 1] = folder .. "/" end
   local out = {}
   for _, place in ipairs(places) do out[#out + 1] = place .. "?.lua;" .. place .. "?/init.lua" end

@@ -1,7 +1,6 @@
 -- LuaCATS stubs for editors: every key of the schema and every name of t, so that a wrong one is underlined as it is typed.
 local lexer = require "tycho.lexer"
 local maths_stubs = require "tycho.maths.stubs"
-local native = require "tycho.native"
 local schema = require "tycho.schema"
 local sweep_stubs = require "tycho.sweep.stubs"
 
@@ -24,8 +23,15 @@ M.functions = {
   { "fail", "fun(code: string, text: string, ...: any)", 'Raises an error: t.fail("E_DATA", "no file %s", name).' },
   { "deprecate", "fun(what: string, instead?: string, version?: string)",
     "Warns at the caller of a deprecated function: what is deprecated, what to write, and which version removes it." },
-  { "bytes", "fun(text: string): tycho.Bytes", 'A size: t.bytes("64MiB").' },
-  { "duration", "fun(text: string): tycho.Duration", 'A duration: t.duration("100ba").' },
+  { "bytes", "fun(given: string|tycho.FieldOptions): tycho.Bytes", 'A size, t.bytes("64MiB"), or a field of a component.' },
+  { "duration", "fun(given: string|tycho.FieldOptions): tycho.Duration", 'A duration, t.duration("100ba"), or a field of a component.' },
+  { "component", "fun(given: tycho.ComponentOptions): fun(given?: table): any", "Defines a callback or schedule with fields: see docs/components.md." },
+  { "number", "fun(given: number|tycho.FieldOptions): tycho.Field", "A field of a component: t.number { default = 1, min = 0 }." },
+  { "integer", "fun(given: integer|tycho.FieldOptions): tycho.Field", "A field of a component: t.integer { default = 3, min = 1 }." },
+  { "boolean", "fun(given: boolean|tycho.FieldOptions): tycho.Field", "A field of a component: t.boolean { default = true }." },
+  { "string", "fun(given: string|tycho.FieldOptions): tycho.Field", 'A field of a component: t.string { default = "x" }.' },
+  { "choice", "fun(given: tycho.FieldOptions): tycho.Field", 'A field of a component: t.choice { "a", "b", default = "a" }.' },
+  { "list", "fun(given: tycho.FieldOptions): tycho.Field", "A field of a component: t.list { t.number {}, default = {} }." },
   { "profile", "fun(given: tycho.Config.Profile|table): tycho.Config.Profile", 'Which steps to trace: t.profile { active = "3ba" }.' },
   { "append", "fun(items: table): any", "The existing list, with these appended." },
   { "prepend", "fun(items: table): any", "The existing list, with these in front." },
@@ -35,6 +41,7 @@ M.functions = {
   { "observe", "fun(given: tycho.Cb.Observe|table): tycho.Cb", "A callback that observes, on rank 0." },
   { "control", "fun(given: tycho.Cb.Control|table): tycho.Cb", "A callback that steers the run: its ctx has cmd." },
   { "everywhere", "fun(given: tycho.Cb.Everywhere|table): tycho.Cb", "A callback on all ranks: its ctx has dist." },
+  { "debug", "fun()", "Opens a prompt here, in a callback of a run that has a terminal; other ranks wait." },
   { "origin", "fun(given: table): tycho.Recipe", "Written by Tycho: the recipe from which a resolved one was made." },
   { "lazy", "fun(fn: fun(c: tycho.Recipe): any): any", "A value computed from the finished recipe." },
 }
@@ -59,6 +66,22 @@ local kHead = [[
 ---@operator sub(tycho.Quantity): tycho.Quantity
 ---@operator mul(number): tycho.Quantity
 ---@operator div(number): tycho.Quantity
+
+---@class (exact) tycho.Field  A field of a component: what may be written there.
+---@class (exact) tycho.FieldOptions  Without a default, and not optional, the field is required.
+---@field default? any
+---@field help? string  What it means, for `tycho config`.
+---@field optional? boolean  t.null is allowed, and the default unless there is another.
+---@field required? boolean
+---@field min? number  At least this.
+---@field max? number  At most this.
+---@field above? number  More than this.
+---@field below? number  Less than this.
+---@field multiple_of? integer
+---@field unit? string  Unit of a number, in words.
+---@field units? string  Units of a duration: "ba tok".
+---@field length? integer  Of a list.
+---@field [integer] string|tycho.Field  The texts of a choice; the field of a list's values.
 
 ---@class (exact) tycho.Moment  The argument of a schedule.
 ---@field step integer  Steps done.
@@ -166,6 +189,19 @@ local function constructors(out, namespace, kinds)
   out[#out + 1] = ""
 end
 
+-- What t.component takes: the functions are those of the events, and a schedule's.
+local function component_options(out, components)
+  out[#out + 1] = "---@class (exact) tycho.ComponentOptions\n---@field name string  Letters, digits and _: t.cb.NAME.\n---@field help? string"
+  out[#out + 1] = '---@field kind? "observe"|"control"|"everywhere"|"schedule"|"dynamic_schedule"|"rows"  Default "observe".'
+  out[#out + 1] = "---@field fields? table<string, any>  Name -> t.number { ... } and its like, or a default.\n"
+    .. "---@field state? table|fun(cfg: table): table  State to begin with, as plain data."
+  for _, field in ipairs(components.cb and components.cb.kinds.control.fields or {}) do
+    if field.type == "function" then out[#out + 1] = ("---@field %s? fun(ctx: any, st: table, cfg: table)  %s"):format(field.name, field.help) end
+  end
+  out[#out + 1] = "---@field factor? fun(s: tycho.Moment, ...: table): number  Of a schedule: (s, cfg), or (s, st, cfg) of a dynamic one.\n"
+    .. "---@field rows? fun(row: table, cfg: table): table|nil  Of tycho data map.\n"
+end
+
 local kRecipe = [[
 ---A recipe: assign to its keys, then return it.
 ---@class tycho.Recipe: tycho.Config
@@ -235,6 +271,7 @@ function M.text(root, classes)
   local out, done, components = { kHead, maths_stubs.types }, {}, schema.components(root)
   write_class(out, done, "tycho.Config", nil, root.fields)
   out[#out + 1] = kRecipe
+  component_options(out, components)
   run_classes(out, classes)
   sweep_stubs.write(out, done, write_class)
   local namespaces = schema.sorted_keys(components)
@@ -258,9 +295,11 @@ local kLuarc = [[
 }
 ]]
 
--- The door for C++: files by name.
+-- The door for C++: files by name, with the kinds of request.recipes; or what is wrong with one of them.
 function M.main(request)
-  return { files = { ["types/tycho.lua"] = M.text(native.schema, request.classes), [".luarc.json"] = kLuarc } }
+  local root, wrong = require("tycho.session").schema_of(request.recipes)
+  if wrong then return { problems = 1, report = wrong } end
+  return { problems = 0, files = { ["types/tycho.lua"] = M.text(root, request.classes), [".luarc.json"] = kLuarc } }
 end
 
 return M

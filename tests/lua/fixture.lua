@@ -74,6 +74,13 @@ function M.load(text, arguments, files, check_tree, lint)
       if found then return found end
       return nil, "cannot read " .. path
     end,
+    list_files = function(folder)
+      local found = {}
+      for name in pairs(files or {}) do
+        if name:sub(1, #folder + 1) == folder .. "/" then found[#found + 1] = name:sub(#folder + 2) end
+      end
+      return found
+    end,
     check_tree = check_tree or function() return {} end,
     facts = M.facts,
     output = function(printed) M.printed = M.printed .. printed end,

@@ -1,5 +1,6 @@
 -- Specs of the recipe language past plain assignment: lists, open tables, lazy values, frozen recipes, renames, units.
 local fixture = require "fixture"
+local native = require "tycho.native"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole
 
 describe("lists", function()
@@ -169,6 +170,35 @@ describe("require", function()
     expect(tree(whole(text), {}, package).seq_len).to_equal(77)
     package["recipes/acme.lua"] = "return { width = 5 }"
     expect(tree(whole(text), {}, package).seq_len).to_equal(5)
+  end)
+
+  it("looks in the folders of modules in their order", function()
+    local home = native.env "HOME" or "/nowhere"
+    local places = { "recipes/m.lua", "m.lua", "lua_modules/m.lua", home .. "/.config/tycho/lua/m.lua" }
+    local files = {}
+    for i = #places, 1, -1 do
+      files[places[i]] = ("return { width = %d }"):format(i)
+      expect(tree(whole('r.seq_len = require "m".width'), {}, files).seq_len).to_equal(i)
+    end
+    expect(report('local b = require "b"')).to_contain "recipes/b.lua and b.lua and lua_modules/b.lua and ~/.config/tycho/lua/b.lua"
+  end)
+
+  it("finds what a module elsewhere requires beside the recipe", function()
+    local files = { ["lua_modules/m.lua"] = 'return require "sizes"', ["recipes/sizes.lua"] = "return { width = 9 }" }
+    expect(tree(whole('r.seq_len = require "m".width'), {}, files).seq_len).to_equal(9)
+  end)
+
+  it("keeps all files of a module's folder, with a hash of them", function()
+    local files = { ["lua_modules/team/init.lua"] = 'return { width = require "team.sizes" }', ["lua_modules/team/sizes.lua"] = "return 9",
+      ["lua_modules/team/other/unused.lua"] = "return 1", ["lua_modules/alone.lua"] = "return 1" }
+    local _, result = tree(whole('r.seq_len = require "team".width'), {}, files)
+    expect(result.sources["lua_modules/team/other/unused.lua"]).to_equal "return 1"
+    expect(result.sources["lua_modules/alone.lua"]).to_be_nil()
+    local before = result.modules["lua_modules/team"]
+    expect(#before).to_equal(32)
+    files["lua_modules/team/other/unused.lua"] = "return 2"
+    _, result = tree(whole('r.seq_len = require "team".width'), {}, files)
+    assert(result.modules["lua_modules/team"] ~= before)
   end)
 
   it("tells a file that cannot be read from one that is not there", function()

@@ -162,6 +162,18 @@ void check_keys(const JsonPath& place, const std::vector<std::string>& known) {
   }
 }
 
+bool is_defined_kind(const Json& object, const std::vector<std::string>& kinds) {
+  const auto kind = object.find("kind");
+  return object.contains("base") && kind != object.end() && kind->is_string() &&
+         std::find(kinds.begin(), kinds.end(), *kind) == kinds.end();
+}
+
+Json without_keys(Json object, const std::vector<std::string>& names, const std::vector<std::string>& more) {
+  for (const auto& list : {names, more})
+    for (const std::string& name : list) object.erase(name);
+  return object;
+}
+
 const Json* JsonReader::find(const char* name, const Rule& rule) {
   names_.push_back(name);
   auto found = place_.json.find(name);

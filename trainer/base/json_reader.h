@@ -6,6 +6,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/config_problems.h"
+#include "trainer/base/defined_kind.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/fields.h"
@@ -46,6 +47,10 @@ int read_name(const JsonPath& place, const std::vector<std::string>& names);
 bool check_object(const JsonPath& place, const char* what);
 /// Adds a problem for every key of the object that is not in `known`.
 void check_keys(const JsonPath& place, const std::vector<std::string>& known);
+/// Returns true when the object has a base, and a kind that is none of `kinds`.
+bool is_defined_kind(const Json& object, const std::vector<std::string>& kinds);
+/// Returns the object without the keys of both lists.
+Json without_keys(Json object, const std::vector<std::string>& names, const std::vector<std::string>& more);
 
 template <class T>
 void read_value(const JsonPath& place, const Rule& rule, T& out);
@@ -79,18 +84,33 @@ void read_fields(const JsonPath& place, T& out, std::vector<std::string> other_k
   check_keys(place, other_keys);
 }
 
+/// Reads a kind that the recipe defines: the fields of its base, and all other keys as its values.
+template <CanBeDefined Kind>
+void read_defined(const JsonPath& place, Kind& out) {
+  JsonReader reader(place);
+  out.fields(reader);
+  out.defined = place.json.at("kind").get<std::string>();
+  out.values = without_keys(place.json, reader.names(), {"kind", "base"});
+}
+
 template <Component T>
 void read_component(const JsonPath& place, T& out) {
-  std::vector<std::string> kinds;
-  for_each_kind(out.value, [&]<class Kind>(const Kind&) { kinds.push_back(Kind::kKind); });
+  std::vector<std::string> kinds, bases;
+  for_each_kind(out.value, [&]<class Kind>(const Kind&) {
+    if constexpr (!OnlyBase<Kind>) kinds.push_back(Kind::kKind);
+    if constexpr (CanBeDefined<Kind>) bases.push_back(Kind::kKind);
+  });
   if (!check_object(place, "a component with its kind")) return;
-  const auto kind = place.json.find("kind");
-  const Json given = kind == place.json.end() ? Json(nullptr) : *kind;
-  const int chosen = read_name(place.child(given, "kind"), kinds);
-  int index = 0;
+  const bool is_defined = !bases.empty() && is_defined_kind(place.json, kinds);
+  const std::string key = is_defined ? "base" : "kind";
+  const auto found = place.json.find(key);
+  const Json given = found == place.json.end() ? Json(nullptr) : *found;
+  if (read_name(place.child(given, key), is_defined ? bases : kinds) < 0) return;
   for_each_kind(out.value, [&]<class Kind>(Kind&& value) {
-    if (index++ != chosen) return;
-    read_fields(place, value, {"kind"});
+    if (given != Kind::kKind) return;
+    if constexpr (CanBeDefined<Kind>)
+      if (is_defined) read_defined(place, value);
+    if (!is_defined) read_fields(place, value, {"kind"});
     out.value = value;
   });
 }

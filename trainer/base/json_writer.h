@@ -2,6 +2,7 @@
 // optional as null, a component as {"kind": ..., its fields}.
 #pragma once
 #include "trainer/base/bytes.h"
+#include "trainer/base/defined_kind.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/fields.h"
@@ -38,7 +39,15 @@ Json to_json(const T& value) {
     return {{"at", value.at}, {"hash", value.hash}};
   } else if constexpr (Component<T>) {
     Json object = {{"kind", value.kind()}};
-    std::visit([&](const auto& kind) { object.update(to_json(kind)); }, value.value);
+    std::visit(
+        [&]<class Kind>(const Kind& kind) {
+          if constexpr (CanBeDefined<Kind>) {
+            if (!kind.defined.empty()) object["base"] = Kind::kKind;
+            object.update(kind.values);
+          }
+          object.update(to_json(kind));
+        },
+        value.value);
     return object;
   } else if constexpr (FieldStruct<T>) {
     Json object = Json::object();

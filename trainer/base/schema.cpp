@@ -79,9 +79,12 @@ Json kind_description(const char* help, Json of_struct) {
   return description;
 }
 
-Json component_description(const char* name_space, Json kinds) {
+Json component_description(const char* name_space, Json kinds, Json bases) {
   const std::string usual = kinds.begin().key();  // the first that was declared
-  return {{"type", "component"}, {"namespace", name_space}, {"usual", usual}, {"kinds", std::move(kinds)}};
+  Json description = {
+      {"type", "component"}, {"namespace", name_space}, {"usual", usual}, {"kinds", std::move(kinds)}};
+  if (!bases.empty()) description["bases"] = std::move(bases);
+  return description;
 }
 
 void SchemaWriter::add(const char* name, const char* help, const Rule& rule, const Json& type, Json usual) {

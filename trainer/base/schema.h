@@ -13,13 +13,14 @@
 //   struct                                            "fields", and "shorthand": the key that a text alone
 //                                                     sets, of structs with kShorthand
 //   component                                         "namespace": "optim", "usual": kind, "kinds": {kind:
-//   {"help", "type", "fields"}}
+//   {"help", "type", "fields"}}, and "bases", alike, where recipes define kinds on what is no kind itself
 // A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
 // "deprecated": advice. A field that may be null has "optional": true; a number or a duration that may be a
 // word instead, "word": "auto". Rules of a list or a map hold for its
 // items and stand there.
 #pragma once
 #include "trainer/base/bytes.h"
+#include "trainer/base/defined_kind.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
@@ -47,7 +48,8 @@ Json map_description(Json item);
 Json enum_description(const std::vector<std::string>& names);
 Json struct_description(Json fields);
 Json kind_description(const char* help, Json of_struct);
-Json component_description(const char* name_space, Json kinds);
+/// `bases`: what recipes define kinds on and is no kind itself.
+Json component_description(const char* name_space, Json kinds, Json bases);
 
 /// Appends a description of every visited field to a list.
 class SchemaWriter : public FieldVisitor<SchemaWriter> {
@@ -78,11 +80,12 @@ Json describe_struct() {
 
 template <class T>
 Json describe_component() {
-  Json kinds = Json::object();
+  Json kinds = Json::object(), bases = Json::object();
   for_each_kind(decltype(T::value){}, [&]<class Kind>(const Kind&) {
-    kinds[Kind::kKind] = kind_description(Kind::kHelp, describe_struct<Kind>());
+    Json& all = OnlyBase<Kind> ? bases : kinds;
+    all[Kind::kKind] = kind_description(Kind::kHelp, describe_struct<Kind>());
   });
-  return component_description(T::kNamespace, std::move(kinds));
+  return component_description(T::kNamespace, std::move(kinds), std::move(bases));
 }
 
 /// Returns {"type": ...} and the members of that type.

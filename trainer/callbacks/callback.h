@@ -33,6 +33,8 @@
 
 namespace tycho {
 
+class Progress;
+
 /// Observers and controllers run on rank 0 (observers on the ranks that `ranks` names), kEverywhere on all
 /// ranks. Only controllers send commands.
 enum class CallbackKind { kObserve, kControl, kEverywhere };
@@ -87,7 +89,8 @@ class Dist {
 /// Outputs of a callback. Commands are kept only when the code returns.
 struct CallbackPort {
   std::vector<Command>& commands;
-  Dist* dist = nullptr;  // set for everywhere callbacks
+  Dist* dist = nullptr;          // set for everywhere callbacks
+  Progress* progress = nullptr;  // of the engine's process, for t.debug(); null in tests
 };
 
 /// The code of one callback. Used by the trainer's thread.

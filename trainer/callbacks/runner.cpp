@@ -109,7 +109,8 @@ void CallbackRunner::announce(const EventInfo& info) {
 void CallbackRunner::call(Slot& slot, const EventInfo& info) {
   using Clock = std::chrono::steady_clock;
   std::vector<Command> commands;
-  CallbackPort port{commands, slot.callback.kind == CallbackKind::kEverywhere ? context_.dist : nullptr};
+  CallbackPort port{commands, slot.callback.kind == CallbackKind::kEverywhere ? context_.dist : nullptr,
+                    &process_progress()};
   const InPhase phase("in callback " + slot.callback.name);
   const auto start = Clock::now();
   bool failed = true;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/defined_kind.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
@@ -58,8 +59,9 @@ struct EventFunctions {
   }
 };
 
-/// A user's own callback: functions, and plain data that checkpoints keep.
-struct OwnCallback : CallbackOptions, EventFunctions {
+/// A user's own callback: functions, and plain data that checkpoints keep. Also the base of t.component's
+/// callbacks.
+struct OwnCallback : CallbackOptions, EventFunctions, DefinedKind {
   Json state = Json::object();
   template <class Visitor>
   void fields(Visitor& v) {
@@ -356,6 +358,7 @@ struct CallbackConfig
             LossSpikeConfig, KillLossSpikeConfig, GenerateSamplesConfig, GradNormConfig, ParamNormConfig,
             OptimizerMonitorConfig, HistogramsConfig, ActivationsConfig, MachineUseConfig> {
   static constexpr const char* kNamespace = "cb";
+  const char* kind() const { return kind_name(value); }
 };
 
 /// Returns the options that every kind has.

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/base/defined_kind.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/function_ref.h"
@@ -228,7 +229,7 @@ struct WsdConfig : WarmupConfig {
 };
 
 /// A function of the recipe, tabulated before the run: factors[s] is for the step after s steps.
-struct FnScheduleConfig : WarmupConfig {
+struct FnScheduleConfig : WarmupConfig, DefinedKind {
   static constexpr const char* kKind = "fn";
   static constexpr const char* kHelp = "A pure function of the step, tabulated before the run.";
   std::string name = "fn";
@@ -247,7 +248,7 @@ struct FnScheduleConfig : WarmupConfig {
 };
 
 /// A function of the recipe that is called before every step.
-struct DynamicScheduleConfig : WarmupConfig {
+struct DynamicScheduleConfig : WarmupConfig, DefinedKind {
   static constexpr const char* kKind = "dynamic";
   static constexpr const char* kHelp = "A function that is called before every step and may keep state.";
   std::string name = "dynamic";
@@ -266,6 +267,7 @@ struct SchedulerConfig : OneOf<ConstantConfig, CosineConfig, LinearConfig, Polyn
                                StepConfig, ExponentialConfig, CosineRestartsConfig, InvSqrtConfig, WsdConfig,
                                FnScheduleConfig, DynamicScheduleConfig> {
   static constexpr const char* kNamespace = "sched";
+  const char* kind() const { return kind_name(value); }
 };
 
 /// Sets the table of a schedule that is a function. Leaves other kinds unchanged.

@@ -28,6 +28,11 @@ struct CommTime {
 inline constexpr auto kTimeToSave = std::chrono::minutes(10);
 inline bool is_saving(std::string_view phase) { return phase.starts_with("saving"); }
 
+/// Phase of a process whose user sits at a prompt inside a callback, for at most kTimeAtPrompt: less than the
+/// limit of a collective, in which the others wait.
+inline constexpr const char* kAtPrompt = "at a prompt of t.debug()";
+inline constexpr auto kTimeAtPrompt = std::chrono::minutes(20);
+
 /// Returns "step 12, evaluating for 31 s, all_reduce for 30 s". Times below two seconds are left out.
 std::string progress_text(const ProgressReport& report);
 

@@ -2,7 +2,6 @@
 local component = require "tycho.component"
 local host = require "tycho.repl.host"
 local lexer = require "tycho.lexer"
-local native = require "tycho.native"
 local node = require "tycho.node"
 local schema = require "tycho.schema"
 
@@ -131,25 +130,26 @@ local function open_text(line)
 end
 
 -- Values that a key of the recipe takes, as texts.
-local function values_of_key(path)
-  local field = path and schema.index(native.schema)[path]
+local function values_of_key(root, path)
+  local field = path and schema.index(root)[path]
   if not field then return {} end
   if field.type == "enum" then return field.values end
   return {}
 end
 
 -- The kind of a component by the two words of its call: t.model.qwen3.
-local function kind_of(namespace, kind)
-  local found = namespace and schema.components(native.schema)[namespace]
+local function kind_of(root, namespace, kind)
+  local found = namespace and schema.components(root)[namespace]
   return found and found.kinds[kind]
 end
 
-local function in_text(_, typed, before)
-  local kind = kind_of(before:match "t%.([%w_]+)%.([%w_]+)%s*{[^{}]*preset%s*=%s*$")
+local function in_text(repl, typed, before)
+  local root = repl.session.schema
+  local kind = kind_of(root, before:match "t%.([%w_]+)%.([%w_]+)%s*{[^{}]*preset%s*=%s*$")
   if kind and kind.presets then return collect(kind.presets, "", typed) end
   if before:find(":find%s*%(?%s*$") then return collect(host.param_names(), "", typed) end
-  if before:find(":why%s*%(?%s*$") then return collect(schema.all_paths(native.schema), "", typed) end
-  local values = values_of_key(before:match("r%.([%w_%.]+)%s*=%s*$"))
+  if before:find(":why%s*%(?%s*$") then return collect(schema.all_paths(root), "", typed) end
+  local values = values_of_key(root, before:match("r%.([%w_%.]+)%s*=%s*$"))
   if #values > 0 then return collect(values, "", typed) end
   return host.files(typed)
 end
@@ -169,14 +169,14 @@ local function after_command(repl, line)
     local typed = line:match("^%s*:(%a*)$") or ""
     return collect(require("tycho.repl.commands").names(), ":", typed)
   end
-  if command == "why" then return collect(schema.all_paths(native.schema), "", rest) end
+  if command == "why" then return collect(schema.all_paths(repl.session.schema), "", rest) end
   if command == "save" or command == "log" then return host.files(rest) end
   return M.candidates(repl, rest)
 end
 
-local function keys_of_call(line)
+local function keys_of_call(root, line)
   local namespace, kind, typed = line:match("t%.([%w_]+)%.([%w_]+)%s*{[^{}]-([%w_]*)$")
-  local found = kind_of(namespace, kind)
+  local found = kind_of(root, namespace, kind)
   if not found then return nil, typed end
   local names = schema.names(found.fields)
   if found.presets then names[#names + 1] = "preset" end
@@ -188,7 +188,7 @@ function M.candidates(repl, line)
   if line:find("^%s*:") then return after_command(repl, line) end
   local typed, before = open_text(line)
   if typed then return in_text(repl, typed, before) end
-  local keys, key = keys_of_call(line)
+  local keys, key = keys_of_call(repl.session.schema, line)
   if keys then return collect(keys, "", key) end
   local path, separator, last = line:match("([%a_][%w_%.:]*)([%.:])([%w_]*)$")
   if path then

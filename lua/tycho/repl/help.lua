@@ -1,7 +1,6 @@
 -- ?name: keys of the recipe, components, functions of t, objects of the run and their members, commands.
 local commands = require "tycho.repl.commands"
 local host = require "tycho.repl.host"
-local native = require "tycho.native"
 local schema = require "tycho.schema"
 local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
@@ -32,8 +31,8 @@ local function field_text(repl, path, field)
   return table.concat(out, "\n")
 end
 
-local function kind_text(namespace, kind)
-  local component = schema.components(native.schema)[namespace]
+local function kind_text(root, namespace, kind)
+  local component = schema.components(root)[namespace]
   local found = component and component.kinds[kind]
   if not found then return nil end
   local out = { ("t.%s.%s { ... }  %s"):format(namespace, kind, found.help or "") }
@@ -46,13 +45,13 @@ local function kind_text(namespace, kind)
   return table.concat(out, "\n")
 end
 
-local function of_t(name)
+local function of_t(root, name)
   local namespace, kind = name:match("^([%w_]+)%.([%w_]+)$")
-  if namespace then return kind_text(namespace, kind) end
+  if namespace then return kind_text(root, namespace, kind) end
   for _, one in ipairs(stubs.functions) do
     if one[1] == name then return ("t.%s : %s\n  %s"):format(one[1], one[2], one[3]) end
   end
-  local component = schema.components(native.schema)[name]
+  local component = schema.components(root)[name]
   if not component then return nil end
   local out = {}
   for i, choice in ipairs(schema.sorted_keys(component.kinds)) do
@@ -101,7 +100,7 @@ local function page(repl, name)
       .. "build(r) opens the run that it makes"
   end
   local below_t = name:match("^t%.(.+)$")
-  if below_t then return of_t(below_t) end
+  if below_t then return of_t(repl.session.schema, below_t) end
   if repl.classes[name] then return host.class_help(repl.classes[name], "") end
   local path = name:match("^r%.(.+)$") or name
   local field = repl:field(path)
@@ -122,7 +121,7 @@ function M.of_text(repl, text)
   if name == "" then return kOverview .. commands.overview() end
   local found = page(repl, name)
   if found then return found end
-  local known = schema.all_paths(native.schema)
+  local known = schema.all_paths(repl.session.schema)
   for _, class in ipairs(host.classes) do known[#known + 1] = class.name end
   local near = schema.did_you_mean(name:gsub("^r%.", ""), known)
   return ("no help for %s%s"):format(name, near and ("; did you mean %s?"):format(near) or "; ? alone lists everything")

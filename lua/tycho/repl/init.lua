@@ -327,7 +327,7 @@ end
 
 -- The field of the schema at a dotted path, and where its value comes from.
 function Repl:field(path)
-  return schema.index(native.schema)[path], self.draft and history.site(self.draft, path)
+  return schema.index(self.session.schema)[path], self.draft and history.site(self.draft, path)
 end
 
 return { new = new }

@@ -10,6 +10,9 @@ local values = require "tycho.values"
 
 local M = {}
 
+-- session.lua needs this file, too.
+local function session_of() return require "tycho.session" end
+
 local kMaxRedraws = 1000   -- of one trial that s:skip refuses or that was there already
 
 -- Four digits: readable, and enough for any knob.
@@ -116,18 +119,37 @@ local function dimensions(session, made)
   return out
 end
 
+-- Asks about values of keys of the sweep's recipe: nil, or what a schema has against one. The recipe is read for its own kinds
+-- only where the value does not fit the built-in ones.
+local function checker(session, made)
+  local root, is_read = native.schema, false
+  local function problem_of(key, text)
+    local found
+    pins.parse(root, { { argument = 0, text = ("%s=%s"):format(key, text) } }, function(kind, _, said)
+      if kind == "problem" then found = said end
+    end)
+    return found
+  end
+  return function(key, text)
+    local found, file = problem_of(key, text), made.root.values.recipe
+    if not found or is_read or type(file) ~= "string" or not file:find "%.lua$" then return found end
+    is_read = true
+    local own, wrong = session_of().schema_of({ file }, session.read_file)
+    if wrong then return found end
+    root = own
+    return problem_of(key, text)
+  end
+end
+
 -- Holds every value against the recipe's schema, as the same text on a command line would be.
 local function check_values(session, made, dims)
+  local problem_of = checker(session, made)
   local function check(dim, key, text)
     local site = history.site(made, "space." .. dim.name) or made.site
-    local ok = true
-    pins.parse(native.schema, { { argument = 0, text = ("%s=%s"):format(key, text) } }, function(kind, _, said)
-      if kind ~= "problem" then return end
-      ok = false
-      session:problem(site_of.problem(site, said.col and said.col <= #key and "key" or "value",
-        said.message, said.hint))
-    end)
-    return ok
+    local said = problem_of(key, text)
+    if not said then return true end
+    session:problem(site_of.problem(site, said.col and said.col <= #key and "key" or "value", said.message, said.hint))
+    return false
   end
   local function check_case(case)
     local lists = case.keys or { [case.name] = case.values or { short(case.low or case.mean), case.high and short(case.high) } }

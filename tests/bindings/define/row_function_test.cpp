@@ -48,5 +48,52 @@ TEST_F(RowFunctionTest, AnErrorBeginsWithThePlaceAndLaterRowsStillWork) {
   EXPECT_EQ(picky({{"ok", true}}, "f:10").size(), 1u);
 }
 
+const char* const kComponent = R"(
+local t = require "tycho"
+return t.component { name = "long", kind = "rows", help = "Keeps long texts.",
+  fields = { words = t.integer { default = 2, min = 1 } },
+  rows = function(row, cfg)
+    if select(2, row.text:gsub("%S+", "")) < cfg.words then return nil end
+    return row
+  end }
+)";
+
+TEST_F(RowFunctionTest, AComponentHasFields) {
+  RowFunction two = load(kComponent);
+  EXPECT_EQ(two({{"text", "a b"}}, "f:1").size(), 1u);
+  EXPECT_EQ(two({{"text", "a"}}, "f:2").size(), 0u);
+  RowFunction three(temp_ / "rows.lua", {{5, "words=3"}});
+  EXPECT_EQ(three({{"text", "a b"}}, "f:1").size(), 0u);
+}
+
+TEST_F(RowFunctionTest, FieldsAreChecked) {
+  load(kComponent);
+  const auto report = [&](const std::string& text) {
+    try {
+      RowFunction(temp_ / "rows.lua", {{5, text}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_NE(report("wrods=3").find("did you mean  map.words"), std::string::npos) << report("wrods=3");
+  EXPECT_NE(report("words=0").find("expected integer >= 1"), std::string::npos) << report("words=0");
+  std::ofstream(temp_ / "rows.lua") << "return function(row) return row end";
+  EXPECT_NE(report("words=3").find("expected a component for words=3, got a file without t.component"),
+            std::string::npos);
+  std::ofstream(temp_ / "rows.lua") << "require 'tycho'.component { name = 'x', kind = 'rows' }";
+  EXPECT_EQ(report("words=3").find("no error"), std::string::npos);
+}
+
+TEST_F(RowFunctionTest, AComponentOfAnotherKindIsRefused) {
+  try {
+    load("local t = require 'tycho'\nreturn t.component { name = 'x', batch_end = function() end }");
+    ADD_FAILURE() << "it loaded";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("defines a component of kind = \"rows\""), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace tycho

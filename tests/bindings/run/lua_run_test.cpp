@@ -68,6 +68,42 @@ TEST_F(LuaRunTest, EveryReadyCallbackRuns) {
   EXPECT_EQ(texts[0].at("facts").at("name"), "the lines of");
 }
 
+/// A callback and a schedule that the recipe defines.
+const char* const kComponents = R"(
+  t.component { name = "counter", kind = "control", fields = { by = t.integer { default = 1, min = 1 } }, state = { sum = 0 },
+    batch_end = function(ctx, st, cfg)
+      st.sum = st.sum + cfg.by
+      ctx.log:metric("sum", st.sum)
+      if ctx.step == 6 then ctx.cmd.save "half" end
+    end }
+  t.component { name = "drop", kind = "dynamic_schedule", fields = { by = 0.5 }, state = { factor = 1 },
+    factor = function(s, st, cfg)
+      if s.step > 0 and s.step % 4 == 0 then st.factor = st.factor * cfg.by end
+      return st.factor
+    end }
+  r.callbacks.count = t.cb.counter { by = 3, every = "2ba" }
+  r.scheduler = t.sched.drop { by = 0.1 }
+)";
+
+TEST_F(LuaRunTest, ComponentsSeeTheirFieldsAndContinueWithTheirState) {
+  load(kComponents);
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(curve("sum"), (std::map<int64_t, double>{{2, 3}, {4, 6}, {6, 9}, {8, 12}, {10, 15}, {12, 18}}));
+  const std::map<int64_t, double> rates = curve("lr"), losses = curve("loss");
+  EXPECT_DOUBLE_EQ(rates.at(4), 1e-2);
+  EXPECT_DOUBLE_EQ(rates.at(5), 1e-2 * 0.1);
+  EXPECT_DOUBLE_EQ(rates.at(9), 1e-2 * (0.1 * 0.1));
+
+  std::filesystem::rename(dir_ / "run", dir_ / "whole");
+  load(std::string(kComponents) + "r.max_duration = \"6ba\"\n");
+  ASSERT_EQ(run(), 0);
+  load(kComponents);
+  ASSERT_EQ(run(), 0);
+  EXPECT_EQ(curve("sum").at(12), 18) << "the state of a callback is in the checkpoint";
+  EXPECT_EQ(curve("lr"), rates) << "and that of a schedule";
+  EXPECT_EQ(curve("loss"), losses);
+}
+
 /// The monitor at every step, and what each step took from each parameter as a callback of one's own sees it.
 const char* const kWatched = R"(
   r.clip.norm = 0

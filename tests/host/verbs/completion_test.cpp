@@ -57,6 +57,19 @@ TEST_F(CompletionTest, OffersKeysAndValuesPastTheCharactersAtWhichBashSplits) {
   EXPECT_EQ(offered("tycho config x.lua --unset clip.n"), "clip.norm\n");
 }
 
+TEST_F(CompletionTest, OffersWhatTheRecipeDefines) {
+  write(
+      "local t = require \"tycho\"\nlocal r = t.recipe \"mine\"\n"
+      "t.component { name = \"look\", fields = { mode = t.choice { \"low\", \"high\" } }, batch_end = "
+      "function() end }\n"
+      "return r\n",
+      "mine.lua");
+  EXPECT_EQ(offered("tycho run mine.lua +callbacks.x=loo"), "look\n");
+  EXPECT_EQ(offered("tycho run mine.lua callbacks.x.mod"), "callbacks.x.mode=\n");
+  EXPECT_EQ(offered("tycho run mine.lua callbacks.x.mode=h"), "high\n");
+  EXPECT_EQ(offered("tycho run absent.lua callbacks.x.mod"), "\n");
+}
+
 TEST_F(CompletionTest, OffersNothingWhereNothingFits) {
   EXPECT_EQ(offered("tycho nothing x"), "\n");
   EXPECT_EQ(offered("tycho run x.lua nothing.x"), "\n");

@@ -90,6 +90,42 @@ TEST_F(RerunTest, FindsFilesOfTychoPathInAnotherShell) {
   EXPECT_EQ(resolved.code, 0) << resolved.output;
 }
 
+// A component in a folder of lua_modules, and one of the user's own folder.
+TEST_F(RerunTest, KeepsModulesWithAllOfTheirFiles) {
+  fs::create_directories(folder_ / "lua_modules/team");
+  fs::create_directories(folder_ / "home/.config/tycho/lua");
+  write(
+      "local t = require \"tycho\"\nreturn t.component { name = \"look\", fields = { limit = require "
+      "\"team.limits\".low },\n"
+      "  batch_end = function(ctx, st, cfg) end }\n",
+      "lua_modules/team/init.lua");
+  write("return { low = 3 }\n", "lua_modules/team/limits.lua");
+  write("-- read by another recipe\n", "lua_modules/team/other.lua");
+  write("return { lr = 7e-4 }\n", "home/.config/tycho/lua/rates.lua");
+  write(
+      "local look = require \"team\"\nlocal r = require \"base\" :extend \"x\"\n"
+      "r.optimizer.lr = require \"rates\".lr\nr.callbacks.look = look { limit = 4 }\nreturn r\n");
+  const Outcome hashes = run("config x.lua --hash", "HOME=home");
+  ASSERT_EQ(hashes.code, 0) << hashes.output;
+  EXPECT_CONTAINS(hashes.output, "  lua_modules/team/other.lua\n");
+  EXPECT_CONTAINS(hashes.output, "  ~/.config/tycho/lua/rates.lua\n");
+  EXPECT_CONTAINS(hashes.output, "  lua_modules/team/\n");
+  const Outcome first = run("run x.lua callbacks.look.limit=5", "HOME=home");
+  ASSERT_EQ(first.code, 0) << first.output;
+  EXPECT_CONTAINS(here("cat runs/x/provenance.json").output, "module.lua_modules/team");
+  EXPECT_TRUE(fs::exists(folder_ / "runs/x/sources/lua_modules/team/other.lua"))
+      << here("find runs/x").output;
+  fs::remove_all(folder_ / "lua_modules");
+  const Outcome again = run("rerun runs/x", "HOME=elsewhere");
+  ASSERT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(here("tycho diff runs/x runs/x-2").output,
+            "key       runs/x         runs/x-2\nrun_name  \"x\"  default  \"x-2\"   argument 3\n");
+  EXPECT_CONTAINS(here("grep -A4 module runs/x-2/provenance.json").output,
+                  here("grep -A4 module runs/x/provenance.json").output);
+  const Outcome resolved = here("tycho config runs/x/recipe.lua callbacks.look.limit");
+  EXPECT_CONTAINS(resolved.output, "callbacks.look.limit  5");
+}
+
 TEST_F(RerunTest, NamesFoldersThatAreNotRuns) {
   EXPECT_EQ(run("rerun").code, 2);
   EXPECT_CONTAINS(run("rerun bin").output, "bin is not a run folder");

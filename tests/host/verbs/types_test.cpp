@@ -40,6 +40,25 @@ TEST_F(TypesTest, KeepsSettingsThatAreThere) {
 TEST_F(TypesTest, SaysWhyItCannotWrite) {
   write("", "file");
   EXPECT_EQ(here("tycho types file").code, 15);
+  EXPECT_EQ(here("tycho types a b").code, 2);
+}
+
+TEST_F(TypesTest, HasTheComponentsOfRecipesAndModules) {
+  write(
+      "local t = require \"tycho\"\nreturn t.component { name = \"look\", help = \"Looks.\",\n"
+      "  fields = { limit = t.integer { default = 3, help = \"Most.\" } }, batch_end = function() end }\n",
+      "look.lua");
+  EXPECT_EQ(here("tycho types look.lua").code, 0);
+  const std::string stubs = here("cat types/tycho.lua").output;
+  EXPECT_CONTAINS(stubs, "---Looks.\n---@class (exact) tycho.Cb.Look\n");
+  EXPECT_CONTAINS(stubs, "---@field limit integer  Most. Default 3.\n");
+  EXPECT_CONTAINS(stubs, "---@field look fun(given?: tycho.Cb.Look|table): tycho.Cb  Looks.\n");
+  EXPECT_CONTAINS(here("tycho config look.lua --markdown").output, "#### t.cb.look\n\nLooks.\n");
+  write("return 3 +\n", "broken.lua");
+  const Outcome broken = here("tycho types broken.lua");
+  EXPECT_EQ(broken.code, 10);
+  EXPECT_CONTAINS(broken.output, "broken.lua:1");
+  EXPECT_EQ(here("tycho config absent.lua --markdown").code, 10);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void MemberMonitor::serve(ControlLine&) {
 void MemberMonitor::take(ControlMessage what, const std::string& body) {
   silent_beats_ = 0;
   switch (what) {
-    case ControlMessage::kBeat: reports_[0] = read_report(body); return;
+    case ControlMessage::kBeat: return take_report(read_report(body));
     case ControlMessage::kMember: {
       Member member = read_member(body);
       members_[member.rank] = std::move(member);
@@ -44,6 +44,16 @@ void MemberMonitor::take(ControlMessage what, const std::string& body) {
     case ControlMessage::kBye: set_ended(0); return line_.close();
     default: return;
   }
+}
+
+void MemberMonitor::take_report(ProgressReport report) {
+  const bool at_prompt = report.phase == kAtPrompt;
+  if (at_prompt && !std::exchange(said_prompt_, true))
+    write_line(
+        fmt::format("[ranks] rank {} waits for rank 0, which is {} after step {}, for at most {} minutes\n",
+                    place_.rank, report.phase, report.step, kTimeAtPrompt.count()));
+  if (!at_prompt) said_prompt_ = false;
+  reports_[0] = std::move(report);
 }
 
 void MemberMonitor::tick() {

@@ -4,6 +4,7 @@
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/meet/meet_options.h"
 #include "trainer/rendezvous/meet/monitor.h"
+#include "trainer/rendezvous/progress.h"
 #include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
@@ -25,10 +26,13 @@ class MemberMonitor final : public Monitor {
   std::optional<bool> answer(const MarkQuestion& question) override;
 
   void take(ControlMessage what, const std::string& body);
+  /// Stores what rank 0 does, and says once that it is at a prompt.
+  void take_report(ProgressReport report);
   void lose(const std::string& how);
 
   ControlLine line_;
   int silent_beats_ = 0;
+  bool said_prompt_ = false;
 };
 
 }  // namespace tycho

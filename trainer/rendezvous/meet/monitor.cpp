@@ -21,16 +21,6 @@ constexpr auto kFarewell = std::chrono::milliseconds(1000);
 
 Socket event_counter() { return Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
-/// Writes a line without blocking, even if standard error is a full pipe: this may be the last thread of the
-/// process that still runs.
-void write_line(const std::string& line) {
-  pollfd file = {STDERR_FILENO, POLLOUT, 0};
-  if (poll(&file, 1, 100) > 0 && (file.revents & POLLOUT) != 0) {
-    const ssize_t ignored = write(STDERR_FILENO, line.data(), line.size());
-    static_cast<void>(ignored);
-  }
-}
-
 }  // namespace
 
 Monitor::Monitor(const RankInfo& place, MeetOptions options, Member self)
@@ -91,6 +81,14 @@ void Monitor::run() {
       if ((files[i + 1].revents & ~POLLOUT) != 0) serve(*polled[i]);
     }
     changed_.notify_all();
+  }
+}
+
+void Monitor::write_line(const std::string& line) {
+  pollfd file = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&file, 1, 100) > 0 && (file.revents & POLLOUT) != 0) {
+    const ssize_t ignored = write(STDERR_FILENO, line.data(), line.size());
+    static_cast<void>(ignored);
   }
 }
 

@@ -79,6 +79,9 @@ class Monitor {
   void set_ended(int rank);
   bool has_ended(int rank) const { return ended_.count(rank) > 0; }
   int num_silent_beats() const;
+  /// Writes a line without blocking, even if standard error is a full pipe: this may be the last thread of
+  /// the process that still runs.
+  static void write_line(const std::string& line);
   /// Wakes the thread to handle requests of other threads.
   void wake();
 

@@ -93,10 +93,10 @@ MeetOptions quick() {
 }
 
 /// A rank that trains: it waits until the world is broken, and ends with the reason.
-int train(const RankInfo& place, const MeetOptions& options) {
+int train(const RankInfo& place, const MeetOptions& options, const char* phase = "evaluating") {
   const auto peers = rendezvous(place, options);
   options.progress->set_step(12);
-  const InPhase phase("evaluating");
+  const InPhase in_phase(phase);
   const InCollective collective("all_reduce");
   std::this_thread::sleep_for(300ms);  // so that the others have heard of it
   std::fputs("met\n", stderr);
@@ -160,6 +160,19 @@ TEST(Monitor, ARankThatIsKilledIsNamedByAllOthersWithWhatItDid) {
     }
     EXPECT_LT(Clock::now() - killed, 5s);  // named within 2 s, and an idle machine's rest
   }
+}
+
+TEST(Monitor, OthersSayThatTheyWaitForAPromptOfRankZero) {
+  World run(3, [](const RankInfo& place) {
+    return train(place, quick(), place.rank == 0 ? kAtPrompt : "evaluating");
+  });
+  for (int r = 1; r < 3; ++r)
+    EXPECT_SAYS(
+        run[r],
+        fmt::format("[ranks] rank {} waits for rank 0, which is at a prompt of t.debug() after step", r));
+  run[1].send(SIGKILL);
+  for (const int r : {0, 2})
+    EXPECT_EQ(run[r].end(), static_cast<int>(ExitCode::kTerminated)) << "watched as before";
 }
 
 TEST(Monitor, RanksThatDieTogetherAreNamedTogether) {

@@ -1,0 +1,78 @@
+-- t.debug(): a prompt inside a call of a callback or schedule, with what the function there can see.
+local attached = require "tycho.attached"
+local native = require "tycho.native"
+
+local M = {}
+
+local kMaxNames = 200
+local kGoOn = { continue = true, c = true, quit = true, exit = true }
+local kEntry = { max_instructions = 1e8, max_seconds = 10 }
+
+-- The level, seen from its caller, of the innermost function of recipe code, and where it is.
+local function function_of_recipe()
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "Slf")
+    if not info then return nil end
+    if info.source:sub(1, 1) == "@" and info.currentline > 0 then
+      return level - 1, ("%s:%d"):format(info.source:sub(2), info.currentline), info.func
+    end
+    level = level + 1
+  end
+end
+
+-- What a function on the stack can see: its upvalues and its locals, the innermost last.
+local function names_at(level, fn)
+  local out = {}
+  for i = 1, kMaxNames do
+    local name, value = debug.getupvalue(fn, i)
+    if not name then break end
+    out[name] = value
+  end
+  for i = 1, kMaxNames do
+    local name, value = debug.getlocal(level + 1, i)
+    if not name then break end
+    if name:sub(1, 1) ~= "(" then out[name] = value end
+  end
+  return out
+end
+
+local function sorted(names)
+  local out = {}
+  for name in pairs(names) do out[#out + 1] = name end
+  table.sort(out)
+  return table.concat(out, " ")
+end
+
+local said = {}   -- places that have said that there is no terminal
+
+local function say_no_prompt(terminal, at, why)
+  if said[at] then return end
+  said[at] = true
+  terminal.write(("t.debug() at %s: %s, so the run continues\n"):format(at, why))
+end
+
+-- Opens a prompt on `terminal` (functions of C++). made: the recipe of the run; ctx: the argument of the call; on_error: makes
+-- the message of what an entry raises.
+function M.open(terminal, made, ctx, on_error)
+  local level, at, fn = function_of_recipe()
+  if not level then return end   -- called by no line of the recipe
+  local why = terminal.refusal()
+  if why then return say_no_prompt(terminal, at, why) end
+  local names, left_s = names_at(level, fn), terminal.limit_s
+  terminal.write(("\nt.debug() at %s; other ranks wait, for at most %d minutes. Names: %s. An empty line or Ctrl-D continues.\n")
+    :format(at, terminal.limit_s / 60, sorted(names)))
+  while left_s > 0 do
+    local line, taken_s = terminal.line(("%s> "):format(at), left_s)
+    if not line or line:match "^%s*$" or kGoOn[line] then break end
+    left_s = left_s - taken_s
+    local ok, result = native.limited(function() return attached.evaluate(made, line, ctx, on_error, names) end,
+      kEntry.max_instructions, kEntry.max_seconds)
+    if not ok and native.exit_of(result) == native.exit_interrupted then error(result, 0) end
+    local text = ok and result or type(result) == "table" and result.message or tostring(result)
+    if text ~= "" then terminal.write(text .. "\n") end
+  end
+  terminal.write(("the run continues after %s\n"):format(at))
+end
+
+return M

@@ -1,0 +1,42 @@
+-- Row functions of `tycho data map` that are components: kind = "rows". The file is read as a recipe with one key, map, so that
+-- its arguments are checked as those of a recipe.
+local native = require "tycho.native"
+local node_of = require "tycho.node"
+local sandbox = require "tycho.sandbox"
+local session_of = require "tycho.session"
+
+local M = {}
+
+local kProgram = [[
+local make = require(%q)
+if type(make) ~= "function" then error(%q .. " returned a " .. type(make) .. ", not a component: return t.component { kind = \"rows\", ... }", 0) end
+local r = require "tycho".recipe "rows"
+r.map = make {}
+return r
+]]
+
+local kSchema = { type = "struct", fields = { { name = "map", type = "component", namespace = "map", usual = "rows", required = true,
+  help = "The component that the file returns.", kinds = { rows = { type = "struct", help = "A row function.", fields = {} } } } } }
+
+-- The fields of a component, which its function only reads.
+local function fields_of(node)
+  return sandbox.view("cfg", node_of.plain(node), function(_, message, hint) error(message .. (hint and "; " .. hint or ""), 0) end)
+end
+
+-- request: file, arguments = { { argument, text } }. { problems, report } and the function of a row; no function where the file
+-- defines no component.
+function M.load(request)
+  local file = request.file
+  local text = native.read_file(file)
+  if not text or not text:find "%.component%f[%W]" then return { problems = 0 } end
+  local name = "rows of " .. file
+  for _, one in ipairs(request.arguments) do one.text = "map." .. one.text end
+  local result = session_of.load { file = name, files = { [name] = kProgram:format(file, file) }, schema = kSchema, kind = "file",
+    arguments = request.arguments, check_tree = function() return {} end, facts = function() return {} end, output = native.output }
+  if result.problems > 0 then return { problems = result.problems, report = result.report } end
+  local node = session_of.finished.root.values.map
+  local fn, cfg = node.component.kinds[node.kind].own.functions.rows.fn, fields_of(node)
+  return { problems = 0 }, function(row) return fn(row, cfg) end
+end
+
+return M
