@@ -13,14 +13,14 @@
 namespace tycho {
 namespace {
 
-constexpr int kLook_ms = 200;  // between looks for a stop signal
+constexpr int kLook_ms = 200;      // between looks for a stop signal
+constexpr size_t kViewLines = 10;  // that a live view may draw over
 
 }  // namespace
 
 std::string StandardTerminal::refusal() const {
   if (rank_ != 0) return "the prompt is on rank 0";
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
-    return "there is no terminal; tycho launch gives it to rank 0 with  run RECIPE --on-error repl";
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return "there is no terminal";
   return "";
 }
 
@@ -45,6 +45,10 @@ std::optional<std::string> StandardTerminal::read_line(const std::string& prompt
 void StandardTerminal::write(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
+}
+
+void StandardTerminal::close() {
+  if (is_redrawn_) write(std::string(kViewLines, '\n'));
 }
 
 }  // namespace tycho

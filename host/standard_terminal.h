@@ -9,13 +9,16 @@ namespace tycho {
 
 class StandardTerminal final : public DebugTerminal {
  public:
-  explicit StandardTerminal(int rank) : rank_(rank) {}
+  /// `is_redrawn`: a live view draws over the last lines of the screen.
+  StandardTerminal(int rank, bool is_redrawn) : rank_(rank), is_redrawn_(is_redrawn) {}
   std::string refusal() const override;
   std::optional<std::string> read_line(const std::string& prompt, double limit_s) override;
   void write(const std::string& text) override;
+  void close() override;
 
  private:
   int rank_;
+  bool is_redrawn_;
   std::string read_;  // bytes after the last line
 };
 

@@ -15,6 +15,8 @@ class DebugTerminal {
   /// was asked to stop, or after `limit_s`.
   virtual std::optional<std::string> read_line(const std::string& prompt, double limit_s) = 0;
   virtual void write(const std::string& text) = 0;
+  /// Called after the last line of a prompt.
+  virtual void close() = 0;
 };
 
 }  // namespace tycho

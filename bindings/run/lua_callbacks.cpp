@@ -216,7 +216,7 @@ Json LuaCallbacks::take_failure() {
 void LuaCallbacks::push_terminal() {
   lua_newtable(L_);
   for (const luaL_Reg& function : {luaL_Reg{"refusal", terminal_refusal}, luaL_Reg{"line", terminal_line},
-                                   luaL_Reg{"write", terminal_write}}) {
+                                   luaL_Reg{"write", terminal_write}, luaL_Reg{"close", terminal_close}}) {
     lua_pushlightuserdata(L_, this);
     lua_pushcclosure(L_, function.func, 1);
     lua_setfield(L_, -2, function.name);
@@ -263,6 +263,14 @@ int LuaCallbacks::terminal_write(lua_State* L) {
       fmt::print(stderr, "{}", text);
     else
       self.terminal_->write(text);
+    return 0;
+  });
+}
+
+/// close()
+int LuaCallbacks::terminal_close(lua_State* L) {
+  return protect(L, [&] {
+    static_cast<LuaCallbacks*>(lua_touserdata(L, lua_upvalueindex(1)))->terminal_->close();
     return 0;
   });
 }

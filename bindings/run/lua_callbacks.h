@@ -80,6 +80,7 @@ class LuaCallbacks final : public CallbackSource {
   static int terminal_refusal(lua_State* L);
   static int terminal_line(lua_State* L);
   static int terminal_write(lua_State* L);
+  static int terminal_close(lua_State* L);
   /// `scope` names the call.
   void push_context(std::string scope, CallbackKind kind, const EventInfo& info, CallbackPort& port);
 

@@ -71,7 +71,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
                                                         : make_terminal_reporter(STDOUT_FILENO));
   if (repl.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
   LuaCallbacks callbacks(recipe);
-  StandardTerminal terminal(repl.place.rank);
+  StandardTerminal terminal(repl.place.rank, !options.plain && can_redraw());
   callbacks.set_terminal(&terminal);
   RunRequest request = make_run_request(recipe, repl.recipe.pins, repl.argv, options.until);
   request.paranoid = options.paranoid;

@@ -72,12 +72,12 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
-  StandardTerminal terminal(request.place.rank);
+  const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
+  StandardTerminal terminal(request.place.rank, live && can_redraw());
   callbacks.set_terminal(&terminal);
   if (request.place.rank == 0)
     std::fputs((folder_warning(recipe) + mesh_picture(recipe.config, request.place)).c_str(), stderr);
   if (request.place.rank == 0) request.provenance_json = with_git_facts(recipe.history).dump(1);
-  const bool live = isatty(STDOUT_FILENO) != 0 && !options.plain;
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);

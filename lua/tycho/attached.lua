@@ -20,9 +20,10 @@ local function shared(ctx, name, is_read_only)
   error(value, 0)
 end
 
--- A name that neither the entry, nor ctx, nor the recipe's sandbox defines.
-local function of_world(session, name)
+-- A name that neither the entry, nor the function around it, nor ctx, nor the recipe's sandbox defines.
+local function of_world(session, name, here)
   local known = schema.sorted_keys(names)
+  for one in pairs(here or {}) do known[#known + 1] = one end
   for _, one in ipairs(kShared) do known[#known + 1] = one end
   for _, one in ipairs { "ctx", "r", "t", "plot", "hist" } do known[#known + 1] = one end
   local near = schema.did_you_mean(name, known)
@@ -51,7 +52,7 @@ local function variables(made, ctx, print, here)
       if here and here[name] ~= nil then return here[name] end
       if given[name] ~= nil then return given[name] end
       if is_shared[name] then return shared(ctx, name, not here) end
-      return of_world(session, name)
+      return of_world(session, name, here)
     end,
   })
 end

@@ -60,7 +60,7 @@ function M.open(terminal, made, ctx, on_error)
   local why = terminal.refusal()
   if why then return say_no_prompt(terminal, at, why) end
   local names, left_s = names_at(level, fn), terminal.limit_s
-  terminal.write(("\nt.debug() at %s; other ranks wait, for at most %d minutes. Names: %s. An empty line or Ctrl-D continues.\n")
+  terminal.write(("\nt.debug() at %s; the run waits, for at most %d minutes. Names: %s. An empty line or Ctrl-D continues.\n")
     :format(at, terminal.limit_s / 60, sorted(names)))
   while left_s > 0 do
     local line, taken_s = terminal.line(("%s> "):format(at), left_s)
@@ -73,6 +73,7 @@ function M.open(terminal, made, ctx, on_error)
     if text ~= "" then terminal.write(text .. "\n") end
   end
   terminal.write(("the run continues after %s\n"):format(at))
+  terminal.close()
 end
 
 return M

@@ -178,6 +178,8 @@ local function quantity(session, word, given, read, expected)
   return type(given) == "string" and read(given) or session:refuse(word, expected)
 end
 
+local kHasOwnKinds = { cb = true, sched = true, optim = true }
+
 -- What the public table holds: name -> value.
 function M.content(session)
   local function refuse(...) return session:refuse(...) end
@@ -229,8 +231,11 @@ function M.content(session)
     end
   end
   t.origin = function(given) return origin.load(session, given) end
+  local function refuse_kind(name, message, hint)
+    return refuse(name, message, hint .. (hint:find "^available" and "; one of your own, after  require  of its module" or ""))
+  end
   for namespace, group in pairs(groups) do
-    t[namespace] = sandbox.view("t." .. namespace, group, refuse, operations.functions[namespace])   -- t.log(x)
+    t[namespace] = sandbox.view("t." .. namespace, group, kHasOwnKinds[namespace] and refuse_kind or refuse, operations.functions[namespace])   -- t.log(x)
   end
   return t
 end

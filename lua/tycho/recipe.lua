@@ -150,7 +150,8 @@ local function report_open(self, at, field, path)
   local value = field.type == "component" and schema.example(field) or "..."
   local hint = site.argument and ("add  %s=%s  (%s)"):format(path, value == "..." and "VALUE" or field.usual, schema.describe(field))
     or ("write  %s = %s  (%s)"):format(lexer.path(self.session.kind == "sweep" and "s" or "r", path), value, schema.describe(field))
-  local problem = site_of.problem(site, "key", ("%s is required and not set: %s"):format(path, field.help or ""), hint)
+  local help = (field.help or "") ~= "" and ": " .. field.help or ""
+  local problem = site_of.problem(site, "key", ("%s is required and not set%s"):format(path, help), hint)
   problem.open, problem.on_purpose = path, at.state[field.name] == "open"
   self:problem(problem)
 end

@@ -103,6 +103,9 @@ function M.renames(root)
   return renames[root]
 end
 
+-- Forgets what was found out about a schema, which has just been changed.
+function M.forget(root) M.same_as[root], indexes[root], renames[root] = nil, nil, nil end
+
 function M.rename_text(old, rename)
   if rename.since then return ("%s has been called %s since %s"):format(old, rename.path, rename.since) end
   return ("%s is now called %s"):format(old, rename.path)

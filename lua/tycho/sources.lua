@@ -188,10 +188,13 @@ function M.make_require(session)
         if absent == false then session:refuse("require", ("%s exists, but: %s"):format(file, message)) end
       end
     end
-    local tried = {}
-    for i, place in ipairs(places) do tried[i] = place.file end
+    local tried, near = {}, ""
+    for i, place in ipairs(places) do
+      tried[i] = place.file
+      if near == "" then near = native.near_file(place.file) end
+    end
     session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(tried, " and ")
-      .. ", also as " .. tried[1]:match("([^/]*)%.lua$") .. "/init.lua" .. native.near_file(tried[1]))
+      .. ", also as " .. tried[1]:match("([^/]*)%.lua$") .. "/init.lua" .. near)
   end
 end
 

@@ -34,11 +34,19 @@ local function shown(value)
   return schema.brief(value)
 end
 
+-- "call it:  t.cb.speed {}" for a constructor that was not called, or nil.
+local function constructor_hint(node, namespace, value)
+  for kind, make in pairs(namespace and node.owner.groups[namespace] or {}) do
+    if make == value then return ("call it:  t.%s.%s {}"):format(namespace, kind) end
+  end
+end
+
 -- Reports a value that does not fit.
 function M.refuse(node, key, value, site, message, hint)
   if type(value) == "function" and spec_of(node, key).type ~= "function" then
-    local is_callback = spec_of(node, key).namespace == "cb"
-    hint = hint or is_callback and "write  t.observe { batch_end = function(ctx) ... end }"
+    local namespace = spec_of(node, key).namespace
+    local is_callback = namespace == "cb"
+    hint = hint or constructor_hint(node, namespace, value) or is_callback and "write  t.observe { batch_end = function(ctx) ... end }"
       or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)

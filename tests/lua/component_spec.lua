@@ -1,5 +1,7 @@
 -- Specs of lua/tycho/own: components of a recipe or module with fields that are checked as those of built-in ones.
 local native = require "tycho.native"
+local own_kinds = require "tycho.own.kinds"
+local schema = require "tycho.schema"
 local session = require "tycho.session"
 
 local kHead = 'local t = require "tycho"\nlocal r = t.recipe "x"\n'
@@ -89,6 +91,22 @@ describe("a component", function()
       "did you mean  callbacks.p.patience")
     has(report('require "plateau"\nr.callbacks.p = t.cb.plateau {}', { "callbacks.p.mode=mni" }), 'did you mean "min"')
     has(report 'require "plateau"\nr.callbacks.p = t.cb.plateuu {}', "no t.cb.plateuu", "did you mean  plateau?")
+    has(report "r.callbacks.p = t.cb.plateau {}", "no t.cb.plateau", "one of your own, after  require  of its module")
+    has(report "r.callbacks.p = t.cb.speed", "call it:  t.cb.speed {}")
+    has(report 'r.callbacks.p = require "plateau"', "call it:  t.cb.plateau {}")
+    has(report "r.seed = t.number { default = 3 }", "seed = t.number { ... }: expected integer")
+  end)
+
+  it("is known to the keys of its session, and to no other", function()
+    local own = session.open { quiet = true }
+    local before = #schema.all_paths(own.schema)
+    expect(schema.index(own.schema)["scheduler.hold_for"]).to_be_nil()
+    own_kinds.register(own, { namespace = "sched", base = "fn", name = "held", table = "fields", site = { file = "x.lua", line = 1 },
+      fields = { { name = "hold_for", type = "number", default = 1, help = "" } }, definition = function() return {} end })
+    expect(schema.index(own.schema)["scheduler.hold_for"].type).to_equal "number"
+    expect(#schema.all_paths(own.schema)).to_equal(before + 1)
+    expect(schema.index(native.schema)["scheduler.hold_for"]).to_be_nil()
+    expect(schema.index(session.open { quiet = true }.schema)["scheduler.hold_for"]).to_be_nil()
   end)
 
   it("in a file alone is no recipe", function()
@@ -156,7 +174,8 @@ describe("a definition of a component that is wrong", function()
   local function fields(text) return definition('name = "p",\nfields = {\n' .. text .. "\n},\n" .. kEvent) end
 
   it("names a field that cannot be one", function()
-    has(fields "every = 3", "x.lua:10", "every: a field of p cannot have this name, which is an option of every t.cb component")
+    has(fields "every = 3", "x.lua:10", "every: a duration needs a unit: 3ba (batches)")
+    has(fields "order = t.integer { default = 1.5 }", "default = 1.5: expected integer")
     has(fields "state = 3", "which is used by Tycho itself")
     has(fields "kind = 3", "which names the kind of a component")
     has(fields "['a b'] = 3", "fields: expected names of letters, digits and '_', got \"a b\"")
@@ -204,8 +223,17 @@ describe("fields of a component", function()
 
   it("without a default must be set", function()
     has(report(with("a = t.number { help = 'Something.' }", "")), "callbacks.p.a is required and not set: Something.")
+    has(report(with("a = t.number {}", "")), "callbacks.p.a is required and not set\n")
     expect(tree(with("a = t.number {}", "a = 2")).callbacks.p.a).to_equal(2)
     expect(tree(with("a = t.number { default = t.required }", "a = 2")).callbacks.p.a).to_equal(2)
+  end)
+
+  it("give options other defaults, and leave them as they are", function()
+    local made = tree(with("every = t.duration '10ba', on_error = 'warn', limit = t.number { min = 0 }", "limit = 2")).callbacks.p
+    expect({ made.every, made.on_error, made.limit, made.order }).to_equal { "10ba", "warn", 2, 0 }
+    expect(tree(with("every = t.duration '10ba'", "every = '2tok'")).callbacks.p.every).to_equal "2tok"
+    has(report(with("every = t.duration '10ba'", "every = '2s'")), "callbacks.p.every", "got a time")
+    has(report(with("every = t.duration {}", "")), "callbacks.p.every is required and not set: Call it for events of a step")
   end)
 
   it("show their unit and their limits", function()

@@ -69,10 +69,10 @@ int fact(Call& call) {
   const std::string key = call.text(1);
   if (key == "cmd")
     throw ScriptError("E_CONTEXT", "ctx.cmd: only a t.control callback can issue commands",
-                      "write t.control { ... }");
+                      "write t.control { ... }, or kind = \"control\" in t.component");
   if (key == "dist")
     throw ScriptError("E_CONTEXT", "ctx.dist: only a t.everywhere callback runs on all ranks",
-                      "write t.everywhere { ... }");
+                      "write t.everywhere { ... }, or kind = \"everywhere\" in t.component");
   const Json& facts = context(call).info->facts;
   return facts.contains(key) ? call.push(facts.at(key)) : call.push_nil();
 }

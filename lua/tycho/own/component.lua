@@ -128,7 +128,7 @@ function M.define(session, given)
   local choice = choice_of(session, given, site)
   local found = functions_of(session, given, choice, site)
   return own_kinds.register(session, { namespace = choice.namespace, base = choice.base, name = given.name, help = given.help or "",
-    fields = own_fields.read(session, given.fields or {}, "fields", site), table = "fields", without = choice.without, site = site,
+    fields = own_fields.read(session, given.fields or {}, "fields", site), table = "fields", without = choice.without, sets_defaults = true, site = site,
     functions = found, definition = definition_of(session, given, choice, found, site) })
 end
 

@@ -7,10 +7,21 @@ local values = require "tycho.values"
 
 local M = {}
 
-local Declared = { __metatable = "field" }
-Declared.__tostring = function(declared) return ("t.%s { ... }"):format(declared.word) end
+-- What t.number { ... } returns: opaque, so that nothing takes it for a table of values.
+local function declared(word, spec)
+  local value = newproxy(true)
+  local meta = getmetatable(value)
+  meta.__metatable = "field"
+  meta.__tostring = function() return ("t.%s { ... }"):format(word) end
+  meta.declared = spec
+  return value
+end
 
-local function is_declared(x) return debug.getmetatable(x) == Declared end
+-- The schema behind such a value, or nil.
+local function behind(x)
+  local meta = type(x) == "userdata" and debug.getmetatable(x)
+  return meta and meta.declared
+end
 
 local kLimits = { default = true, help = true, optional = true, required = true, min = true, max = true, above = true, below = true }
 
@@ -165,9 +176,9 @@ end
 
 -- The schema of what stands in fields: a declaration, or a default alone; nil and what is wrong.
 function spec_of(value)
-  if is_declared(value) then
+  if behind(value) then
     local out = {}
-    for key, item in pairs(value.spec) do out[key] = item end
+    for key, item in pairs(behind(value)) do out[key] = item end
     return out
   end
   local spec = values.is_quantity(value) and { type = value.class, units = value.class == "duration" and unit_list() or nil }
@@ -183,7 +194,7 @@ end
 -- the key of the table, `site` that of the table around it.
 function M.read(session, given, what, site)
   local out, own_site = {}, site_of.child(site, what)
-  if type(given) ~= "table" or values.is_quantity(given) or is_declared(given) then
+  if type(given) ~= "table" or values.is_quantity(given) then
     session:refuse_at(own_site, ("%s expects a table of fields: { every = t.duration \"10ba\", limit = t.number { min = 0 } }"):format(what))
   end
   for _, name in ipairs(schema.sorted_keys(given)) do
@@ -203,7 +214,7 @@ function M.declare(session, word, given)
   local options = type(given) == "table" and not values.is_quantity(given) and given or { default = given }
   local spec, message, hint, key = declared_spec(word, options)
   if not spec then session:refuse(key or word, message:find("t." .. word, 1, true) and message or ("t.%s: %s"):format(word, message), hint) end
-  return setmetatable({ word = word, spec = spec }, Declared)
+  return declared(word, spec)
 end
 
 -- Words of t that declare fields and nothing else; t.duration and t.bytes make quantities, too.

@@ -3,6 +3,7 @@
 local component = require "tycho.component"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
+local values = require "tycho.values"
 
 local M = {}
 
@@ -65,7 +66,7 @@ local function with_default(session, kind, field, own)
   local out = {}
   for key, value in pairs(field) do out[key] = value end
   out.required, out.default = own.required, own.default
-  if own.default ~= nil then
+  if own.default ~= nil and own.default ~= values.null then
     local checked, message = schema.check(field, own.default)
     if checked == nil then session:refuse_at(site_of.child(site_of.child(kind.site, kind.table), field.name), ("%s: %s"):format(field.name, message)) end
   end
@@ -97,7 +98,7 @@ end
 
 -- Adds a kind to a schema.
 local function add_to_schema(root, kind)
-  schema.same_as[root] = nil
+  schema.forget(root)
   for _, spec in ipairs(components(root, kind.namespace)) do spec.kinds[kind.name] = kind.spec end
 end
 
@@ -107,7 +108,7 @@ local function check_name(session, kind, found)
     session:refuse_at(site, ("name: expected letters, digits and '_', got %s"):format(schema.brief(name)))
   end
   local own = session.own_kinds[kind.namespace .. "." .. name]
-  if own and own.at ~= kind.at then
+  if own and kind.site.file ~= "stdin" then   -- at a prompt a kind may be defined again
     session:refuse_at(site, ("%s.%s is defined at %s already"):format(group, name, own.at), "choose another name")
   end
   if not own and (found.kinds[name] and not found.kinds[name].own or found.bases and found.bases[name]) then

@@ -119,7 +119,7 @@ TEST_F(RerunTest, KeepsModulesWithAllOfTheirFiles) {
   const Outcome again = run("rerun runs/x", "HOME=elsewhere");
   ASSERT_EQ(again.code, 0) << again.output;
   EXPECT_EQ(here("tycho diff runs/x runs/x-2").output,
-            "key       runs/x         runs/x-2\nrun_name  \"x\"  default  \"x-2\"   argument 3\n");
+            "key       runs/x           runs/x-2\nrun_name  \"x\"     default  \"x-2\"     argument 3\n");
   EXPECT_CONTAINS(here("grep -A4 module runs/x-2/provenance.json").output,
                   here("grep -A4 module runs/x/provenance.json").output);
   const Outcome resolved = here("tycho config runs/x/recipe.lua callbacks.look.limit");

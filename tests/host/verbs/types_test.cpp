@@ -53,11 +53,11 @@ TEST_F(TypesTest, HasTheComponentsOfRecipesAndModules) {
   EXPECT_CONTAINS(stubs, "---Looks.\n---@class (exact) tycho.Cb.Look\n");
   EXPECT_CONTAINS(stubs, "---@field limit integer  Most. Default 3.\n");
   EXPECT_CONTAINS(stubs, "---@field look fun(given?: tycho.Cb.Look|table): tycho.Cb  Looks.\n");
-  EXPECT_CONTAINS(here("tycho config look.lua --markdown").output, "#### t.cb.look\n\nLooks.\n");
+  EXPECT_CONTAINS(here("tycho config look.lua --markdown").output, "### t.cb.look\n\nLooks.\n");
   write("return 3 +\n", "broken.lua");
   const Outcome broken = here("tycho types broken.lua");
   EXPECT_EQ(broken.code, 10);
-  EXPECT_CONTAINS(broken.output, "broken.lua:1");
+  EXPECT_CONTAINS(broken.output, "broken.lua:2: not Lua");
   EXPECT_EQ(here("tycho config absent.lua --markdown").code, 10);
 }
 
