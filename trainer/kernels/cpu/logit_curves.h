@@ -1,6 +1,7 @@
 // Functions of a logit before the softmax, on vectors: scale and soft cap.
 #pragma once
 #include "trainer/kernels/cpu/elementary.h"
+#include "trainer/kernels/cpu/simd.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho::TYCHO_ISA {

@@ -3,6 +3,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/expression/aten_program.h"
 #include "trainer/profiler/range.h"
 
 namespace tycho {
@@ -60,8 +61,8 @@ void run_program(const Program& program, const std::vector<double>& scalar_input
   for (size_t i = 0; i < wanted.size(); ++i) raw.add(wanted[i], arrays[i]);
   if (raw.numel <= 0) return;
   const std::vector<float> constants = program.constants(program.scalars(scalar_inputs));
-  kernels(raw.any).run_program({1, raw.numel}, program.tiles(constants), raw.memory.data(),
-                               stream_of(raw.any));
+  if (!raw.any.is_cpu()) return run_program_by_aten(program.tiles(constants), wanted, arrays, raw.numel);
+  cpu_kernels().run_program({1, raw.numel}, program.tiles(constants), raw.memory.data(), nullptr);
 }
 
 }  // namespace tycho

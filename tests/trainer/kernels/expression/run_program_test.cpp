@@ -9,6 +9,7 @@
 #include "tests/trainer/expression/random_expression.h"
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/base/random/philox.h"
+#include "trainer/kernels/expression/aten_program.h"
 
 namespace tycho {
 namespace {
@@ -207,6 +208,83 @@ TEST_P(RunProgramTest, RoundsBf16WhenItIsWritten) {
   const Tensor third = x.to(at::kFloat) / 3;
   EXPECT_TRUE(at::equal(out[0], third.to(at::kBFloat16)));
   EXPECT_TRUE(at::equal(out[1], third * third)) << "of what was not rounded yet";
+}
+
+TEST(RunProgramByAten, ExactOperationsHaveTheBitsOfTheKernel) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Expression e = random_expression(seed, 24, seed % 2 ? Op::kFma : Op::kClamp, {});
+    for (Node& node : e.nodes)
+      if (!is_exact(node.op)) node.op = node.op == Op::kPow ? Op::kMin : Op::kNeg;
+    const Program program(e);
+    const std::vector<float> constants = program.constants(program.scalars({0.37}));
+    auto generator = at::detail::createCPUGenerator(seed);
+    const Tensor x = at::randn({301}, generator, at::TensorOptions()),
+                 y = at::randn({301}, generator, at::TensorOptions());
+    Tensor kernel = at::zeros({301}), aten = at::zeros({301});
+    run_program(program, {0.37}, {{x}, {y}, {kernel}});
+    run_program_by_aten(program.tiles(constants), program.arrays(), {{x}, {y}, {aten}}, 301);
+    EXPECT_TRUE(at::equal(kernel, aten)) << seed;
+  }
+}
+
+/// AdamW as a recipe writes it.
+Expression adamw() {
+  return expression_of(
+      "{'inputs':[{'name':'p'},{'name':'g'},{'name':'m'},{'name':'v'},{'name':'scale','shape':[1,1]},"
+      "{'name':'lr','scalar':true},{'name':'b1','scalar':true},{'name':'b2','scalar':true},"
+      "{'name':'eps','scalar':true},{'name':'decay','scalar':true},{'name':'c1','scalar':true},"
+      "{'name':'c2','scalar':true}],'nodes':[['input',0],['input',1],['input',2],['input',3],['input',4],"
+      "['input',5],['input',6],['input',7],['input',8],['input',9],['input',10],['input',11],['number',1],"
+      "['mul',1,4],['sub',12,6],['sub',12,7],['mul',2,6],['mul',13,14],['add',16,17],['mul',3,7],['mul',13,"
+      "13],"
+      "['mul',20,15],['add',19,21],['sqrt',22],['sqrt',11],['div',12,24],['mul',23,25],['add',26,8],['div',"
+      "18,27],"
+      "['sub',12,9],['mul',0,29],['div',5,10],['mul',28,31],['sub',30,32]],"
+      "'outputs':[{'name':'p','node':33},{'name':'m','node':18},{'name':'v','node':22}]}");
+}
+
+TEST_P(RunProgramTest, AdamWHasTheBitsOfTheBuiltInForEveryFormOfWeights) {
+  constexpr int64_t kNumel = 40013;
+  const Program program(adamw());
+  const std::vector<float> constants =
+      program.constants(program.scalars({3e-3, 0.9, 0.95, 1e-8, 3e-4, 0.271, 0.142625}));
+  const AdamWScalars scalars = {3e-3, 0.9, 0.95, 1e-8, 3e-4, 0.271, 0.142625};
+  const auto drawn = [](uint64_t seed, double scale) {
+    auto generator = at::detail::createCPUGenerator(seed);
+    return at::randn({kNumel}, generator, at::TensorOptions()).mul_(scale);
+  };
+  for (const auto& [type, master, stochastic] : {std::tuple{at::kFloat, false, false},
+                                                 {at::kBFloat16, true, false},
+                                                 {at::kBFloat16, false, false},
+                                                 {at::kBFloat16, false, true}}) {
+    WeightTensors one{.params = drawn(1, 1.0).to(type), .stochastic = stochastic, .key = 7, .step = 3};
+    if (master) one.master = drawn(1, 1.0);
+    WeightTensors other = one;
+    other.params = one.params.clone(), other.master = master ? one.master.clone() : Tensor();
+    Tensor g = drawn(2, 0.1), scale = at::full({1}, 0.37f), m = drawn(3, 0.1), v = drawn(4, 0.1).square();
+    Tensor own_m = m.clone(), own_v = v.clone();
+    WeightTensors third = one;
+    third.params = one.params.clone(), third.master = master ? one.master.clone() : Tensor();
+    run_program_by_aten(program.tiles(constants), program.arrays(),
+                        {{{}, &third}, {g}, {m.clone()}, {v.clone()}, {scale}}, kNumel);
+    GetParam()->adamw_step(kNumel, scalars, scale.const_data_ptr<float>(), optimized_weights("test", one),
+                           g.const_data_ptr<float>(), own_m.mutable_data_ptr<float>(),
+                           own_v.mutable_data_ptr<float>(), nullptr);
+    const OptimizedWeights raw = optimized_weights("test", other);
+    const ProgramMemory arrays[] = {{.dtype = raw.dtype, .read = true, .written = true, .weights = &raw},
+                                    {.data = g.mutable_data_ptr(), .read = true},
+                                    {.data = m.mutable_data_ptr(), .read = true, .written = true},
+                                    {.data = v.mutable_data_ptr(), .read = true, .written = true},
+                                    {.data = scale.mutable_data_ptr(), .step = 0, .read = true}};
+    GetParam()->run_program({1, kNumel}, program.tiles(constants), arrays, nullptr);
+    EXPECT_TRUE(at::equal(one.params, other.params)) << type << master << stochastic;
+    EXPECT_TRUE(at::equal(one.params, third.params)) << "by ATen " << type << master << stochastic;
+    if (master) {
+      EXPECT_TRUE(at::equal(one.master, other.master));
+    }
+    EXPECT_TRUE(at::equal(m, own_m));
+    EXPECT_TRUE(at::equal(v, own_v));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, RunProgramTest, testing::ValuesIn(cpu_tables()), [](const auto& info) {

@@ -7,8 +7,6 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-// Small enough that a CPU works on the next instruction while it still divides for this one.
-constexpr int64_t kTile = 128;
 constexpr int64_t kAhead = 4 * kTile;  // elements between those that are used and those that are asked for
 constexpr int64_t kCacheLine = 64;
 
@@ -22,18 +20,20 @@ float* in_place(const ProgramMemory& array) {
   return array.dtype == Dtype::kFp32 && array.step == 1 ? static_cast<float*>(array.data) : nullptr;
 }
 
-template <class T>
-void widen_tile(const T* from, int64_t count, float* to) {
+template <class From, class To>
+void copy_tile(const From* from, int64_t count, To* to) {
   for_lanes(count, [&](int64_t i, auto lanes) { store(to + i, load(from + i, lanes), lanes); });
 }
 
-/// Fills a tile's lanes with the number of a row.
-void spread(const ProgramMemory& array, int64_t row, float* to) {
+void fill_tile(float number, float* to) {
+  for (int64_t i = 0; i < kTile; i += kLanes) store(to + i, broadcast(number), Full{});
+}
+
+/// Returns the number of a row.
+float number_of(const ProgramMemory& array, int64_t row) {
   const int64_t at = row * array.row_step;
-  const float number = array.dtype == Dtype::kFp32
-                           ? static_cast<const float*>(array.data)[at]
-                           : load(static_cast<const Bf16*>(array.data) + at, Part{1})[0];
-  store(to, broadcast(number), Full{});
+  return array.dtype == Dtype::kFp32 ? static_cast<const float*>(array.data)[at]
+                                     : load(static_cast<const Bf16*>(array.data) + at, Part{1})[0];
 }
 
 class Tiles {
@@ -42,19 +42,19 @@ class Tiles {
       : shape_(shape), program_(program), arrays_(arrays) {
     first_constant_ = program.num_arrays + program.num_temporaries;
     num_places_ = first_constant_ + program.num_constants;
-    const int64_t lane_bytes = program.num_constants * kLanes * 4;
-    auto* memory = static_cast<char*>(
-        caller_memory(lane_bytes + program.num_instructions * static_cast<int64_t>(sizeof(TileFunction))));
-    auto* lanes = reinterpret_cast<float*>(memory);
+    const int64_t constant_bytes = program.num_constants * kTile * 4;
+    auto* memory = static_cast<char*>(caller_memory(
+        constant_bytes + program.num_instructions * static_cast<int64_t>(sizeof(TileFunction))));
+    constants_ = reinterpret_cast<float*>(memory);
     for (int64_t i = 0; i < program.num_constants; ++i)
-      store(lanes + i * kLanes, broadcast(program.constants[i]), Full{});
-    auto* loops = reinterpret_cast<TileFunction*>(memory + lane_bytes);
+      fill_tile(program.constants[i], constants_ + i * kTile);
+    auto* loops = reinterpret_cast<TileFunction*>(memory + constant_bytes);
     for (int64_t i = 0; i < program.num_instructions; ++i) {
       const TileInstruction& instruction = program.instructions[i];
       const int64_t constant = instruction.b - first_constant_;
       loops[i] = tile_function(instruction, constant >= 0 ? program.constants + constant : nullptr);
     }
-    constants_ = lanes, loops_ = loops;
+    loops_ = loops;
   }
 
   void run() const {
@@ -68,47 +68,41 @@ class Tiles {
 
  private:
   static bool is_used(const ProgramMemory& array) { return array.read || array.written; }
+
   /// Runs the program on elements [begin, end) of a row, in this thread's memory: the table of places, then
-  /// temporary tiles, then tiles of arrays that are converted.
+  /// temporary tiles and tiles of arrays that are not used in place.
   void run_row(int64_t row, int64_t begin, int64_t end) const {
-    const int64_t table_bytes = ceil_div(num_places_ * static_cast<int64_t>(sizeof(TileOperand)), 64) * 64;
+    const int64_t table_bytes = ceil_div(num_places_ * static_cast<int64_t>(sizeof(float*)), 64) * 64;
     auto* memory = static_cast<char*>(thread_memory(table_bytes + first_constant_ * kTile * 4));
-    auto* places = reinterpret_cast<TileOperand*>(memory);
+    auto* places = reinterpret_cast<float**>(memory);
     auto* tiles = reinterpret_cast<float*>(memory + table_bytes);
-    for (int64_t i = 0; i < first_constant_; ++i) places[i] = {tiles + i * kTile, kLanes};
-    for (int64_t i = 0; i < program_.num_constants; ++i)
-      places[first_constant_ + i] = {constants_ + i * kLanes, 0};
-    for (int64_t i = 0; i < program_.num_arrays; ++i) {
-      if (arrays_[i].step != 0 || !arrays_[i].read) continue;
-      spread(arrays_[i], row, tiles + i * kTile);
-      places[i].step = 0;
-    }
+    for (int64_t i = 0; i < num_places_; ++i)
+      places[i] = i < first_constant_ ? tiles + i * kTile : constants_ + (i - first_constant_) * kTile;
+    for (int64_t i = 0; i < program_.num_arrays; ++i)
+      if (arrays_[i].step == 0 && arrays_[i].read) fill_tile(number_of(arrays_[i], row), places[i]);
     for (int64_t at = begin; at < end; at += kTile)
       run_tile(row, at, smaller(kTile, end - at), places, tiles);
   }
 
-  void run_tile(int64_t row, int64_t at, int64_t count, TileOperand* places, float* tiles) const {
-    for (int64_t i = 0; i < program_.num_arrays; ++i) read_array(i, row, at, count, places, tiles);
-    for (int64_t i = 0; i < program_.num_instructions; ++i)
-      loops_[i](program_.instructions[i], places, count);
+  /// Instructions run over a whole tile, whatever the rest of a row is.
+  void run_tile(int64_t row, int64_t at, int64_t count, float** places, float* tiles) const {
     for (int64_t i = 0; i < program_.num_arrays; ++i)
-      if (arrays_[i].written) write_array(i, row, at, count, tiles);
+      if (is_used(arrays_[i]) && arrays_[i].step == 1)
+        read_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
+    for (int64_t i = 0; i < program_.num_instructions; ++i) loops_[i](program_.instructions[i], places);
+    for (int64_t i = 0; i < program_.num_arrays; ++i)
+      if (arrays_[i].written) write_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i]);
   }
 
-  void read_array(int64_t index, int64_t row, int64_t at, int64_t count, TileOperand* places,
-                  float* tiles) const {
-    const ProgramMemory& array = arrays_[index];
-    if (!is_used(array) || array.step == 0) return;
-    const int64_t element = row * array.row_step + at;
-    if (float* memory = in_place(array)) {
-      places[index].at = memory + element;
-      ask_for(reinterpret_cast<const char*>(memory + element), 4);
-    } else if (array.read) {
-      const auto* data =
-          static_cast<const Bf16*>(array.weights ? array.weights->params : array.data) + element;
-      ask_for(reinterpret_cast<const char*>(data), 2);
-      widen_tile(data, count, tiles + index * kTile);
-    }
+  static void read_array(const ProgramMemory& array, int64_t at, int64_t count, float*& place, float* tile) {
+    float* memory = in_place(array);
+    if (memory) ask_for(reinterpret_cast<const char*>(memory + at), 4);
+    place = memory && count == kTile ? memory + at : tile;
+    if (place != tile || !array.read) return;
+    if (memory) return copy_tile(memory + at, count, tile);
+    const auto* data = static_cast<const Bf16*>(array.weights ? array.weights->params : array.data) + at;
+    ask_for(reinterpret_cast<const char*>(data), 2);
+    copy_tile(data, count, tile);
   }
 
   /// Asks for the memory of later elements, which arrives while these are computed.
@@ -117,26 +111,22 @@ class Tiles {
       __builtin_prefetch(memory + kAhead * bytes + line, 1);
   }
 
-  void write_array(int64_t index, int64_t row, int64_t at, int64_t count, const float* tiles) const {
-    const ProgramMemory& array = arrays_[index];
-    const float* memory = in_place(array);
-    const float* values = memory ? memory + row * array.row_step + at : tiles + index * kTile;
-    if (array.weights) {
-      if (array.weights->dtype == Dtype::kFp32) return;
+  static void write_array(const ProgramMemory& array, int64_t at, int64_t count, const float* place) {
+    float* memory = in_place(array);
+    if (array.weights && array.weights->dtype == Dtype::kBf16)
       return with_weight_form<Weights>(*array.weights, [&](const auto& weights) {
         for_lanes(count,
-                  [&](int64_t i, auto lanes) { weights.write(at + i, load(values + i, lanes), lanes); });
+                  [&](int64_t i, auto lanes) { weights.write(at + i, load(place + i, lanes), lanes); });
       });
-    }
-    if (memory) return;
-    Bf16* out = static_cast<Bf16*>(array.data) + row * array.row_step + at;
-    for_lanes(count, [&](int64_t i, auto lanes) { store(out + i, load(values + i, lanes), lanes); });
+    if (place == memory + at) return;
+    if (memory) return copy_tile(place, count, memory + at);
+    copy_tile(place, count, static_cast<Bf16*>(array.data) + at);
   }
 
   const RowsShape shape_;
   const TileProgram& program_;
   const ProgramMemory* arrays_;
-  const float* constants_ = nullptr;     // kLanes of each
+  float* constants_ = nullptr;           // a tile of each
   const TileFunction* loops_ = nullptr;  // of each instruction
   int64_t first_constant_ = 0, num_places_ = 0;
 };

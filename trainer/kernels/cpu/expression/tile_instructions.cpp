@@ -6,31 +6,33 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// Writes f(a, ...) over a tile.
-template <class F, class... Operands>
-TYCHO_SIMD void over_tile(float* to, int64_t count, const F& f, Operands... x) {
-  int64_t i = 0;
-#pragma GCC unroll 2
-  for (; i + kLanes <= count; i += kLanes) {
-    store(to + i, f(load(x.at, Full{})...), Full{});
-    ((x.at += x.step), ...);
-  }
-  if (i == count) return;
-  const Part rest{static_cast<int>(count - i)};
-  store(to + i, f(load(x.at, rest)...), rest);
-}
-
-/// Returns the loop of a function of `arguments` vectors, which has no state.
+/// Returns the loop of a function of `arguments` vectors, which has no state. Short ones are written out.
 template <int arguments, class F>
 TYCHO_SIMD TileFunction loop_of(F) {
-  return [](const TileInstruction& instruction, const TileOperand* places, int64_t count) {
-    float* to = const_cast<float*>(places[instruction.to].at);
-    const TileOperand a = places[instruction.a], b = places[instruction.b], c = places[instruction.c],
-                      d = places[instruction.d];
-    if constexpr (arguments == 1) over_tile(to, count, F(), a);
-    if constexpr (arguments == 2) over_tile(to, count, F(), a, b);
-    if constexpr (arguments == 3) over_tile(to, count, F(), a, b, c);
-    if constexpr (arguments == 4) over_tile(to, count, F(), a, b, c, d);
+  return [](const TileInstruction& instruction, float* const* places) {
+    float* to = places[instruction.to];
+    const float *a = places[instruction.a], *b = places[instruction.b], *c = places[instruction.c],
+                *d = places[instruction.d];
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kTile; i += kLanes) {
+      const Full lanes;
+      if constexpr (arguments == 2) store(to + i, F()(load(a + i, lanes), load(b + i, lanes)), lanes);
+      if constexpr (arguments == 3)
+        store(to + i, F()(load(a + i, lanes), load(b + i, lanes), load(c + i, lanes)), lanes);
+      if constexpr (arguments == 4)
+        store(to + i, F()(load(a + i, lanes), load(b + i, lanes), load(c + i, lanes), load(d + i, lanes)),
+              lanes);
+    }
+  };
+}
+
+/// Returns the loop of a function of one vector.
+template <class F>
+TYCHO_SIMD TileFunction loop_of_one(F) {
+  return [](const TileInstruction& instruction, float* const* places) {
+    float* to = places[instruction.to];
+    const float* a = places[instruction.a];
+    for (int64_t i = 0; i < kTile; i += kLanes) store(to + i, F()(load(a + i, Full{})), Full{});
   };
 }
 
@@ -78,13 +80,13 @@ TileFunction fused_loop(const TileInstruction& instruction) {
 /// torch.pow has its own formulas for one exponent of all elements.
 TileFunction power_loop(const float* exponent) {
   const float y = exponent ? *exponent : 0.0f;
-  if (y == 1) return loop_of<1>([](Vec a) { return a; });
-  if (y == 2) return loop_of<1>([](Vec a) { return a * a; });
-  if (y == 3) return loop_of<1>([](Vec a) { return a * a * a; });
-  if (y == 0.5f) return loop_of<1>([](Vec a) { return square_root(a); });
-  if (y == -0.5f) return loop_of<1>([](Vec a) { return 1.0f / square_root(a); });
-  if (y == -1) return loop_of<1>([](Vec a) { return 1.0f / a; });
-  if (y == -2) return loop_of<1>([](Vec a) { return 1.0f / (a * a); });
+  if (y == 1) return loop_of_one([](Vec a) { return a; });
+  if (y == 2) return loop_of_one([](Vec a) { return a * a; });
+  if (y == 3) return loop_of_one([](Vec a) { return a * a * a; });
+  if (y == 0.5f) return loop_of_one([](Vec a) { return square_root(a); });
+  if (y == -0.5f) return loop_of_one([](Vec a) { return 1.0f / square_root(a); });
+  if (y == -1) return loop_of_one([](Vec a) { return 1.0f / a; });
+  if (y == -2) return loop_of_one([](Vec a) { return 1.0f / (a * a); });
   return loop_of<2>([](Vec a, Vec b) { return power_each(a, b); });
 }
 
@@ -94,17 +96,17 @@ TileFunction tile_function(const TileInstruction& instruction, const float* expo
   if (instruction.fusion != Fusion::kNone) return fused_loop(instruction);
   switch (instruction.op) {
     case Op::kPow: return power_loop(exponent);
-    case Op::kNeg: return loop_of<1>([](Vec a) { return -a; });
-    case Op::kAbs: return loop_of<1>([](Vec a) { return magnitude(a); });
-    case Op::kSign: return loop_of<1>([](Vec a) { return sign_of(a); });
-    case Op::kFloor: return loop_of<1>([](Vec a) { return round_down(a); });
-    case Op::kSqrt: return loop_of<1>([](Vec a) { return square_root(a); });
-    case Op::kRsqrt: return loop_of<1>([](Vec a) { return 1.0f / square_root(a); });
-    case Op::kExp: return loop_of<1>([](Vec a) { return wide_exp(a); });
-    case Op::kLog: return loop_of<1>([](Vec a) { return logarithm(a); });
-    case Op::kTanh: return loop_of<1>([](Vec a) { return exact_tanh(a); });
-    case Op::kSigmoid: return loop_of<1>([](Vec a) { return logistic(a); });
-    case Op::kErf: return loop_of<1>([](Vec a) { return error_function(a); });
+    case Op::kNeg: return loop_of_one([](Vec a) { return -a; });
+    case Op::kAbs: return loop_of_one([](Vec a) { return magnitude(a); });
+    case Op::kSign: return loop_of_one([](Vec a) { return sign_of(a); });
+    case Op::kFloor: return loop_of_one([](Vec a) { return round_down(a); });
+    case Op::kSqrt: return loop_of_one([](Vec a) { return square_root(a); });
+    case Op::kRsqrt: return loop_of_one([](Vec a) { return 1.0f / square_root(a); });
+    case Op::kExp: return loop_of_one([](Vec a) { return wide_exp(a); });
+    case Op::kLog: return loop_of_one([](Vec a) { return logarithm(a); });
+    case Op::kTanh: return loop_of_one([](Vec a) { return exact_tanh(a); });
+    case Op::kSigmoid: return loop_of_one([](Vec a) { return logistic(a); });
+    case Op::kErf: return loop_of_one([](Vec a) { return error_function(a); });
     case Op::kMin: return loop_of<2>([](Vec a, Vec b) { return smaller_of(a, b); });
     case Op::kMax: return loop_of<2>([](Vec a, Vec b) { return larger_of(a, b); });
     case Op::kLt: return loop_of<2>([](Vec a, Vec b) { return mask_of(a < b); });
@@ -115,12 +117,12 @@ TileFunction tile_function(const TileInstruction& instruction, const float* expo
     case Op::kNe: return loop_of<2>([](Vec a, Vec b) { return mask_of(a != b); });
     case Op::kAnd: return loop_of<2>([](Vec a, Vec b) { return mask_of((Ints)a & (Ints)b); });
     case Op::kOr: return loop_of<2>([](Vec a, Vec b) { return mask_of((Ints)a | (Ints)b); });
-    case Op::kNot: return loop_of<1>([](Vec a) { return mask_of(~(Ints)a); });
+    case Op::kNot: return loop_of_one([](Vec a) { return mask_of(~(Ints)a); });
     case Op::kFma: return loop_of<3>([](Vec a, Vec b, Vec c) { return fused_multiply_add(a, b, c); });
     case Op::kClamp: return loop_of<3>([](Vec a, Vec b, Vec c) { return smaller_of(larger_of(a, b), c); });
     case Op::kWhere:
     case Op::kEvery: return loop_of<3>([](Vec a, Vec b, Vec c) { return choose((Ints)a, b, c); });
-    case Op::kBroadcast: return loop_of<1>([](Vec a) { return a; });
+    case Op::kBroadcast: return loop_of_one([](Vec a) { return a; });
     default: return with_basic(instruction.op, []<class Basic>(Basic basic) { return loop_of<2>(basic); });
   }
 }

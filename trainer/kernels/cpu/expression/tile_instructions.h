@@ -5,14 +5,12 @@
 
 namespace tycho::TYCHO_ISA {
 
-/// A place that instructions read. `step` is kLanes, or 0 for kLanes copies of one number.
-struct TileOperand {
-  const float* at = nullptr;
-  int64_t step = kLanes;
-};
+/// Number of elements of a tile: small enough that a CPU works on the next instruction while it still divides
+/// for this one.
+inline constexpr int64_t kTile = 128;
 
-/// Writes `count` results of an instruction to its place, which may be an operand.
-using TileFunction = void (*)(const TileInstruction& instruction, const TileOperand* places, int64_t count);
+/// Writes a tile of results of an instruction to its place, which may be an operand's. Places are tiles.
+using TileFunction = void (*)(const TileInstruction& instruction, float* const* places);
 
 /// Returns the loop of an instruction. `exponent` is the one number that kPow raises to, or null.
 TileFunction tile_function(const TileInstruction& instruction, const float* exponent);
