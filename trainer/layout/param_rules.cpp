@@ -41,10 +41,10 @@ bool decays(DecayMask mask, const ParamSpec& param, bool hidden_matrix) {
 ParamRule default_rule(const OptimizerConfig& optimizer, const ParamSpec& param, bool inside) {
   ParamRule rule;
   rule.hidden_matrix = inside && param.shape.size() == 2;
+  rule.betas = betas_of(optimizer).value_or(rule.betas);
   std::visit(
       [&](const auto& kind) {
         if (decays(kind.decay_mask, param, rule.hidden_matrix)) rule.weight_decay = kind.weight_decay;
-        if constexpr (requires { kind.betas; }) rule.betas = kind.betas;
         if constexpr (requires { kind.adamw_lr; })
           if (!rule.hidden_matrix) rule.lr_scale = kind.adamw_lr.value_or(kind.lr) / kind.lr;
       },
@@ -65,12 +65,7 @@ void check_values(const OptimizerConfig& optimizer, const ParamGroupConfig& grou
                   std::vector<ConfigProblem>& problems) {
   if (group.lr && group.lr_scale)
     problems.push_back({path + ".lr_scale", "lr is given too; choose one of them"});
-  const bool has_betas = std::visit(
-      [](const auto& kind) {
-        return requires { kind.betas; };
-      },
-      optimizer.value);
-  if (group.betas && !has_betas)
+  if (group.betas && !betas_of(optimizer))
     problems.push_back({path + ".betas", fmt::format("{} has no betas", optimizer.kind())});
   if (group.freeze && (group.lr || group.lr_scale || group.weight_decay || group.betas))
     problems.push_back(
@@ -165,9 +160,20 @@ std::vector<UnitSpec> with_frozen(std::vector<UnitSpec> units, const ParamRules&
   return units;
 }
 
-std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule) {
+std::vector<StateSpec> state_specs(const OptimizerConfig& optimizer, const ParamRule& rule,
+                                   const ParamSpec& param) {
   if (rule.frozen) return {};
-  return std::visit([&](const auto& kind) { return kind.state_names(rule.hidden_matrix); }, optimizer.value);
+  return std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { kind.state_specs(param.whole_shape(), rule.hidden_matrix); }) {
+          return kind.state_specs(param.whole_shape(), rule.hidden_matrix);
+        } else {
+          std::vector<StateSpec> specs;
+          for (std::string& name : kind.state_names(rule.hidden_matrix)) specs.push_back({std::move(name)});
+          return specs;
+        }
+      },
+      optimizer.value);
 }
 
 }  // namespace tycho

@@ -7,6 +7,7 @@
 #include "trainer/base/config_problems.h"
 #include "trainer/layout/param_spec.h"
 #include "trainer/recipe/optim.h"
+#include "trainer/recipe/state_spec.h"
 
 namespace tycho {
 
@@ -35,9 +36,10 @@ std::vector<ConfigProblem> param_group_problems(const OptimizerConfig& optimizer
                                                 const std::vector<ParamGroupConfig>& groups,
                                                 const std::vector<UnitSpec>& units);
 
-/// Returns the checkpoint names of a parameter's optimizer state, one fp32 number per element each:
-/// "exp_avg", "exp_avg_sq" like torch.optim.AdamW, "momentum_buffer" like SGD and Muon. Empty for a frozen
+/// Returns the optimizer's state of a parameter: "exp_avg", "exp_avg_sq" like torch.optim.AdamW,
+/// "momentum_buffer" like SGD and Muon. Empty for a frozen parameter. Shapes are those for the whole
 /// parameter.
-std::vector<std::string> state_names(const OptimizerConfig& optimizer, const ParamRule& rule);
+std::vector<StateSpec> state_specs(const OptimizerConfig& optimizer, const ParamRule& rule,
+                                   const ParamSpec& param);
 
 }  // namespace tycho

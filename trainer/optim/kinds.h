@@ -4,6 +4,7 @@
 #include "trainer/layout/param_rules.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/segments.h"
+#include "trainer/recipe/defined_optimizer.h"
 #include "trainer/recipe/optim.h"
 
 namespace tycho {
@@ -23,5 +24,6 @@ std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments
 std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const SgdConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const MuonConfig& config, Segments segments);
+std::unique_ptr<Optimizer> make_kind(const DefinedOptimizerConfig& config, Segments segments);
 
 }  // namespace tycho

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "trainer/kernels/optimizer/muon_step.h"
-#include "trainer/layout/tp_parts.h"
 #include "trainer/optim/kinds.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/optim/row_blocks.h"
@@ -117,8 +116,7 @@ class Muon final : public Optimizer {
       Tensor whole = whole_of(i).zero_();
       if (Segment* const s = unit.own[i]; s != nullptr) {
         const Tensor part = momentum_of(*s, grad_scale_1);
-        for (const Extent& once : counted(s->extent))
-          for (const RowBlock& block : row_blocks(once)) in_whole(whole, block).copy_(in_buffer(part, block));
+        copy_to_whole(s->extent, part, whole);
       }
       segments_.owners->all_reduce(whole);
     }
@@ -128,8 +126,7 @@ class Muon final : public Optimizer {
       Tensor whole = whole_of(i);
       newton_schulz(whole, config_.ns_steps, space_);
       Tensor part = part_.narrow(0, 0, s->grads.numel());
-      for (const RowBlock& block : row_blocks(s->extent))
-        in_buffer(part, block).copy_(in_whole(whole, block));
+      copy_from_whole(s->extent, whole, part);
       add_part(*s, unit.whole[i]->shape, part, lr, step);
     }
   }

@@ -1,5 +1,6 @@
 // The interface of optimizers.
 #pragma once
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,18 +8,20 @@
 #include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/param_rules.h"
+#include "trainer/layout/param_spec.h"
 #include "trainer/layout/unit_layout.h"
 #include "trainer/recipe/optim.h"
 #include "trainer/sharding/owned_range.h"
 
 namespace tycho {
 
-/// Optimizer state of a rank's part of one unit, for the parameters that have it: "exp_avg", fp32, one number
-/// per element.
+/// Optimizer state of a rank's part of one unit, for the parameters that have it: "exp_avg", fp32. State with
+/// a shape of its own is whole on every rank that has a part of the parameter.
 struct StateBuffer {
   std::string name;
   std::vector<Extent> extents;  // of `flat`
   Tensor flat;
+  std::shared_ptr<std::deque<ParamSpec>> own_shapes;  // specs with the parameter's name and the state's shape
 };
 
 /// Updates the master weights of its ranges, and the parameters with them. Asynchronous on CUDA.

@@ -62,4 +62,13 @@ Tensor in_whole(const Tensor& whole_RC, const RowBlock& block) {
   return whole_RC.narrow(0, block.row, block.rows).narrow(1, block.column, block.width);
 }
 
+void copy_to_whole(const Extent& extent, const Tensor& part, const Tensor& whole_RC) {
+  for (const Extent& once : counted(extent))
+    for (const RowBlock& block : row_blocks(once)) in_whole(whole_RC, block).copy_(in_buffer(part, block));
+}
+
+void copy_from_whole(const Extent& extent, const Tensor& whole_RC, const Tensor& part) {
+  for (const RowBlock& block : row_blocks(extent)) in_buffer(part, block).copy_(in_whole(whole_RC, block));
+}
+
 }  // namespace tycho

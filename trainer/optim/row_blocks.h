@@ -26,4 +26,10 @@ Tensor in_buffer(const Tensor& flat, const RowBlock& block);
 /// Returns the block as a view of the whole parameter.
 Tensor in_whole(const Tensor& whole_RC, const RowBlock& block);
 
+/// Copies a part, in the layout of its extent, to its place in the whole parameter. Leaves out what an
+/// earlier rank along tp has too, so that the sum over ranks is the whole.
+void copy_to_whole(const Extent& extent, const Tensor& part, const Tensor& whole_RC);
+/// Copies all of an extent from the whole parameter.
+void copy_from_whole(const Extent& extent, const Tensor& whole_RC, const Tensor& part);
+
 }  // namespace tycho

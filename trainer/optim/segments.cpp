@@ -16,19 +16,42 @@
 namespace tycho {
 namespace {
 
+// True on one of the ranks with parts of a parameter.
+bool has_first_element(const Extent& extent) {
+  bool has = false;
+  for (const Extent& part : counted(extent))
+    for_whole_runs(*part.spec, part.first, part.size(), [&](int64_t, int64_t j, int64_t) { has |= j == 0; });
+  return has;
+}
+
+// State with a shape of its own, as a parameter that one rank counts.
+ParamSpec own_shape(const StateSpec& state, const Extent& extent) {
+  ParamSpec spec{.name = extent.spec->name, .shape = state.shape, .init = {}};
+  if (has_first_element(extent)) return spec;
+  spec.part = ParamPart{.whole = state.shape, .dim = 0, .runs = {{.size = state.shape[0], .counts = false}}};
+  return spec;
+}
+
 // Adds the buffer `name` of a range, unless none of its parameters has that state.
 void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const std::vector<ParamRule>& rules,
                 const std::string& name, std::vector<StateBuffer>& state) {
-  StateBuffer buffer{.name = name, .extents = {}, .flat = {}};
-  int64_t numel = 0;
-  for (const Extent& e : range.extents) {
-    const std::vector<std::string> names = state_names(config, rules[e.param]);
-    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-    buffer.extents.push_back({numel, numel + e.size(), e.spec, e.param, e.first});
-    numel += e.size();
-  }
-  if (numel == 0) return;
-  buffer.flat = arena_view(make_arena(numel * 4, range.params.device()), 0, {numel}, at::kFloat);
+  StateBuffer buffer{name, {}, {}, std::make_shared<std::deque<ParamSpec>>()};
+  at::Device device = range.params.device();
+  int64_t end = 0;
+  for (const Extent& e : range.extents)
+    for (const StateSpec& one : state_specs(config, rules[e.param], *e.spec)) {
+      if (one.name != name) continue;
+      const int64_t begin = end;
+      if (one.scalar) device = at::kCPU;
+      end += one.is_like_parameter() ? e.size() : numel(one.shape);
+      if (one.is_like_parameter())
+        buffer.extents.push_back({begin, end, e.spec, e.param, e.first});
+      else
+        buffer.extents.push_back(
+            {begin, end, &buffer.own_shapes->emplace_back(own_shape(one, e)), e.param, 0});
+    }
+  if (end == 0) return;
+  buffer.flat = arena_view(make_arena(end * 4, device), 0, {end}, at::kFloat);
   state.push_back(std::move(buffer));
 }
 
@@ -36,29 +59,42 @@ std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::ve
                                     const ParamRules& rules) {
   std::vector<StateBuffer> state;
   std::set<std::string> names;  // sorted like checkpoints
-  for (const std::vector<ParamRule>& unit : rules)
-    for (const ParamRule& rule : unit)
-      for (std::string& name : state_names(config, rule)) names.insert(std::move(name));
+  for (size_t u = 0; u < ranges.size(); ++u)
+    for (const Extent& e : ranges[u].extents)
+      for (StateSpec& one : state_specs(config, rules[u][e.param], *e.spec))
+        names.insert(std::move(one.name));
   for (const std::string& name : names)
     for (size_t u = 0; u < ranges.size(); ++u) add_buffer(config, ranges[u], rules[u], name, state);
   return state;
 }
 
-bool updates_whole_matrices(const OptimizerConfig& config) {
+bool updates_whole(const OptimizerConfig& config, const ParamRule& rule, const ParamSpec& param) {
   return std::visit(
-      [](const auto& kind) {
-        return requires { kind.kUpdatesWholeMatrices; };
+      [&](const auto& kind) {
+        if constexpr (requires { kind.updates_whole(param.whole_shape(), rule.hidden_matrix); })
+          return kind.updates_whole(param.whole_shape(), rule.hidden_matrix);
+        return false;
       },
       config.value);
 }
 
-// `length` elements of the state `name`, from a parameter on.
-Tensor state_view(const std::vector<StateBuffer>& state, const std::string& name, const ParamSpec* param,
+// True if neighbours share no update with a parameter.
+bool updates_alone(const OptimizerConfig& config, const ParamRule& rule, const ParamSpec& param) {
+  const auto* const defined = std::get_if<DefinedOptimizerConfig>(&config.value);
+  return updates_whole(config, rule, param) ||
+         (defined != nullptr && defined->updates_alone(param.whole_shape(), rule.hidden_matrix));
+}
+
+// A state of a segment that begins with a parameter: `length` numbers, or a matrix of its own shape.
+Tensor state_view(const std::vector<StateBuffer>& state, const StateSpec& one, const ParamSpec& param,
                   int64_t length) {
   for (const StateBuffer& buffer : state)
-    for (const Extent& e : buffer.extents)
-      if (buffer.name == name && e.spec == param) return buffer.flat.narrow(0, e.begin, length);
-  fail(ExitCode::kFailure, "[optim] {} has no {}", param->name, name);
+    for (const Extent& e : buffer.extents) {
+      if (buffer.name != one.name || e.spec->name != param.name) continue;
+      if (one.is_like_parameter() || one.scalar) return buffer.flat.narrow(0, e.begin, length);
+      return buffer.flat.narrow(0, e.begin, e.size()).view(one.shape);
+    }
+  fail(ExitCode::kFailure, "[optim] {} has no {}", param.name, one.name);
 }
 
 // The noise of rounding is that of the elements of the whole parameter.
@@ -92,15 +128,16 @@ Segment make_segment(const OwnedRange& range, size_t first, size_t end, const Pa
   return segment;
 }
 
-/// Adds the trained matrices of a unit. Returns the index of each of its parameters in the list, -1 for
-/// others.
-std::vector<int> add_matrices(size_t unit, const UnitLayout& layout, const std::vector<ParamRule>& rules,
-                              std::vector<WholeMatrix>& list) {
+/// Adds the trained matrices of a unit that are updated as a whole. Returns the index of each of its
+/// parameters in the list, -1 for others.
+std::vector<int> add_matrices(const OptimizerConfig& config, size_t unit, const UnitLayout& layout,
+                              const std::vector<ParamRule>& rules, std::vector<WholeMatrix>& list) {
   std::vector<int> place_of;
   for (const Extent& param : layout.extents()) {
-    const bool is_one = rules[param.param].hidden_matrix && !rules[param.param].frozen;
+    const ParamRule& rule = rules[param.param];
+    const bool is_one = !rule.frozen && updates_whole(config, rule, *param.spec);
     place_of.push_back(is_one ? static_cast<int>(list.size()) : -1);
-    if (is_one) list.push_back({unit, param.spec->whole_shape()});
+    if (is_one) list.push_back({unit, param.spec->whole_shape(), rule});
   }
   return place_of;
 }
@@ -117,23 +154,28 @@ Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRan
   Segments segments{.state = make_state(config, ranges, rules), .list = {}, .matrices = {}, .owners = owners};
   if (!ranges.empty()) segments.device = ranges.front().params.device();
   for (size_t u = 0; u < ranges.size(); ++u) {
-    const std::vector<int> matrix_of = updates_whole_matrices(config)
-                                           ? add_matrices(u, ranges[u].layout, rules[u], segments.matrices)
-                                           : std::vector<int>();
+    const std::vector<int> matrix_of = add_matrices(config, u, ranges[u].layout, rules[u], segments.matrices);
     const std::vector<Extent>& extents = ranges[u].extents;
     const auto rule_of = [&](size_t i) -> const ParamRule& { return rules[u][extents[i].param]; };
     for (size_t first = 0, end; first < extents.size(); first = end) {
       const ParamRule& rule = rule_of(first);
-      const bool whole = updates_whole_matrices(config) && rule.hidden_matrix;
-      const bool alone = ranges[u].rounds_stochastically || whole;
+      if (rule.frozen) {
+        end = first + 1;
+        continue;
+      }
+      const bool whole = updates_whole(config, rule, *extents[first].spec);
+      const auto alone = [&](size_t i) {
+        return ranges[u].rounds_stochastically || updates_alone(config, rule, *extents[i].spec);
+      };
       end = first + 1;
-      while (!alone && end < extents.size() && rule_of(end) == rule) ++end;
-      if (rule.frozen) continue;
+      while (!alone(first) && end < extents.size() && rule_of(end) == rule && !alone(end)) ++end;
       if (whole && owners == nullptr) require_whole(extents[first], config.kind());
       Segment segment = make_segment(ranges[u], first, end, rule, seed);
       if (whole) segment.matrix = matrix_of[extents[first].param];
-      for (const std::string& name : state_names(config, rule))
-        segment.state.push_back(state_view(segments.state, name, extents[first].spec, segment.grads.numel()));
+      segment.num_params = static_cast<int64_t>(end - first);
+      for (const StateSpec& one : state_specs(config, rule, *extents[first].spec))
+        segment.state.push_back(state_view(segments.state, one, *extents[first].spec,
+                                           one.scalar ? segment.num_params : segment.grads.numel()));
       segments.list.push_back(std::move(segment));
     }
   }

@@ -18,6 +18,7 @@ namespace tycho {
 struct WholeMatrix {
   size_t unit = 0;
   Shape shape;
+  ParamRule rule;
 };
 
 /// A contiguous part of one owned range whose parameters have the same rule, or one parameter, as flat views
@@ -27,7 +28,9 @@ struct Segment {
   Extent extent;  // of the parameter, when it is a single one; counted from the first element of the segment
   WeightTensors weights;
   Tensor grads;
-  std::vector<Tensor> state;  // in the order of state_names
+  int64_t num_params = 1;
+  std::vector<Tensor> state;  // in the order of state_specs: flat; matrices, if of another shape; scalars,
+                              // one for each parameter
   int matrix = -1;            // index in Segments::matrices, when it is updated as a whole
 };
 

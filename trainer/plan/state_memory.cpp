@@ -53,19 +53,21 @@ std::vector<UnitSpec> without_base(std::vector<UnitSpec> units) {
   return units;
 }
 
-/// Returns the names of the buffers that have a number for each element of a parameter.
-using NamesOf = std::function<std::vector<std::string>(const ParamRule&)>;
+/// Returns the state of a parameter.
+using StateOf = std::function<std::vector<StateSpec>(const ParamRule&, const ParamSpec&)>;
 
-NamesOf names_of_optimizer(const TrainConfig& config) {
-  return [&config](const ParamRule& rule) { return state_names(config.optimizer, rule); };
+StateOf state_of_optimizer(const TrainConfig& config) {
+  return [&config](const ParamRule& rule, const ParamSpec& param) {
+    return state_specs(config.optimizer, rule, param);
+  };
 }
 
-std::vector<std::string> names_of_average(const ParamRule& rule) {
-  return rule.frozen ? std::vector<std::string>() : std::vector<std::string>{"ema"};
+std::vector<StateSpec> state_of_average(const ParamRule& rule, const ParamSpec&) {
+  return rule.frozen ? std::vector<StateSpec>() : std::vector<StateSpec>{{"ema"}};
 }
 
 /// Returns the bytes of such buffers on one rank, by unit and name, for the elements that it owns.
-int64_t buffer_bytes(const NamesOf& names_of, int64_t bytes_per_number, const std::vector<UnitLayout>& units,
+int64_t buffer_bytes(const StateOf& state_of, int64_t bytes_per_number, const std::vector<UnitLayout>& units,
                      const ParamRules& params, const ShardRules& rules, int64_t rank) {
   int64_t sum = 0;
   for (size_t u = 0; u < units.size(); ++u) {
@@ -73,27 +75,29 @@ int64_t buffer_bytes(const NamesOf& names_of, int64_t bytes_per_number, const st
                                                   : shard_range(units[u].numel(), rules.num_ranks, rank);
     std::map<std::string, int64_t> numbers;
     for (const Extent& e : units[u].extents_in(range.begin, range.end))
-      for (const std::string& name : names_of(params[u][e.param])) numbers[name] += e.size();
+      for (const StateSpec& state : state_of(params[u][e.param], *e.spec))
+        numbers[state.name] += state.is_like_parameter() ? e.size() : numel(state.shape);
     for (const auto& [name, count] : numbers) sum += paged(count * bytes_per_number);
   }
   return sum;
 }
 
-OptimizerBytes state_bytes(const NamesOf& names_of, int64_t bytes_per_number, const ModelLayout& layout,
+OptimizerBytes state_bytes(const StateOf& state_of, int64_t bytes_per_number, const ModelLayout& layout,
                            const ParamRules& params, const ShardRules& rules) {
   OptimizerBytes state;
   for (size_t u = 0; u < layout.units.size(); ++u)
     for (size_t i = 0; i < layout.units[u].params.size(); ++i)
-      for (const std::string& name : names_of(params[u][i])) {
-        state.numbers += numel(layout.units[u].params[i].shape);
-        if (std::find(state.names.begin(), state.names.end(), name) == state.names.end())
-          state.names.push_back(name);
+      for (const ParamSpec& param = layout.units[u].params[i];
+           const StateSpec& one : state_of(params[u][i], param)) {
+        state.numbers += numel(one.is_like_parameter() ? param.shape : one.shape);
+        if (std::find(state.names.begin(), state.names.end(), one.name) == state.names.end())
+          state.names.push_back(one.name);
       }
   std::sort(state.names.begin(), state.names.end());
   const std::vector<UnitLayout> units(layout.units.begin(), layout.units.end());
   for (int64_t rank = 0; rank < rules.num_ranks; ++rank)
     state.num_bytes =
-        std::max(state.num_bytes, buffer_bytes(names_of, bytes_per_number, units, params, rules, rank));
+        std::max(state.num_bytes, buffer_bytes(state_of, bytes_per_number, units, params, rules, rank));
   return state;
 }
 
@@ -196,7 +200,7 @@ int64_t compute_bytes(const TrainConfig& config) {
 /// Returns the bytes of the copy that holds weights trained in place while their average is evaluated.
 int64_t waiting_weights_bytes(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
   if (config.precision != Precision::kBf16 || has_master(config) || !evaluates_ema(config)) return 0;
-  return state_bytes(names_of_average, compute_bytes(config), layout, rules_of(config, layout), rules)
+  return state_bytes(state_of_average, compute_bytes(config), layout, rules_of(config, layout), rules)
       .num_bytes;
 }
 
@@ -212,12 +216,12 @@ bool has_master(const TrainConfig& config) {
 
 OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& layout,
                                const ShardRules& rules) {
-  return state_bytes(names_of_optimizer(config), kMasterBytes, layout, rules_of(config, layout), rules);
+  return state_bytes(state_of_optimizer(config), kMasterBytes, layout, rules_of(config, layout), rules);
 }
 
 OptimizerBytes average_state(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
   if (!config.ema.is_used()) return {};
-  return state_bytes(names_of_average, kMasterBytes, layout, rules_of(config, layout), rules);
+  return state_bytes(state_of_average, kMasterBytes, layout, rules_of(config, layout), rules);
 }
 
 std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout& layout,

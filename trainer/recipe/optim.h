@@ -7,17 +7,10 @@
 #include <vector>
 
 #include "trainer/base/fields.h"
+#include "trainer/recipe/decay_mask.h"
+#include "trainer/recipe/defined_optimizer.h"
 
 namespace tycho {
-
-/// The parameters that weight decay acts on. Groups with a weight_decay of their own always decay.
-enum class DecayMask { kMatrices, kHidden, kAll };
-constexpr EnumNames<DecayMask, 3> enum_names(DecayMask) {
-  return {{{"matrices", DecayMask::kMatrices}, {"hidden", DecayMask::kHidden}, {"all", DecayMask::kAll}}};
-}
-inline constexpr const char* kDecayMaskHelp =
-    "What decays: matrices excludes norms and biases; hidden also excludes embeddings and head; all excludes "
-    "nothing, like Composer and TorchTitan.";
 
 // state_names() returns the names that a checkpoint uses for the state of a parameter, one fp32 number per
 // element each, like torch.optim. hidden_matrix is true for a matrix of a block, neither embedding nor head.
@@ -163,7 +156,9 @@ struct MuonConfig {
   std::array<double, 2> betas = {0.9, 0.95};
   double eps = 1e-8;
 
-  static constexpr bool kUpdatesWholeMatrices = true;  // hidden matrices share no update with neighbours
+  bool updates_whole(const std::vector<int64_t>& /*shape*/, bool hidden_matrix) const {
+    return hidden_matrix;
+  }
   std::vector<std::string> state_names(bool hidden_matrix) const {
     if (hidden_matrix) return {"momentum_buffer"};
     return {"exp_avg", "exp_avg_sq"};
@@ -187,10 +182,16 @@ struct MuonConfig {
   }
 };
 
-struct OptimizerConfig
-    : OneOf<AdamWConfig, DecoupledAdamWConfig, LionConfig, DecoupledLionConfig, SgdConfig, MuonConfig> {
+struct OptimizerConfig : OneOf<AdamWConfig, DecoupledAdamWConfig, LionConfig, DecoupledLionConfig, SgdConfig,
+                               MuonConfig, DefinedOptimizerConfig> {
   static constexpr const char* kNamespace = "optim";
+  const char* kind() const { return kind_name(value); }
 };
+
+/// Returns the betas of an optimizer that has two. A defined one has them if its values do.
+std::optional<std::array<double, 2>> betas_of(const OptimizerConfig& optimizer);
+/// Requires an optimizer that has betas.
+void set_betas(OptimizerConfig& optimizer, const std::array<double, 2>& betas);
 
 /// Parameter groups. The first group that matches a name wins.
 struct ParamGroupConfig {

@@ -111,10 +111,12 @@ class OpenRun final : public TrainingSession {
   }
   std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) override {
     const auto [unit, i] = run_.places.at(static_cast<size_t>(param));
-    const std::vector<std::string> names =
-        state_names(run_.trainer->controls().now().optimizer, run_.trainer->update().rules()[unit][i]);
-    if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
-    run_.trainer->require_all_ranks(name + " of " + run_.params[static_cast<size_t>(param)].name);
+    const ParamInfo& info = run_.params[static_cast<size_t>(param)];
+    const std::vector<StateSpec> specs =
+        state_specs(run_.trainer->controls().now().optimizer, run_.trainer->update().rules()[unit][i],
+                    ParamSpec{.name = info.name, .shape = info.shape, .init = {}});
+    if (std::find(specs.begin(), specs.end(), StateSpec{name}) == specs.end()) return nullptr;
+    run_.trainer->require_all_ranks(name + " of " + info.name);
     return make_view(whole_tensors().moment(unit, i, name, run_.trainer->update().optimizer().state()),
                      /*owned=*/true);
   }

@@ -146,7 +146,7 @@ class TrainingSession {
   /// Returns the gradient of the newest step, fp32. Null for a frozen parameter.
   virtual std::unique_ptr<TensorView> grad(int64_t param) = 0;
   /// Returns a copy of the optimizer's state for a parameter, fp32, under its name in checkpoints: "exp_avg".
-  /// Null when there is none of that name.
+  /// Null when there is none of that name that has a number for each of its elements.
   virtual std::unique_ptr<TensorView> moment(int64_t param, const std::string& name) = 0;
 
   virtual OptimizerState optimizer() const = 0;

@@ -117,16 +117,14 @@ TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls) {
   if (!controls.scheduler.is_null()) config.scheduler = read_scheduler(recipe, controls.scheduler);
   if (controls.clip_norm) config.clip.norm = *controls.clip_norm;
   if (controls.log_every) config.log.every = *controls.log_every;
-  std::visit(
-      [&](auto& optimizer) {
-        if constexpr (requires { optimizer.betas; }) {
-          if (controls.betas) optimizer.betas = *controls.betas;
-        } else if (controls.betas) {
-          fail(ExitCode::kRecipe, "[cmd.set_betas] {} has no betas", recipe.optimizer.kind());
-        }
-        if (controls.weight_decay) optimizer.weight_decay = *controls.weight_decay;
-      },
-      config.optimizer.value);
+  if (controls.betas) {
+    if (!betas_of(config.optimizer))
+      fail(ExitCode::kRecipe, "[cmd.set_betas] {} has no betas", recipe.optimizer.kind());
+    set_betas(config.optimizer, *controls.betas);
+  }
+  if (controls.weight_decay)
+    std::visit([&](auto& optimizer) { optimizer.weight_decay = *controls.weight_decay; },
+               config.optimizer.value);
   return config;
 }
 

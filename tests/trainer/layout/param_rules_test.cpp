@@ -77,8 +77,9 @@ TEST(ParamRulesTest, MuonLeavesEmbeddingsHeadAndNormsToAdamW) {
   EXPECT_EQ(names_where(rules, [](const ParamRule& r) { return r.lr_scale == 0.25; }),
             (Names{"model.embed_tokens.weight", "model.layers.0.input_layernorm.weight",
                    "model.layers.0.post_attention_layernorm.weight", "model.norm.weight", "lm_head.weight"}));
-  EXPECT_EQ(state_names(muon, rules[1][1]), Names{"momentum_buffer"});
-  EXPECT_EQ(state_names(muon, rules[0][0]), (Names{"exp_avg", "exp_avg_sq"}));
+  using Specs = std::vector<StateSpec>;
+  EXPECT_EQ(state_specs(muon, rules[1][1], llama()[1].params[1]), Specs{{"momentum_buffer"}});
+  EXPECT_EQ(state_specs(muon, rules[0][0], llama()[0].params[0]), (Specs{{"exp_avg"}, {"exp_avg_sq"}}));
 }
 
 TEST(ParamRulesTest, AGroupThatMatchesNothingNamesWhatThereIs) {

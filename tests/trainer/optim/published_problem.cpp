@@ -41,6 +41,16 @@ std::map<int64_t, PublishedWeights> read_steps(const Json& json) {
   return steps;
 }
 
+/// Returns the schedule's factors, or those of an optimizer's own warm-up.
+std::vector<double> factors_of(const Json& one) {
+  if (one["scheduled"].get<bool>()) return problem()["factors"];
+  const double warmup = one["arguments"].value("warmup_steps", 1.0);
+  std::vector<double> factors;
+  for (size_t i = 1; i <= one["losses"].size(); ++i)
+    factors.push_back(std::min(1.0, static_cast<double>(i) / warmup));
+  return factors;
+}
+
 struct LossAndGradients {
   double loss = 0;
   PublishedWeights gradients;
@@ -49,18 +59,18 @@ struct LossAndGradients {
 LossAndGradients backward(const PublishedWeights& w, const Json& batch) {
   const Tensor ids = at::tensor(batch["ids"].get<std::vector<int64_t>>());
   const int64_t rows = ids.numel();
-  const Tensor &wide = w.at("wide"), &gain = w.at("gain"), &square = w.at("square"), &tall = w.at("tall");
-  const Tensor x = w.at("embedding").index_select(0, ids), h = x.mm(wide.t()), u = h * gain,
-               v = u.mm(square.t());
-  const Tensor off = v.mm(tall.t()) - tensor_of(batch["targets"], {rows, tall.size(0)});
-  const Tensor dy = off / static_cast<double>(rows), dv = dy.mm(tall), du = dv.mm(square), dh = du * gain;
+  const Tensor &tall = w.at("tall"), &wide = w.at("wide"), &gain = w.at("gain"), &square = w.at("square");
+  const Tensor x = w.at("embedding").index_select(0, ids), u = x.mm(tall.t()), h = u.mm(wide.t()),
+               v = h * gain;
+  const Tensor off = v.mm(square.t()) - tensor_of(batch["targets"], {rows, square.size(0)});
+  const Tensor dy = off / static_cast<double>(rows), dv = dy.mm(square), dh = dv * gain, du = dh.mm(wide);
   LossAndGradients out{0.5 * (off * off).sum().item<double>() / static_cast<double>(rows), {}};
   out.gradients = {
-      {"tall", dy.t().mm(v)},
-      {"square", dv.t().mm(u)},
-      {"gain", (du * h).sum(0)},
-      {"wide", dh.t().mm(x)},
-      {"embedding", at::zeros(w.at("embedding").sizes(), at::kDouble).index_add(0, ids, dh.mm(wide))}};
+      {"square", dy.t().mm(v)},
+      {"gain", (dv * h).sum(0)},
+      {"wide", dh.t().mm(u)},
+      {"tall", du.t().mm(x)},
+      {"embedding", at::zeros(w.at("embedding").sizes(), at::kDouble).index_add(0, ids, du.mm(tall))}};
   return out;
 }
 
@@ -78,7 +88,7 @@ std::vector<PublishedCase> published_cases(const std::string& name) {
   std::vector<PublishedCase> cases;
   for (const Json& one : read_published(name)["cases"])
     cases.push_back(
-        {one["name"], one["arguments"], one["scheduled"], one["losses"], read_steps(one["after"]),
+        {one["name"], one["arguments"], factors_of(one), one["losses"], read_steps(one["after"]),
          one.contains("evaluated") ? read_steps(one["evaluated"]) : std::map<int64_t, PublishedWeights>()});
   return cases;
 }
@@ -131,9 +141,8 @@ PublishedDistance train_published(const PublishedCase& one, std::vector<OwnedRan
       range.grads.narrow(0, extent.begin, extent.size())
           .copy_(made.gradients.at(extent.spec->name).flatten());
     });
-    const double factor = one.scheduled ? problem()["factors"][i].get<double>() : 1.0;
     const auto step = static_cast<int64_t>(i) + 1;
-    optimizer.step(one.arguments["lr"].get<double>() * factor, step,
+    optimizer.step(one.arguments["lr"].get<double>() * one.factors[i], step,
                    at::ones({1}, ranges.front().grads.options()));
     if (after_step) after_step(step);
     if (const auto expected = one.after.find(step); expected != one.after.end())

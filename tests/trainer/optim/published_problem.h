@@ -20,8 +20,8 @@ using PublishedWeights = std::map<std::string, Tensor>;
 /// One trajectory of published code.
 struct PublishedCase {
   std::string name;
-  Json arguments;          // hyperparameters by the names of the published code
-  bool scheduled = false;  // step i runs at lr x factor i
+  Json arguments;               // hyperparameters by the names of the published code
+  std::vector<double> factors;  // step i runs at lr x factor i
   std::vector<double> losses;
   std::map<int64_t, PublishedWeights> after, evaluated;  // by step
 };

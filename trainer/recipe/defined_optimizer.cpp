@@ -1,0 +1,89 @@
+// Finds what was traced for a kind of parameter.
+#include "trainer/recipe/defined_optimizer.h"
+
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "trainer/base/error.h"
+#include "trainer/expression/expression_check.h"
+#include "trainer/expression/expression_json.h"
+#include "trainer/expression/update_phases.h"
+
+namespace tycho {
+namespace {
+
+template <class... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+  fail(ExitCode::kRecipe, "[optimizer.updates] {}; t.optim.define writes them: change the recipe's function",
+       fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+const Json& DefinedOptimizerConfig::update_of(const std::vector<int64_t>& shape, bool hidden_matrix) const {
+  const Json* any = nullptr;
+  for (const Json& one : updates) {
+    if (one.at("hidden").get<bool>() != hidden_matrix) continue;
+    if (!one.contains("shape"))
+      any = &one;
+    else if (one["shape"].get<std::vector<int64_t>>() == shape)
+      return one;
+  }
+  TYCHO_CHECK(any != nullptr, "[optimizer] expected an update of {} for parameters of shape [{}], got none",
+              defined, fmt::join(shape, ", "));
+  return *any;
+}
+
+std::vector<StateSpec> DefinedOptimizerConfig::state_specs(const std::vector<int64_t>& shape,
+                                                           bool hidden_matrix) const {
+  std::vector<StateSpec> specs;
+  for (const Json& one : update_of(shape, hidden_matrix).at("states")) {
+    StateSpec& spec = specs.emplace_back(StateSpec{one.at("name")});
+    if (one.contains("shape")) spec.shape = one["shape"].get<std::vector<int64_t>>();
+    if (one.value("scalar", false)) spec.shape = {1, 1}, spec.scalar = true;
+  }
+  return specs;
+}
+
+std::optional<std::array<double, 2>> DefinedOptimizerConfig::betas() const {
+  const auto betas = values.find("betas");
+  if (betas == values.end() || !betas->is_array() || betas->size() != 2) return std::nullopt;
+  if (!(*betas)[0].is_number() || !(*betas)[1].is_number()) return std::nullopt;
+  return std::array{(*betas)[0].get<double>(), (*betas)[1].get<double>()};
+}
+
+void DefinedOptimizerConfig::check_updates() const {
+  if (!updates.is_array() || updates.empty()) refuse("expected a list, got {}", updates.type_name());
+  for (const Json& one : updates) {
+    if (!one.is_object() || !one.contains("hidden") || !one["hidden"].is_boolean() ||
+        !one.contains("states") || !one["states"].is_array() || !one.contains("expression"))
+      refuse("expected hidden, states and expression in each, got {}", one.dump().substr(0, 80));
+    std::set<std::string> names = {"p", "g"};
+    for (const Json& state : one["states"]) {
+      if (!state.is_object() || !state.contains("name") || !state["name"].is_string())
+        refuse("expected states with names, got {}", state.dump());
+      names.insert("s." + state["name"].get<std::string>());
+    }
+    const Expression expression = read_expression(one["expression"]);
+    check_expression(expression);
+    if (needs_whole_matrix(expression) != one.value("whole", false))
+      refuse("expected \"whole\" for reductions and operations on matrices only");
+    for (const ExpressionInput& input : expression.inputs)
+      if (!names.contains(input.name) && !(input.scalar && input.name.starts_with("h.")))
+        refuse("expected the inputs p, g, state and hyperparameters, got {}", input.name);
+    for (const ExpressionOutput& output : expression.outputs)
+      if (!names.contains(output.name) || output.name == "g")
+        refuse("expected the outputs p and state, got {}", output.name);
+  }
+}
+
+bool DefinedOptimizerConfig::updates_whole(const std::vector<int64_t>& shape, bool hidden_matrix) const {
+  return update_of(shape, hidden_matrix).value("whole", false);
+}
+
+bool DefinedOptimizerConfig::updates_alone(const std::vector<int64_t>& shape, bool hidden_matrix) const {
+  return update_of(shape, hidden_matrix).contains("shape");
+}
+
+}  // namespace tycho
