@@ -138,4 +138,14 @@ enter '@1 :frame 1';                         see '6 \|   if ctx.dist.rank == 1 a
 enter '@1 locals.st.seen + 20';              see '^24$'
 enter 'trainer:step(2)';                     see '^  6/60 ba'
 enter 'trainer:close()'; ready; tm send-keys C-d; see '^bash-.*[#$] *$'; enter 'echo "left with $?"'; see '^left with 10' 2
+# t.debug() on rank 0 of two: rank 1 says that it waits.
+sed 's/error("boom at " .. half)/t.debug()/' failing.lua >look.lua
+enter "$tycho launch -n 2 run look.lua run_name=look --plain"
+see '^t.debug\(\) at look.lua:6; the run waits, for at most 20 minutes. Names: ctx half st t.'
+see 'rank 1 waits for rank 0, which is at a prompt of t.debug\(\) after step 4'
+type_here() { tm send-keys -l -- "$1"; tm send-keys Enter; }
+type_here 'half * 1000';                     see '^2000$'
+type_here 'haff';                            see 'undeclared name  haff; did you mean  half\?'
+type_here 'cmd.save "looked"';               type_here 'continue'; see '^the run continues after look.lua:6'
+see 'done, 60 steps';                        enter 'ls runs/look/checkpoints'; see 'looked'
 echo "$passed passed, 0 failed" | tee "$TYCHO_RESULT"
