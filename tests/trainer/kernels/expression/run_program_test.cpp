@@ -210,6 +210,28 @@ TEST_P(RunProgramTest, RoundsBf16WhenItIsWritten) {
   EXPECT_TRUE(at::equal(out[1], third * third)) << "of what was not rounded yet";
 }
 
+TEST_P(RunProgramTest, RowsMayBePartsOfLongerRowsOrShareANumber) {
+  constexpr int64_t kRows = 5, kDim = 300;
+  const Program program(expression_of(
+      "{'inputs':[{'name':'gate'},{'name':'up'},{'name':'bias'},{'name':'scale'}],'nodes':[['input',0],"
+      "['input',1],['input',2],['input',3],['add',0,2],['mul',4,1],['mul',5,3]],"
+      "'outputs':[{'name':'y','node':6}]}"));
+  const Tensor gate_up = at::randn({kRows, 2 * kDim}).to(at::kBFloat16), bias = at::randn({kDim}),
+               scale = at::randn({kRows});
+  Tensor y = at::empty({kRows, kDim});
+  auto* halves = static_cast<at::BFloat16*>(gate_up.mutable_data_ptr());
+  const ProgramMemory arrays[] = {
+      {.data = halves, .dtype = Dtype::kBf16, .row_step = 2 * kDim, .read = true},
+      {.data = halves + kDim, .dtype = Dtype::kBf16, .row_step = 2 * kDim, .read = true},
+      {.data = bias.mutable_data_ptr(), .read = true},
+      {.data = scale.mutable_data_ptr(), .row_step = 1, .step = 0, .read = true},
+      {.data = y.mutable_data_ptr(), .row_step = kDim, .written = true}};
+  GetParam()->run_program({kRows, kDim}, program.tiles({}), arrays, nullptr);
+  const Tensor wide = gate_up.to(at::kFloat);
+  EXPECT_TRUE(
+      at::equal(y, (wide.narrow(1, 0, kDim) + bias) * wide.narrow(1, kDim, kDim) * scale.unsqueeze(1)));
+}
+
 TEST(RunProgramByAten, ExactOperationsHaveTheBitsOfTheKernel) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Expression e = random_expression(seed, 24, seed % 2 ? Op::kFma : Op::kClamp, {});
