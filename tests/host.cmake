@@ -45,3 +45,4 @@ tycho_test(objects_test SOURCES bindings/run/objects_test.cpp LIBS bindings_run)
 tycho_script_test(follow SCRIPT host/follow.sh)
 tycho_script_test(stalled_reader SCRIPT host/stalled_reader.sh TIMEOUT 600 LABELS torch)
 set_tests_properties(verbs_test PROPERTIES TIMEOUT 900)  # it trains and converts dozens of times
+tycho_script_test(own_optimizers SCRIPT host/own_optimizers.sh TIMEOUT 600 LABELS torch)

@@ -27,11 +27,21 @@ int expression(lua_State* L) {
   });
 }
 
+/// expression_text(expression) -> its formulas, one in a line
+int expression_text(lua_State* L) {
+  return protect(L, [&] {
+    push_json(L, text_of(read_expression(read_json(L, 1))));
+    return 1;
+  });
+}
+
 }  // namespace
 
 void add_expression_functions(lua_State* L) {
   lua_pushcfunction(L, expression);
   lua_setfield(L, -2, "expression");
+  lua_pushcfunction(L, expression_text);
+  lua_setfield(L, -2, "expression_text");
 }
 
 }  // namespace tycho

@@ -4,7 +4,7 @@
 
 namespace tycho {
 
-/// Adds `expression` to the table on top of the stack.
+/// Adds `expression` and `expression_text` to the table on top of the stack.
 void add_expression_functions(lua_State* L);
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // Models that others have published, for Lua.
 #include "bindings/define/model_functions.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <type_traits>
@@ -9,6 +10,7 @@
 
 #include "bindings/define/lua_util.h"
 #include "trainer/base/error.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/schema.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -16,6 +18,8 @@
 #include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/presets.h"
+#include "trainer/layout/adapters.h"
+#include "trainer/layout/model_layout.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {
@@ -73,6 +77,38 @@ int preset(lua_State* L) {
   });
 }
 
+/// The model of a recipe, without the rest.
+struct ModelAlone {
+  ModelConfig model;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("model", model, "The model.", required);
+  }
+};
+
+/// parameters(model) -> list of { hidden_matrix, shape } of what a model trains, each once | nil, message
+int parameters(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      std::vector<ConfigProblem> problems;
+      const auto read = from_json<ModelAlone>({{"model", read_json(L, 1)}}, problems);
+      if (!problems.empty()) return push_refusal(L, problems.front().message);
+      const std::vector<UnitSpec> units = model_layout(read.model).units;
+      Json list = Json::array();
+      for (size_t u = 0; u < units.size(); ++u)
+        for (const ParamSpec& param : units[u].params) {
+          const bool hidden = is_of_block(units, u) && param.shape.size() == 2;
+          const Json one = {{"hidden_matrix", hidden}, {"shape", param.shape}};
+          if (!units[u].base && std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
+        }
+      push_json(L, list);
+      return 1;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
 /// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer if it suits such a model | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
@@ -101,8 +137,10 @@ int push_refusal(lua_State* L, const std::string& message) {
 }
 
 void add_model_functions(lua_State* L) {
-  const luaL_Reg functions[] = {
-      {"hf_model", hf_model}, {"preset", preset}, {"tokenizer_beside", tokenizer_beside}};
+  const luaL_Reg functions[] = {{"hf_model", hf_model},
+                                {"parameters", parameters},
+                                {"preset", preset},
+                                {"tokenizer_beside", tokenizer_beside}};
   for (const luaL_Reg& function : functions) {
     lua_pushcfunction(L, function.func);
     lua_setfield(L, -2, function.name);

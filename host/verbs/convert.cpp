@@ -108,8 +108,8 @@ int export_peft(const CheckpointReader& checkpoint, const std::string& to, bool 
 
 int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options,
                       bool ema) {
-  const CheckpointReader checkpoint(find_checkpoint(from),
-                                    ema ? CheckpointWeights::kAverage : CheckpointWeights::kTrained);
+  const CheckpointInfo info = find_checkpoint(from);
+  const CheckpointReader checkpoint(info, evaluated_weights(info, ema));
   if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to, ema);
   const ExportReport report = export_hf(real_files(), checkpoint, to, options);
   fmt::print("read {}: step {}, {}{} parameters\n", checkpoint.info().path, checkpoint.info().step,

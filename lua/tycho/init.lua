@@ -4,6 +4,7 @@ local component = require "tycho.component"
 local errors = require "tycho.errors"
 local native = require "tycho.native"
 local operations = require "tycho.maths.operations"
+local optimizer = require "tycho.maths.optimizer"
 local origin = require "tycho.origin"
 local own_component = require "tycho.own.component"
 local own_fields = require "tycho.own.fields"
@@ -224,6 +225,7 @@ function M.content(session)
   session.groups = groups
   if session.kind == "sweep" then sweep.add_constructors(session, groups) end
   if groups.model then groups.model.hf = hf_model(session) end
+  if groups.optim then groups.optim.define = function(given) return optimizer.define(session, given) end end
   if groups.cb then   -- the schemas of specs have neither
     t.observe, t.control, t.everywhere = groups.cb.observe, groups.cb.control, groups.cb.everywhere
     for _, kind in ipairs { "fn", "dynamic" } do

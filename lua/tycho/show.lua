@@ -1,5 +1,6 @@
 -- What `tycho config` prints: every key with value, unit, help, and who set it.
 local commanded = require "tycho.commanded"
+local formulas = require "tycho.maths.formulas"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
 local suggest = require "tycho.hints.suggest"
@@ -146,6 +147,16 @@ function M.why(resolved, path, run_dir)
   if not all then return nil, message end
   local out = {}
   for i, entry in ipairs(all) do out[i] = entry_text(entry) end
+  return table.concat(out) .. formulas.text(resolved.tree and at_path(resolved.tree, path))
+end
+
+-- The formulas of a recipe, below the name of their key.
+local function formulas_of(resolved, under)
+  local out = {}
+  for _, field in ipairs(resolved.schema.fields) do
+    local text = is_under(field.name, under) and formulas.text(resolved.tree[field.name]) or ""
+    if text ~= "" then out[#out + 1] = ("%s computes\n%s"):format(field.name, text) end
+  end
   return table.concat(out)
 end
 
@@ -168,7 +179,7 @@ function M.config(request)
     local root = resolved and resolved.schema or native.schema
     if not schema.index(root)[request.under] then return { problems = 0, unknown = unknown_key(root, request.under) } end
   end
-  return { problems = 0, text = M.text(rows, resolved), rows = rows }
+  return { problems = 0, text = M.text(rows, resolved) .. (resolved and formulas_of(resolved, request.under) or ""), rows = rows }
 end
 
 return M

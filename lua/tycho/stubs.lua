@@ -186,6 +186,7 @@ local function constructors(out, namespace, kinds)
     out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, ignore?: string[], [string]: any }): tycho.Model"
       .. "  A Hugging Face model: its config.json, and its weights unless pretrained = false."
   end
+  if namespace == "optim" then out[#out + 1] = maths_stubs.define end
   out[#out + 1] = ""
 end
 

@@ -127,6 +127,9 @@ enum class CheckpointWeights { kTrained, kAverage };
 std::string average_name(const std::string& weight);
 /// Returns true when the checkpoint has averages.
 bool has_average(const CheckpointInfo& info);
+/// Returns the weights that evaluations and exports read: averages when they are asked for, and those of an
+/// optimizer with eval_weights.
+CheckpointWeights evaluated_weights(const CheckpointInfo& info, bool ema);
 
 /// Reads a committed checkpoint. Every byte is checked against COMMIT's hashes before it is returned. Used by
 /// one thread at a time.

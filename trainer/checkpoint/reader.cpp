@@ -12,6 +12,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/recipe/ema_steps.h"
 
 namespace tycho {
 namespace {
@@ -103,6 +104,11 @@ bool has_average(const CheckpointInfo& info) {
   for (const TensorRecord& tensor : manifest_from_json(info.manifest, info.path).tensors)
     if (tensor.name.starts_with(prefix)) return true;
   return false;
+}
+
+CheckpointWeights evaluated_weights(const CheckpointInfo& info, bool ema) {
+  const bool is_own = has_eval_weights(info.manifest.value("recipe", Json::object())) && has_average(info);
+  return ema || is_own ? CheckpointWeights::kAverage : CheckpointWeights::kTrained;
 }
 
 struct CheckpointReader::State {

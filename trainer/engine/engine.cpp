@@ -28,8 +28,8 @@ DeviceKind device_kind(const char* verb, const std::string& name) {
 /// Opens the requested checkpoint with the requested weights.
 template <class Request>
 CheckpointReader open_checkpoint(const Request& request) {
-  return CheckpointReader(find_checkpoint(request.path),
-                          request.ema ? CheckpointWeights::kAverage : CheckpointWeights::kTrained);
+  const CheckpointInfo info = find_checkpoint(request.path);
+  return CheckpointReader(info, evaluated_weights(info, request.ema));
 }
 
 GenerateOptions options_of(const GenerateRequest& request) {

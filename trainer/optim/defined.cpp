@@ -20,13 +20,25 @@ using Arrays = std::map<std::string, Tensor>;
 struct Kind {
   std::vector<StateSpec> states;
   UpdateForms forms;
+  std::unique_ptr<const Program> eval_weights;  // null where evaluations use the trained weights
 };
+
+/// The output of eval_weights: never in the place of the weights.
+constexpr const char* kEvaluated = "evaluated";
+
+std::unique_ptr<const Program> read_eval_weights(const Json& update) {
+  if (!update.contains("eval_weights")) return nullptr;
+  Expression expression = read_expression(update.at("eval_weights"));
+  expression.outputs.at(0).name = kEvaluated;
+  return std::make_unique<const Program>(expression);
+}
 
 Kind read_kind(const Json& update, std::vector<StateSpec> states) {
   std::set<std::string> parts = {"p", "g"};
   for (const StateSpec& state : states)
     if (state.is_like_parameter()) parts.insert("s." + state.name);
-  return {std::move(states), UpdateForms(read_expression(update.at("expression")), std::move(parts))};
+  return {std::move(states), UpdateForms(read_expression(update.at("expression")), std::move(parts)),
+          read_eval_weights(update)};
 }
 
 /// Adds h.NAME for a number, h.NAME.1, h.NAME.2, ... for a list of numbers.
@@ -35,6 +47,15 @@ void add_number(const std::string& name, const Json& value, StepNumbers& numbers
   if (value.is_array())
     for (size_t i = 0; i < value.size(); ++i)
       add_number(name + "." + std::to_string(i + 1), value[i], numbers);
+}
+
+/// Returns the place of a segment's weights in buffers that have all trained parameters.
+Tensor average_of(const Segment& segment, const std::vector<StateBuffer>& average) {
+  for (const StateBuffer& buffer : average)
+    for (const Extent& e : buffer.extents)
+      if (e.spec == segment.extent.spec && e.first == segment.extent.first)
+        return buffer.flat.narrow(0, e.begin, segment.grads.numel());
+  fail(ExitCode::kFailure, "[optim] {} has no place in the average", segment.extent.spec->name);
 }
 
 Tensor flat_weights(const WeightTensors& weights) {
@@ -79,6 +100,15 @@ class Defined final : public Optimizer {
     }
   }
   std::vector<StateBuffer>& state() override { return segments_.state; }
+
+  void write_eval_weights(int64_t step, const std::vector<StateBuffer>& average) override {
+    numbers_["h.step"] = static_cast<double>(step);
+    for (Segment& s : segments_.list) {
+      Work work = begin(kind_of(s.extent.spec->whole_shape(), s.rule), s.rule, /*lr=*/0, &s);
+      work.parts[kEvaluated] = average_of(s, average);
+      run(*work.kind->eval_weights, work);
+    }
+  }
 
  private:
   Kind& kind_of(const Shape& shape, const ParamRule& rule) {

@@ -9,6 +9,10 @@ double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled
   return decoupled ? rule.weight_decay * (lr / peak) : rule.weight_decay * lr * rule.lr_scale;
 }
 
+void Optimizer::write_eval_weights(int64_t /*step*/, const std::vector<StateBuffer>& /*average*/) {
+  fail(ExitCode::kFailure, "[optim] this optimizer evaluates the weights that it trains");
+}
+
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const std::vector<OwnedRange>& ranges, const ParamRules& rules,
                                           uint64_t seed, Communicator* owners) {

@@ -33,6 +33,10 @@ class Optimizer {
   virtual void step(double lr, int64_t step, const Tensor& grad_scale_1) = 0;
   /// Returns the state that a checkpoint must keep in addition to the master weights.
   virtual std::vector<StateBuffer>& state() = 0;
+  /// Writes the weights that evaluations and exports use after `step` updates into `average`, which has all
+  /// trained parameters of the ranges; the optimizer's state and the weights stay. Only for optimizers with
+  /// eval_weights.
+  virtual void write_eval_weights(int64_t step, const std::vector<StateBuffer>& average);
 };
 
 /// Makes an optimizer for `ranges`, this rank's part of each unit of a model, in forward order. `seed` is

@@ -81,6 +81,11 @@ void WeightAverage::update(double decay) {
   for (Part& part : parts_) add_update(-rest, rest, {.params = part.average}, part.weights);
 }
 
+void WeightAverage::fill(const std::function<void(const std::vector<StateBuffer>&)>& write) {
+  write(state_);
+  has_begun_ = true;
+}
+
 std::vector<StateBuffer>& WeightAverage::state() { return has_begun_ ? state_ : none_; }
 
 void WeightAverage::put_in_place() {

@@ -1,5 +1,7 @@
-// An exponential moving average of the weights that a rank owns.
+// Other weights than the trained ones, for evaluations and exports: a moving average, or what an optimizer
+// with eval_weights computes.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
@@ -29,6 +31,8 @@ class WeightAverage {
   void begin();
   /// Computes average = decay average + (1 - decay) weights.
   void update(double decay);
+  /// Lets `write` fill the buffers of the average.
+  void fill(const std::function<void(const std::vector<StateBuffer>&)>& write);
 
   /// Returns the state for a checkpoint; empty before it has begun.
   std::vector<StateBuffer>& state();

@@ -220,7 +220,7 @@ OptimizerBytes optimizer_state(const TrainConfig& config, const ModelLayout& lay
 }
 
 OptimizerBytes average_state(const TrainConfig& config, const ModelLayout& layout, const ShardRules& rules) {
-  if (!config.ema.is_used()) return {};
+  if (!keeps_average(config)) return {};
   return state_bytes(state_of_average, kMasterBytes, layout, rules_of(config, layout), rules);
 }
 
@@ -263,7 +263,7 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
     items.push_back({"optimizer scratch", num_bytes,
                      has_parts(layout, rules) ? "Newton-Schulz, whole matrices of one unit at a time"
                                               : "Newton-Schulz, one matrix at a time"});
-  if (config.ema.is_used()) {
+  if (keeps_average(config)) {
     const int64_t waiting = waiting_weights_bytes(config, layout, rules);
     items.push_back({"average", average_state(config, layout, rules).num_bytes + waiting,
                      waiting > 0 ? "fp32 ema, and room for bf16 weights while it is evaluated" : "fp32 ema"});

@@ -75,6 +75,11 @@ void DefinedOptimizerConfig::check_updates() const {
     for (const ExpressionOutput& output : expression.outputs)
       if (!names.contains(output.name) || output.name == "g")
         refuse("expected the outputs p and state, got {}", output.name);
+    if (!one.contains("eval_weights")) continue;
+    const Expression evaluated = read_expression(one["eval_weights"]);
+    check_expression(evaluated);
+    if (evaluated.outputs.size() != 1 || evaluated.outputs[0].name != "p")
+      refuse("expected the output p of eval_weights, got {} outputs", evaluated.outputs.size());
   }
 }
 

@@ -5,6 +5,14 @@
 #include <cmath>
 
 namespace tycho {
+namespace {
+
+bool any_evaluated(const Json& updates) {
+  return std::any_of(updates.begin(), updates.end(),
+                     [](const Json& update) { return update.contains("eval_weights"); });
+}
+
+}  // namespace
 
 EmaSteps ema_steps(const TrainConfig& config, int64_t total_steps, int64_t num_samples,
                    const RunClock& clock) {
@@ -26,9 +34,25 @@ bool uses_ema(const Json& recipe) {
   return !ema.value("half_life", Json()).is_null() || !ema.value("decay", Json()).is_null();
 }
 
+bool keeps_average(const TrainConfig& config) {
+  return config.ema.is_used() || has_eval_weights(config.optimizer);
+}
+
+bool keeps_average(const Json& recipe) { return uses_ema(recipe) || has_eval_weights(recipe); }
+
+bool has_eval_weights(const OptimizerConfig& optimizer) {
+  const auto* const defined = std::get_if<DefinedOptimizerConfig>(&optimizer.value);
+  return defined != nullptr && any_evaluated(defined->updates);
+}
+
+bool has_eval_weights(const Json& recipe) {
+  const Json optimizer = recipe.value("optimizer", Json::object());
+  return any_evaluated(optimizer.value("updates", Json::array()));
+}
+
 bool evaluates_ema(const TrainConfig& config) {
   const bool evaluates = !config.eval_data.empty() || !config.icl.tasks.empty();
-  return config.ema.is_used() && config.ema.evaluate && evaluates;
+  return keeps_average(config) && config.ema.evaluate && evaluates;
 }
 
 void check_ema(const TrainConfig& config, ConfigProblems& problems) {
@@ -37,6 +61,10 @@ void check_ema(const TrainConfig& config, ConfigProblems& problems) {
   problems.idle("ema.start", ema.start != EmaConfig().start, ema.is_used(), kWithout);
   problems.idle("ema.every", ema.every != EmaConfig().every, ema.is_used(), kWithout);
   problems.idle("ema.evaluate", !ema.evaluate, ema.is_used(), kWithout);
+  if (ema.is_used() && has_eval_weights(config.optimizer))
+    problems.add(ema.decay ? "ema.decay" : "ema.half_life",
+                 "evaluations use the eval_weights of {} already; remove one of them",
+                 config.optimizer.kind());
   if (ema.half_life && ema.decay)
     problems.add("ema.decay", "and ema.half_life both set how fast the average moves; remove one of them");
   problems.within_run("ema.start", ema.start);

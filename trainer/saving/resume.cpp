@@ -179,11 +179,11 @@ std::string recipe_changes(const Json& checkpoint_recipe, const Json& recipe,
 }
 
 std::string average_change(const CheckpointInfo& checkpoint, const Json& recipe) {
-  const bool now = uses_ema(recipe);
+  const bool now = keeps_average(recipe);
   if (!now && has_average(checkpoint))
-    return "the checkpoint keeps an average of the weights (ema), but the recipe has no ema.half_life or "
-           "ema.decay: checkpoints from here on have none";
-  if (now && !uses_ema(checkpoint.manifest.at("recipe")))
+    return "the checkpoint keeps an average of the weights (ema), but the recipe has no ema.half_life, "
+           "ema.decay or eval_weights: checkpoints from here on have none";
+  if (now && !keeps_average(checkpoint.manifest.at("recipe")))
     return "the checkpoint keeps no average of the weights (ema): it begins with the first step from here on "
            "that ema.start allows";
   return "";

@@ -147,6 +147,7 @@ void Trainer::obey_and_evaluate() {
   obey();
   if (!(state_.eval_open || state_.icl_open) || halt_.signal != 0) return;
   if (state_.eval_open && (evaluate() || !evaluations_.has_sets())) state_.eval_open = false;
+  if (state_.icl_open) update_.refresh_average(state_.step - state_.skipped);
   if (state_.icl_open && evaluations_.evaluate_tasks(state_.step)) state_.icl_open = false;
   obey();
 }
@@ -186,6 +187,7 @@ void Trainer::wait_while_paused() {
 
 std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
   if (!evaluations_.has_sets()) return std::nullopt;
+  update_.refresh_average(state_.step - state_.skipped);
   if (evaluations_.is_one_of_several(only)) return evaluations_.evaluate_one(only, state_.step);
   announce({Event::kEvalStart});
   std::optional<EvalResults> results = evaluations_.evaluate(state_.step, state_.eval);
@@ -281,6 +283,7 @@ void Trainer::save() {
   state_.order_marks.clear();
   if (context_.world.rank() == 0) state_.order_marks = data_.order_marks();
   meta.train_state = state_.to_json();
+  update_.refresh_average(state_.step - state_.skipped);
   context_.saver.save(std::move(meta), saved_ranges(pass_.units().owned()), update_.optimizer(),
                       update_.average());
 }

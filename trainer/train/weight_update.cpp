@@ -17,7 +17,7 @@ WeightUpdate::WeightUpdate(const TrainConfig& recipe, const LoopContext& context
       rules_(param_rules(recipe.optimizer, recipe.param_groups, model_layout(recipe.model).units)),
       optimizer_(make_optimizer(recipe.optimizer, units.owned(), rules_, static_cast<uint64_t>(recipe.seed),
                                 part_owners())),
-      average_(recipe.ema.is_used()
+      average_(keeps_average(recipe)
                    ? std::make_unique<WeightAverage>(units.owned(), rules_, evaluates_ema(recipe))
                    : nullptr),
       grads_(trained_grads(units.owned(), rules_)) {
@@ -36,7 +36,14 @@ void WeightUpdate::step(const ClipConfig& clip, double lr, const GradNorm& norm,
   const Range range("optimizer");
   clip_in_place(clip, units_.owned(), rules_, context_.mesh.group(kPartAxes));
   optimizer_->step(lr, steps_done + 1 - skipped, norm.scale_1);
-  if (average_ != nullptr) update_average(steps_done + 1);
+  if (recipe_.ema.is_used()) update_average(steps_done + 1);
+}
+
+void WeightUpdate::refresh_average(int64_t updates) {
+  if (!has_eval_weights(recipe_.optimizer)) return;
+  if (updates == 0) return average_->begin();
+  average_->fill(
+      [&](const std::vector<StateBuffer>& state) { optimizer_->write_eval_weights(updates, state); });
 }
 
 // As torch's AveragedModel: the first update copies the weights.
@@ -64,7 +71,8 @@ void WeightUpdate::change(const TrainConfig& changed) {
 }
 
 void WeightUpdate::follow(const RunClock& clock) {
-  if (average_ != nullptr) ema_ = ema_steps(recipe_, total_steps(recipe_, num_samples_), num_samples_, clock);
+  if (recipe_.ema.is_used())
+    ema_ = ema_steps(recipe_, total_steps(recipe_, num_samples_), num_samples_, clock);
 }
 
 Communicator* WeightUpdate::part_owners() const {

@@ -31,6 +31,9 @@ class WeightUpdate {
   /// Updates the weights, and their average when that is due. `steps_done`: before this one, `skipped` of
   /// them without an update. Collective where `clip` is by row.
   void step(const ClipConfig& clip, double lr, const GradNorm& norm, int64_t steps_done, int64_t skipped);
+  /// Brings the weights of evaluations and exports up to date after so many updates, when the optimizer has
+  /// eval_weights; a moving average is up to date always.
+  void refresh_average(int64_t updates);
   /// Continues with the betas and the weight decay of `changed`; the optimizer's state stays.
   void change(const TrainConfig& changed);
   /// Counts tokens, samples and epochs of the average from this clock on.
@@ -38,7 +41,7 @@ class WeightUpdate {
 
   const ParamRules& rules() const { return rules_; }
   Optimizer& optimizer() { return *optimizer_; }
-  /// Null without ema.
+  /// Null without ema or eval_weights.
   WeightAverage* average() { return average_.get(); }
 
  private:
@@ -53,8 +56,8 @@ class WeightUpdate {
   ParamRules rules_;
   std::unique_ptr<Optimizer> optimizer_;
   EmaSteps ema_;
-  std::unique_ptr<WeightAverage> average_;  // null without ema
-  std::vector<Tensor> grads_;               // of what is trained
+  std::unique_ptr<WeightAverage> average_;
+  std::vector<Tensor> grads_;  // of what is trained
 };
 
 }  // namespace tycho

@@ -97,7 +97,7 @@ local function record(op, operands, count, axis)
   end
   check_kinds(op, values)
   node[#node + 1] = axis
-  if axis then call.by_shape = true end
+  if axis then call.by_shape, call.whole = true, true end
   local result = add_node(node, place)
   result.condition = kComparisons[op] or kLogic[op] or op == "where" and values[2].condition or nil
   call.done[#call.done + 1] = { op = op, values = values, axis = axis, result = result, file = file, line = line,
@@ -199,7 +199,7 @@ local function outputs_of(spec)
 end
 
 -- spec: { session, fn, inputs, run }, see trace.lua. Records run(symbols): { nodes, lines, done, values, outputs, by_shape = true where
--- the shapes of inputs matter }.
+-- the shapes of inputs matter, whole = true where it reduces }.
 function M.first(spec)
   local made = { nodes = {}, lines = {}, done = {}, values = {}, outputs = {} }
   local outer = begin(spec, made)

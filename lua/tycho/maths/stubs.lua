@@ -41,6 +41,16 @@ M.types = [[
 ---@field mean fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Mean.
 ---@field largest fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Largest element.
 ---@field smallest fun(self: tycho.Symbol, over: "row"|"column"|"matrix"|"tensor"): tycho.Symbol  Smallest element.
+
+---@class (exact) tycho.OptimizerDefinition
+---@field name string  Name of the kind: t.optim.NAME.
+---@field help? string  One sentence for people.
+---@field defaults? table<string, any>  Hyperparameters with their defaults.
+---@field state? table<string, "like"|"row"|"col"|"scalar"|integer[]>|fun(p: tycho.Symbol): table  What it keeps of each parameter.
+---@field update fun(p: tycho.Symbol, g: tycho.Symbol, s: table<string, tycho.Symbol>, h: table<string, any>): tycho.Value  The new weights.
+---@field eval_weights? fun(p: tycho.Symbol, s: table<string, tycho.Symbol>, h: table<string, any>): tycho.Value  Weights of evaluations and exports.
 ]]
+
+M.define = "---@field define fun(given: tycho.OptimizerDefinition): fun(given?: table): tycho.Optim  A kind of optimizer whose update is a function."
 
 return M

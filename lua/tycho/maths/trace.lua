@@ -7,26 +7,29 @@
 -- values that the function may read of this symbol, such as p.rows }. run(symbols) calls fn with symbols of the inputs, by name, and
 -- returns the outputs by name: symbols or numbers. It is called several times and must do the same each time.
 -- Returns { expression = its data, as recipes and checkpoints keep it, text = the formulas for people, by_shape = true where the
--- function reads shapes or reduces }. Everything that cannot be traced is a problem of the recipe at its line, and ends it.
+-- function reads shapes or reduces, whole = true where it reduces }. Everything that cannot be traced is a problem of the recipe at its line, and ends it.
 local native = require "tycho.native"
 local place_of = require "tycho.maths.place"
 local recording = require "tycho.maths.recording"
 local schema = require "tycho.schema"
 
-local kMostRepeats = 64
+local kMostPatterns = 64      -- of answers: all there are to 6 comparisons
 local kMostRepeated = 50000   -- operations of all repeats
 
--- Patterns of answers: all true, one comparison false at a time, all false, then mixtures.
+-- What comparisons are told in each round: all true, one of them false at a time, then every pattern, or as many by chance.
 local function answers(comparisons)
-  local count = #comparisons
-  local index = {}
+  local count, index = #comparisons, {}
   for i, node in ipairs(comparisons) do index[node] = i end
-  return function(round)
-    if round == 1 then return function() return true end end
-    if round <= count + 1 then return function(node) return index[node] ~= round - 1 end end
-    if round == count + 2 then return function() return false end end
-    return function(node) return native.uniform(round, "answers", index[node]) < 0.5 end
+  local are_few = 2 ^ count <= kMostPatterns
+  local function answer(round, i)
+    local pattern = round - count - 2
+    if pattern < 0 then return i ~= round - 1 end
+    if are_few then return math.floor(pattern / 2 ^ (i - 1)) % 2 == 1 end
+    return pattern > 0 and native.uniform(pattern, "answers", i) < 0.5
   end
+  return function(round)
+    return function(node) return answer(round, index[node]) end
+  end, count == 0 and 1 or count + 1 + math.min(2 ^ count, kMostPatterns)
 end
 
 local function comparisons_of(recorded)
@@ -38,9 +41,8 @@ local function comparisons_of(recorded)
 end
 
 local function check_by_repeating(spec, recorded)
-  local comparisons = comparisons_of(recorded)
-  local pattern = answers(comparisons)
-  local rounds = #comparisons == 0 and 1 or math.min(#comparisons + kMostRepeats, math.max(8, math.floor(kMostRepeated / #recorded.done)))
+  local pattern, rounds = answers(comparisons_of(recorded))
+  rounds = math.min(rounds, math.max(8, math.floor(kMostRepeated / math.max(1, #recorded.done))))
   for round = 1, rounds do recording.again(spec, recorded, pattern(round)) end
 end
 
@@ -69,6 +71,6 @@ return function(spec)
   check_by_repeating(spec, recorded)
   local made, message = native.expression(data_of(spec.inputs, recorded))
   if not made then refuse(spec, message) end
-  made.by_shape = recorded.by_shape
+  made.by_shape, made.whole = recorded.by_shape, recorded.whole
   return made
 end

@@ -1,6 +1,9 @@
 -- ?name: keys of the recipe, components, functions of t, objects of the run and their members, commands.
 local commands = require "tycho.repl.commands"
+local formulas = require "tycho.maths.formulas"
 local host = require "tycho.repl.host"
+local own_kinds = require "tycho.own.kinds"
+local recipe = require "tycho.recipe"
 local schema = require "tycho.schema"
 local show = require "tycho.repl.show"
 local site_of = require "tycho.site"
@@ -16,6 +19,13 @@ An entry is Lua: an expression prints its value, `local x` stays defined, `;` at
 First character:  ?name help   ;command shell   :command, one of
 ]]
 
+-- What a component that the recipe defines computes.
+local function formulas_of(repl, path)
+  local node = repl.draft and repl.draft.root.values[path]
+  if type(node) ~= "table" or not node.proxy or not own_kinds.of_node(node) then return nil end
+  return formulas.text(recipe.tree(repl.draft)[path])
+end
+
 local function field_text(repl, path, field)
   local _, site = repl:field(path)
   local head = ("%s : %s"):format(path, schema.describe_field(field))
@@ -28,6 +38,7 @@ local function field_text(repl, path, field)
   for _, kind in ipairs(field.kinds and schema.sorted_keys(field.kinds) or {}) do
     out[#out + 1] = ("  t.%s.%s  %s"):format(field.namespace, kind, field.kinds[kind].help or "")
   end
+  out[#out + 1] = formulas_of(repl, path)
   return table.concat(out, "\n")
 end
 

@@ -1,0 +1,132 @@
+-- Specs of lua/tycho/maths/optimizer.lua and update.lua: optimizers that a recipe defines.
+local native = require "tycho.native"
+local session = require "tycho.session"
+
+-- Loads a recipe of a small model; `lines` end with an assignment of r.optimizer.
+local function load(lines, arguments)
+  local numbered = {}
+  for i, argument in ipairs(arguments or {}) do numbered[i] = { argument = i + 1, text = argument } end
+  local text = 'local t = require "tycho"\nlocal r = t.recipe "x"\n' .. lines .. [[
+
+r.model = t.model.llama { width = 16, heads = 2, kv_heads = 2, layers = 2, ffn_width = 32, vocab_size = 64, tied = true }
+r.train_data, r.max_duration = t.data.mds { local_dir = "data" }, "10ba"
+return r
+]]
+  return session.load { file = "recipes/x.lua", arguments = numbered, output = function() end,
+    read_file = function(path) return path == "recipes/x.lua" and text or nil, "no " .. path end,
+    facts = function() return { steps = 10, total_tokens = 10, tokens_per_step = 1, num_params = 1 } end }
+end
+
+local function optimizer(lines, arguments)
+  local result = load(lines, arguments)
+  if result.problems > 0 then error(result.report, 2) end
+  return result.tree.optimizer, result
+end
+
+local function report(lines, arguments)
+  local result = load(lines, arguments)
+  if result.problems == 0 then error("expected a report, the recipe loaded", 2) end
+  return result.report
+end
+
+-- The lines of a recipe with an optimizer of this update, from line 3 on; more: other arguments of define.
+local function defined(body, more)
+  return ([[local own = t.optim.define { name = "own", defaults = { betas = { 0.9, 0.95 }, alpha = 2, nesterov = false, rounds = t.integer(3) }, %s
+update = function(p, g, s, h)
+%s
+end }
+r.optimizer = own { lr = 1e-3 }]]):format(more or "", body)
+end
+
+local function formula(update) return native.expression_text(update.expression) end
+
+describe("an optimizer of the recipe", function()
+  it("is a kind with keys, states and expressions", function()
+    local made = optimizer(defined("s.m = h.betas[1] * s.m + g\nreturn p - h.lr * s.m", 'state = { m = "like" },'))
+    expect(made.kind).to_equal "own"
+    expect(made.base).to_equal "defined"
+    expect(made.lr).to_equal(1e-3)
+    expect(made.weight_decay).to_equal(0)
+    expect(made.alpha).to_equal(2)
+    expect(#made.updates).to_equal(2)
+    expect(made.updates[1].states[1].name).to_equal "m"
+    expect(made.updates[1].shape).to_equal(nil)
+    expect(formula(made.updates[1])).to_equal "p = p - h.lr * (h.betas.1 * s.m + g)\ns.m = h.betas.1 * s.m + g\n"
+    expect(made.code.at).to_equal "recipes/x.lua:4"
+  end)
+
+  it("has keys that arguments set and that are checked", function()
+    local lines = defined "return p - h.lr * h.alpha * g"
+    expect(optimizer(lines, { "optimizer.alpha=7", "optimizer.lr=0.5", "optimizer.betas=[0.8,0.9]" }).alpha).to_equal(7)
+    expect(report(lines, { "optimizer.lr=0" })).to_contain "expected number > 0"
+    expect(report(lines, { "optimizer.weight_decay=-1" })).to_contain "expected number >= 0"
+    expect(report(lines, { "optimizer.alhpa=7" })).to_contain "did you mean  optimizer.alpha  (number, default 2; of own)?"
+    expect(report((lines:gsub("lr = 1e%-3", "alpha = 3")))).to_contain "optimizer.lr is required"
+  end)
+
+  it("unrolls by plain hyperparameters and keeps numbers as inputs", function()
+    local body = "for _ = 1, h.rounds do g = g * h.alpha end\nif h.nesterov then g = -g end\nreturn p - g"
+    expect(formula(optimizer(defined(body), { "optimizer.rounds=2", "optimizer.nesterov=true" }).updates[1]))
+      .to_equal "p = p - -(g * h.alpha * h.alpha)\n"
+  end)
+
+  it("is traced once for each shape where shapes matter", function()
+    local made = optimizer(defined("return p - h.lr * g / t.sqrt(g:mean('row')) * (p.rows / p.columns)"))
+    local seen = {}
+    for _, one in ipairs(made.updates) do
+      expect(one.whole).to_equal(true)
+      seen[table.concat(one.shape, "x") .. (one.hidden and " hidden" or "")] = true
+    end
+    for _, shape in ipairs { "64x16", "16", "16x16 hidden", "32x16 hidden", "16x32 hidden" } do expect(seen[shape]).to_equal(true) end
+  end)
+
+  it("has other state for other parameters", function()
+    local made = optimizer(defined("if p.hidden_matrix then s.rows = s.rows + g:sum('row') end\ns.all = g\ns.n = s.n + 1\nreturn p",
+      'state = function(p) return { all = "like", n = "scalar", rows = p.hidden_matrix and "row" or nil } end,'))
+    local names = {}
+    for _, one in ipairs(made.updates) do
+      for _, state in ipairs(one.states) do names[(one.hidden and "hidden " or "") .. state.name] = state.shape and #state.shape or state.scalar or 0 end
+    end
+    expect(names).to_equal { ["hidden all"] = 0, ["hidden n"] = true, ["hidden rows"] = 2, all = 0, n = true }
+  end)
+
+  it("evaluates other weights than it trains", function()
+    local made = optimizer(defined("s.z = g\nreturn p", 'state = { z = "like" }, eval_weights = function(p, s, h) return p + h.alpha * s.z end,'))
+    expect(native.expression_text(made.updates[1].eval_weights)).to_equal "p = p + h.alpha * s.z\n"
+    expect(report(defined("return p", 'state = { z = "like" }, eval_weights = function(p, s, h) s.z = p return p end,')))
+      .to_contain "s.z cannot be assigned here"
+  end)
+
+  it("may have a learning rate of its own", function()
+    local made = optimizer [[local own = t.optim.define { name = "own", defaults = { lr = 0.25, weight_decay = 0.1 },
+update = function(p, g, s, h) return p - h.lr * g end }
+r.optimizer = own {}]]
+    expect(made.lr).to_equal(0.25)
+    expect(made.weight_decay).to_equal(0.1)
+  end)
+end)
+
+describe("what is wrong with an optimizer", function()
+  it("is named at its line", function()
+    for body, said in pairs { ["return p - h.lrr * g"] = "recipes/x.lua:5:14: no h.lrr", ["return p - s.m"] = "no s.m", ["s.m = g\nreturn p"] = "no s.m",
+      ["h.lr = 1\nreturn p"] = "h.lr cannot be assigned", ["p = p - g"] = "update of own returned nothing", ["if g:gt(0) then p = -p end\nreturn p"] = "recipes/x.lua:5",
+      ["return p - h.betas[3] * g"] = "no h.betas.3" } do
+      expect(report(defined(body))).to_contain(said)
+    end
+  end)
+
+  it("is named in the table", function()
+    local function define(given) return report("local own = t.optim.define " .. given .. "\nr.optimizer = own { lr = 1 }") end
+    expect(define '{ name = "x" }').to_contain "t.optim.define expects update = function(p, g, s, h) ... end"
+    expect(define '{ name = "x", update = 3 }').to_contain "t.optim.define expects update = function"
+    expect(define '{ name = "x", updat = 3 }').to_contain "did you mean  update?"
+    expect(define '{ name = "adamw", update = function(p) return p end }').to_contain "built in"
+    expect(define '{ name = "a b", update = function(p) return p end }').to_contain "name: expected letters"
+    expect(define '{ name = "x", state = { m = "likes" }, update = function(p) return p end }').to_contain 'state.m: expected "like"'
+    expect(define '{ name = "x", state = { m = { 2, 0 } }, update = function(p) return p end }').to_contain "state.m: expected"
+    expect(define '{ name = "x", defaults = { step = 1 }, update = function(p) return p end }').to_contain "h.step is the number of the step"
+    expect(define '{ name = "x", defaults = { lr = "fast" }, update = function(p) return p end }').to_contain "lr: expected number > 0"
+    expect(define '{ name = "x", defaults = { a = function() end }, update = function(p) return p end }').to_contain "defaults.a"
+    expect(define '(3)').to_contain "t.optim.define expects a table"
+  end)
+end)
