@@ -13,6 +13,7 @@
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
 #include "trainer/expression/expression_text.h"
+#include "trainer/expression/program.h"
 #include "trainer/expression/reference.h"
 #include "trainer/expression/simplify.h"
 #include "trainer/rendezvous/handshake.h"
@@ -128,6 +129,10 @@ void expression(std::string_view bytes) {
     must(simpler.nodes.size() <= read.nodes.size(), "an expression grew");
     for (const ExpressionInput& input : read.inputs)
       refused_or_taken([&] { check_expression(derivative(read, read.outputs[0].name, {input.name})); });
+    refused_or_taken([&] {
+      const Program program(read);
+      program.constants(program.scalars(std::vector<double>(program.scalar_inputs().size(), 0.5)));
+    });
     const std::vector<NodeValues> values = values_for(read);
     const auto before = evaluate(read, values, Arithmetic::kFp32);
     const auto after = evaluate(simpler, values, Arithmetic::kFp32);
