@@ -18,10 +18,24 @@ namespace {
 
 using Leaves = std::vector<std::pair<std::string, std::string>>;
 
-// A function is one value: where it stands makes no difference.
+bool is_formula(const Json& json) {
+  return json.is_object() && json.contains("nodes") && json.contains("outputs");
+}
+
+bool has_formulas(const Json& json) {
+  if (is_formula(json)) return true;
+  return json.is_structured() && std::any_of(json.begin(), json.end(), has_formulas);
+}
+
+// A function is one value: where it stands makes no difference. Formulas fill pages: `tycho config --why`
+// shows them.
 void add_leaves(const Json& json, const std::string& path, Leaves& leaves) {
   if (is_function_ref(json)) {
     leaves.emplace_back(path, "function " + json.at("hash").get<std::string>().substr(0, 8));
+    return;
+  }
+  if (is_formula(json) || (json.is_array() && has_formulas(json))) {
+    leaves.emplace_back(path, "formulas " + hash_hex(canonical_json(json)).substr(0, 8));
     return;
   }
   if (!json.is_object()) {

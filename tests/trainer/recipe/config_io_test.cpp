@@ -168,5 +168,23 @@ TEST(DiffConfigs, NamesEveryLeafThatDiffers) {
   EXPECT_TRUE(diff_configs(a, a).empty());
 }
 
+TEST(DiffConfigs, NamesFormulasByTheirHashes) {
+  const auto recipe = [](const char* number) {
+    return parse_json(
+        fmt::format(
+            R"({{"updates": [{{"hidden": true, "expression": {{"inputs": [], "nodes": [["number", {}]],
+                                      "outputs": [{{"name": "p", "node": 0}}]}}}}]}})",
+            number),
+        "recipe");
+  };
+  const std::vector<ConfigDifference> differences = diff_configs(recipe("1"), recipe("2"));
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].path, "updates");
+  EXPECT_EQ(differences[0].old_value.size(), std::string("formulas 01234567").size());
+  EXPECT_TRUE(differences[0].new_value.starts_with("formulas "));
+  EXPECT_NE(differences[0].old_value, differences[0].new_value);
+  EXPECT_TRUE(diff_configs(recipe("1"), recipe("1")).empty());
+}
+
 }  // namespace
 }  // namespace tycho
