@@ -29,7 +29,7 @@ COMMITS = {
     "SOAP": "a1e553530fde97d0e6b307d7c82ac6d38b072340",
     "schedule_free": "70785b53e778d0e872c0bbb75ff4ee54ee10c291",
 }
-# Those of a Llama of width 8, so that its recipe has an update for each.
+# Those of a Qwen3 of width 8 with three heads of 4, so that a recipe has an update for each.
 SHAPES = {"embedding": (16, 8), "tall": (12, 8), "wide": (8, 12), "gain": (8,), "square": (8, 8)}
 HIDDEN = ("tall", "wide", "square")
 STEPS, BATCH, KEPT = 20, 12, (1, 2, 10, 20)

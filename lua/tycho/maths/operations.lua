@@ -1,4 +1,5 @@
 -- The operations of traced functions: t.where, t.sqrt and their like, methods of symbols, and what math.* does with symbols.
+local matrices = require "tycho.maths.matrices"
 local recording = require "tycho.maths.recording"
 local symbol = require "tycho.maths.symbol"
 
@@ -30,6 +31,7 @@ M.functions = {
   where = operation("where", 3), both = operation("and", 2), either = operation("or", 2), negate = operation("not", 1),
 }
 for _, op in ipairs(kUnary) do M.functions[op] = operation(op, 1) end
+for name, fn in pairs(matrices.functions) do M.functions[name] = fn end
 
 local methods = {}
 for _, op in ipairs { "lt", "le", "gt", "ge", "eq", "ne" } do

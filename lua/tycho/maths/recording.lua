@@ -17,6 +17,8 @@ local kKept = "a symbol was kept and is used later: it stands for numbers of one
 local kKeptHint = "what later steps need is state of the optimizer; what all calls need is a plain number"
 
 local kLogic = { ["and"] = true, ["or"] = true, ["not"] = true }
+local kOfMatrices = { mm = true, transpose = true, take = true, argsort = true, qr = true, eigh_values = true, eigh_vectors = true }
+local kChoices = { where = true, every = true }
 local kComparisons = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
 local num_calls = 0   -- in this Lua state; each has its number, and its symbols too
@@ -77,13 +79,13 @@ local function check_kinds(op, values)
     if condition then M.refuse(op, "expected a condition such as x:gt(y), got a number") end
     M.refuse(op, "expected a number, got a condition", "t.where(condition, 1, 0)  makes a number of it")
   end
-  if op ~= "where" then
+  if not kChoices[op] then
     for i = 1, #values do expect(i, kLogic[op] or false) end
     return
   end
   expect(1, true)
   if values[2].condition ~= values[3].condition then
-    M.refuse("where", "expected two numbers or two conditions to choose from, got one of each")
+    M.refuse(op, "expected two numbers or two conditions to choose from, got one of each")
   end
 end
 
@@ -97,7 +99,7 @@ local function record(op, operands, count, axis)
   end
   check_kinds(op, values)
   node[#node + 1] = axis
-  if axis then call.by_shape, call.whole = true, true end
+  if axis or kOfMatrices[op] then call.by_shape, call.whole = true, true end
   local result = add_node(node, place)
   result.condition = kComparisons[op] or kLogic[op] or op == "where" and values[2].condition or nil
   call.done[#call.done + 1] = { op = op, values = values, axis = axis, result = result, file = file, line = line,
@@ -163,6 +165,14 @@ function M.operate(op, operands, axis)
   return does(op, operands, operands.n or #operands, axis)
 end
 
+-- The symbol of the input of this name.
+function M.input(name)
+  if not call then M.refuse(name, kKept, kKeptHint) end
+  local index = call.index_of[name]
+  if not index then M.refuse(name, ("there is no %s here"):format(name)) end
+  return symbol.new(call.id, index)
+end
+
 -- The field `key` of an input's symbol, or nil.
 function M.field(x, key)
   local fields = of_symbol(key, x).fields
@@ -201,9 +211,12 @@ end
 -- spec: { session, fn, inputs, run }, see trace.lua. Records run(symbols): { nodes, lines, done, values, outputs, by_shape = true where
 -- the shapes of inputs matter, whole = true where it reduces }.
 function M.first(spec)
-  local made = { nodes = {}, lines = {}, done = {}, values = {}, outputs = {} }
+  local made = { nodes = {}, lines = {}, done = {}, values = {}, outputs = {}, index_of = {} }
   local outer = begin(spec, made)
-  for i, input in ipairs(spec.inputs) do add_node({ "input", i - 1 }, "").fields = input.fields end
+  for i, input in ipairs(spec.inputs) do
+    add_node({ "input", i - 1 }, "").fields = input.fields
+    made.index_of[input.name] = i - 1
+  end
   local outputs = outputs_of(spec)
   for _, name in ipairs(schema.sorted_keys(outputs)) do made.outputs[name] = record_value("return", outputs[name], "") end
   call = outer

@@ -15,6 +15,19 @@ M.functions = {
   { "either", "fun(a: tycho.Condition, b: tycho.Condition): tycho.Condition", "Holds where one of the conditions holds." },
   { "negate", "fun(condition: tycho.Condition): tycho.Condition", "Holds where the condition does not hold." },
 }
+local kMatrix = "fun(x: tycho.Value): tycho.Symbol"
+for _, one in ipairs {
+  { "mm", "fun(a: tycho.Symbol, b: tycho.Symbol): tycho.Symbol", "Product of two matrices." },
+  { "transpose", kMatrix, "The transposed matrix." },
+  { "qr", kMatrix, "Orthonormal columns that span those of x: Q of its QR decomposition." },
+  { "eigh", "fun(x: tycho.Symbol): tycho.Symbol, tycho.Symbol", "Eigenvalues of a symmetric matrix, rising, as a row; eigenvectors as columns." },
+  { "argsort", kMatrix, "Places of a row's numbers from the smallest to the largest." },
+  { "take", "fun(x: tycho.Symbol, order: tycho.Symbol): tycho.Symbol", "Columns of x in this order." },
+  { "every", "fun(n: number|tycho.Symbol|table, f: fun(): ..., ...: tycho.Value): ...",
+    "What f returns in steps n, 2n, ..., else the values after it; { n = 10, from = 11 } begins at step 11." },
+} do
+  M.functions[#M.functions + 1] = one
+end
 for _, name in ipairs { "abs", "sign", "floor", "sqrt", "rsqrt", "exp", "tanh", "sigmoid", "erf" } do
   M.functions[#M.functions + 1] = { name, "fun(x: tycho.Value): tycho.Symbol", kUnary[name] }
 end

@@ -77,10 +77,11 @@ local function state_of(session, name, kind, p)
 end
 
 -- The state of parameters like p, by name; and whether it depends on the shape.
-local function states_of(session, given, p)
+local function states_of(session, given, p, values)
   local state, by_shape = given.state or {}, false
   if type(state) == "function" then
-    state = state(strict(session, "p", p, nil, function(key) by_shape = by_shape or key ~= "hidden_matrix" end))
+    local about = strict(session, "p", p, nil, function(key) by_shape = by_shape or key ~= "hidden_matrix" end)
+    state = state(about, strict(session, "h", values))
   end
   if type(state) ~= "table" then
     session:refuse("state", "state returned " .. schema.brief(state), 'it returns a table such as  { exp_avg = "like" }')
@@ -147,7 +148,7 @@ local function update_of(session, given, about, parameter)
   local matrix = #size == 2 and size or { 1, size[1] }
   about.p = { hidden_matrix = parameter.hidden_matrix, rows = matrix[1], columns = matrix[2] }
   local by_shape
-  about.states, by_shape = states_of(session, given, about.p)
+  about.states, by_shape = states_of(session, given, about.p, about.values)
   local specs = { update_spec, given.eval_weights and eval_weights_spec }
   for _, spec in ipairs(specs) do by_shape = recording.first(spec(session, given, about, matrix)).by_shape or by_shape end
   local made = {}

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/trainer/aten.h"
+#include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_reader.h"
 
@@ -85,11 +86,14 @@ void for_params(const std::vector<OwnedRange>& ranges, const Body& body) {
 }  // namespace
 
 std::vector<PublishedCase> published_cases(const std::string& name) {
+  const Json file = read_published(name);
   std::vector<PublishedCase> cases;
-  for (const Json& one : read_published(name)["cases"])
+  for (const Json& one : file["cases"])
     cases.push_back(
         {one["name"], one["arguments"], factors_of(one), one["losses"], read_steps(one["after"]),
          one.contains("evaluated") ? read_steps(one["evaluated"]) : std::map<int64_t, PublishedWeights>()});
+  TYCHO_CHECK(!cases.empty() && !cases.front().losses.empty(),
+              "[published] expected cases in {}.json, got none", name);
   return cases;
 }
 
