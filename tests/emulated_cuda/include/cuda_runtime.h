@@ -35,6 +35,13 @@
 #define rsqrtf(x) ::emulated::reciprocal_root(x)
 #define __expf(x) ::expf(x)
 #define __fdiv_rn(a, b) ((a) / (b))
+#define __fdividef(a, b) ::emulated::fast_quotient(a, b)
+#define __launch_bounds__(...)
+#define __stwb(address, value) (*(address) = (value))
+
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 
 inline unsigned __float_as_uint(float x) {
   unsigned bits;

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -40,12 +41,28 @@ __device__ inline Pack<float, width> load(const T* p) {
   for (int i = 0; i < width; ++i) x.at[i] = to_float(raw.at[i]);
   return x;
 }
+/// Stores to global memory. The compiler splits a plain store of computed elements into up to eight; it
+/// leaves
+/// __stwb whole.
 template <int width, class T>
 __device__ inline void store(T* p, const Pack<float, width>& x) {
   Pack<T, width> raw;
 #pragma unroll
   for (int i = 0; i < width; ++i) raw.at[i] = from_float<T>(x.at[i]);
-  *reinterpret_cast<Pack<T, width>*>(p) = raw;
+  if constexpr (sizeof raw % sizeof(uint4) == 0) {
+    constexpr int kWords = sizeof raw / sizeof(uint4);
+    uint4 words[kWords];
+    memcpy(words, &raw, sizeof raw);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) __stwb(reinterpret_cast<uint4*>(p) + i, words[i]);
+  } else {
+    *reinterpret_cast<Pack<T, width>*>(p) = raw;
+  }
+}
+/// Stores to memory of the block.
+template <int width>
+__device__ inline void store_shared(float* p, const Pack<float, width>& x) {
+  *reinterpret_cast<Pack<float, width>*>(p) = x;
 }
 
 /// Returns the sum over the warp to every lane; the order of additions is fixed.

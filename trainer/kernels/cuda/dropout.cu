@@ -31,8 +31,9 @@ __device__ void drop_pack(const Drop<T>& a, int64_t i, const uint32_t (&words)[w
   store<width>(a.y + i, value);
 }
 
+/// The bounds leave 72 registers: seven blocks on a multiprocessor.
 template <int width, class T>
-__global__ void drop(Drop<T> a) {
+__global__ void __launch_bounds__(kThreads, 7) drop(Drop<T> a) {
   constexpr int64_t kThreadsPerBlock = kDropoutCounters / width;
   const int64_t row = blockIdx.x, index = static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x;
   const int64_t block = index / kThreadsPerBlock, counter = index % kThreadsPerBlock * width;

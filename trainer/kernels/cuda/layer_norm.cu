@@ -86,16 +86,17 @@ __device__ Means means_of(int64_t dim, const T* x, const T* dy, const T* weight,
 
 /// With xhat = (x - mean) * inv_std and g = dy * weight:
 /// dx = inv_std * (g - mean(g) - xhat * mean(g * xhat)); dweight += dy * xhat; dbias += dy.
-/// Each thread keeps its own columns of its line's dweight and dbias in shared memory.
+/// Each thread keeps its own columns of its line's dweight and dbias in shared memory. The bounds leave 64
+/// registers, so that wide rows have two blocks on a multiprocessor.
 template <int width, bool add, class T>
-__global__ void backward(Backward<T> a) {
+__global__ void __launch_bounds__(kMostNormThreads, 2) backward(Backward<T> a) {
   extern __shared__ __align__(16) float sums[];
   const int64_t dim = a.shape.dim, step = blockDim.x * width;
   float *const all_dbias = sums + blockDim.y * dim, *const dweight = sums + threadIdx.y * dim;
   float* const dbias = all_dbias + threadIdx.y * dim;
   for (int64_t i = threadIdx.x * width; i < dim; i += step) {
-    store<width>(dweight + i, Pack<float, width>{});
-    store<width>(dbias + i, Pack<float, width>{});
+    store_shared<width>(dweight + i, Pack<float, width>{});
+    store_shared<width>(dbias + i, Pack<float, width>{});
   }
   const int64_t lines = a.shape.rows * a.shape.groups, run = ceil_div(lines, gridDim.x);
   const int64_t first = blockIdx.x * run, end = first + run < lines ? first + run : lines;
@@ -118,8 +119,8 @@ __global__ void backward(Backward<T> a) {
         biases.at[k] += gradient.at[k];
         out.at[k] += (gradient.at[k] * scale.at[k] - means.g - xhat * means.g_xhat) * inv_std;
       }
-      store<width>(dweight + i, weights);
-      store<width>(dbias + i, biases);
+      store_shared<width>(dweight + i, weights);
+      store_shared<width>(dbias + i, biases);
       store<width>(dx + i, out);
     }
   }

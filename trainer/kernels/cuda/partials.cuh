@@ -52,19 +52,21 @@ __device__ inline void store_column_sums(int64_t dim, int64_t column, Pack<float
 }
 
 /// Returns the number of partial rows of a norm's weight: enough blocks to keep the GPU busy, fewer for wide
-/// rows.
+/// rows, and two for each multiprocessor of an H100.
 static inline int64_t runs_of(const NormShape& shape) {
   const int64_t lines = shape.rows * shape.groups;
   const int64_t wanted = (int64_t{1} << 20) / (shape.dim > 0 ? shape.dim : 1);
-  const int64_t runs = wanted < 128 ? 128 : wanted > 1024 ? 1024 : wanted;
+  const int64_t runs = wanted < 264 ? 264 : wanted > 1024 ? 1024 : wanted;
   return lines < runs ? lines : runs;
 }
+
+constexpr int kMostNormThreads = 512;
 
 /// Returns the threads of a block for the backward of norms: all of them work on one line, or, where a warp
 /// is enough for a line, several warps on one line each.
 static inline dim3 norm_threads(int64_t dim, int width) {
-  constexpr int kMostThreads = 512, kWarpsPerBlock = 8;
-  const int threads = threads_for(dim / width, kMostThreads);
+  constexpr int kWarpsPerBlock = 8;
+  const int threads = threads_for(dim / width, kMostNormThreads);
   return dim3(threads, threads > kWarp ? 1 : kWarpsPerBlock);
 }
 

@@ -43,7 +43,7 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, float off
   extern __shared__ __align__(16) float sums_of_lines[];
   float* dweight = sums_of_lines + threadIdx.y * shape.dim;
   for (int64_t i = threadIdx.x * width; i < shape.dim; i += blockDim.x * width)
-    store<width>(dweight + i, Pack<float, width>{});
+    store_shared<width>(dweight + i, Pack<float, width>{});
   const int64_t lines = shape.rows * shape.groups, run = ceil_div(lines, gridDim.x);
   const int64_t first = blockIdx.x * run, end = first + run < lines ? first + run : lines;
   for (int64_t line = first + threadIdx.y; line < end; line += blockDim.y) {
@@ -71,7 +71,7 @@ __global__ void backward(NormShape shape, const T* x, const T* weight, float off
         sums.at[k] += scaled * value.at[k];
         out.at[k] += scaled * (scale.at[k] + offset) - value.at[k] * slope;
       }
-      store<width>(dweight + i, sums);
+      store_shared<width>(dweight + i, sums);
       store<width>(row_dx + i, out);
     }
   }

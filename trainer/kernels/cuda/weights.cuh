@@ -13,6 +13,13 @@ __device__ inline __nv_bfloat16 rounded(float x, uint32_t noise) {
   return __ushort_as_bfloat16(static_cast<unsigned short>(sum >> 16));
 }
 
+/// Returns noise_of(words, e), by choosing: an index that is known at run time only would move the words to
+/// local memory.
+__device__ inline uint32_t noise_in_registers(const uint32_t words[4], int e) {
+  const uint32_t low = e < 2 ? words[0] : words[1], high = e < 6 ? words[2] : words[3];
+  return (e < 4 ? low : high) >> (e % 2 * 16) & 0xffffu;
+}
+
 template <WeightForm form>
 struct Weights {
   OptimizedWeights weights;
@@ -41,7 +48,7 @@ struct Weights {
           block = e / kNoiseElements;
           rounding_noise(weights.key, static_cast<uint64_t>(block), weights.step, words);
         }
-        raw.at[k] = rounded(x.at[k], noise_of(words, e % kNoiseElements));
+        raw.at[k] = rounded(x.at[k], noise_in_registers(words, static_cast<int>(e % kNoiseElements)));
       }
       *reinterpret_cast<Pack<__nv_bfloat16, width>*>(bf16) = raw;
     } else {
