@@ -1,7 +1,7 @@
 # Tests of trainer/data, against what Hugging Face's tokenizers, NumPy and mosaicml-streaming gave.
 tycho_test(data_test LIBS loader prepare SOURCES
   trainer/data/tokenizer/bpe_trainer_test.cpp trainer/data/sources/byte_source_test.cpp trainer/data/chat/batch_packer_test.cpp trainer/data/chat/packing_ratio_test.cpp trainer/data/chat/chat_dataset_test.cpp trainer/data/chat/chat_example_test.cpp
-  trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/prepare/convert_test.cpp trainer/data/prepare/killed_convert_test.cpp trainer/data/prepare/publication_test.cpp
+  trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_weights_test.cpp trainer/data/chat/chat_weights_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/prepare/convert_test.cpp trainer/data/prepare/killed_convert_test.cpp trainer/data/prepare/publication_test.cpp
   trainer/data/prepare/dataset_damage_test.cpp trainer/data/prepare/dataset_stats_test.cpp trainer/data/prepare/text_stats_test.cpp trainer/data/sources/csv_reader_test.cpp trainer/data/sources/document_reader_test.cpp trainer/data/sources/folder_splits_test.cpp trainer/data/sources/input_files_test.cpp trainer/data/sources/json_line_test.cpp
   trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/templates/template_test.cpp
   trainer/data/loader/data_order_test.cpp trainer/data/loader/loader_test.cpp trainer/data/loader/compressed_streams_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/sources/parquet/packed_integers_test.cpp trainer/data/sources/parquet/parquet_records_test.cpp

@@ -32,6 +32,7 @@ tycho_test(ema_test TORCH LIBS run_fixture huggingface SOURCES trainer/optim/wei
 target_compile_definitions(ema_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(canonical_run_test TORCH LIBS run_fixture SOURCES trainer/run/canonical_run_test.cpp
   trainer/run/canonical_route_test.cpp)
+tycho_test(loss_run_test TORCH LIBS run_fixture SOURCES trainer/run/loss_run_test.cpp)
 tycho_test(mesh_matrix_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_matrix_test.cpp)
 target_compile_definitions(mesh_matrix_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 set(mesh_matrix_parts 3)

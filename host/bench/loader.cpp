@@ -63,7 +63,8 @@ int bench_data_verb(const Arguments& arguments) {
                     .num_ranks = arguments.integer("ranks", 1, 1 << 20),
                     .vocab_size = config.model.vocab_size(),
                     .seed = static_cast<uint64_t>(config.seed),
-                    .tokenizer = config.tokenizer};
+                    .tokenizer = config.tokenizer,
+                    .marks = reads_input(config.loss.terms(), "weight")};
   const DataBenchReport report =
       bench_data(config.train_data, shape, arguments.integer("batches", 0), stop_on_signals());
   if (report.batches == 0) fail(ExitCode::kInterrupted, "[bench] stopped before the second batch");

@@ -2,6 +2,7 @@
 local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local errors = require "tycho.errors"
+local losses = require "tycho.maths.loss"
 local native = require "tycho.native"
 local operations = require "tycho.maths.operations"
 local optimizer = require "tycho.maths.optimizer"
@@ -232,6 +233,7 @@ function M.content(session)
       groups.sched[kind] = function_schedule(session, kind, groups.sched[kind])
     end
   end
+  if groups.loss then groups.loss.define = function(given) return losses.define(session, given) end end
   t.origin = function(given) return origin.load(session, given) end
   local function refuse_kind(name, message, hint)
     return refuse(name, message, hint .. (hint:find "^available" and "; one of your own, after  require  of its module" or ""))

@@ -73,14 +73,17 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
 }
 
 std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) {
-  if (request.data_dir == "overflows") return EvalAnswer{request.path, 7, {{"", eval_result(-NAN, 10, 2.0)}}};
-  if (request.ema) return EvalAnswer{request.path, 7, {{"", eval_result(0.25 * 10, 10, 2.0)}}};
+  if (request.data_dir == "overflows")
+    return EvalAnswer{request.path, 7, {{"", eval_result({-NAN, 10, 10}, 2.0)}}};
+  if (request.ema) return EvalAnswer{request.path, 7, {{"", eval_result({0.25 * 10, 10, 10}, 2.0)}}};
   const int64_t tokens = request.batches.value_or(10);
-  if (!request.data_dir.empty()) return EvalAnswer{request.path, 7, {{"", eval_result(0.5 * 10, 10, 2.0)}}};
-  return EvalAnswer{request.path,
-                    7,
-                    {{"c4", eval_result(0.5 * static_cast<double>(tokens), tokens, 2.0)},
-                     {"books", eval_result(1.5 * 30, 30, 1.0)}}};
+  if (!request.data_dir.empty())
+    return EvalAnswer{request.path, 7, {{"", eval_result({0.5 * 10, 10, 10}, 2.0)}}};
+  return EvalAnswer{
+      request.path,
+      7,
+      {{"c4", eval_result({0.5 * static_cast<double>(tokens), static_cast<double>(tokens), tokens}, 2.0)},
+       {"books", eval_result({1.5 * 30, 30, 30}, 1.0)}}};
 }
 
 /// NaN for what continues "overflows".

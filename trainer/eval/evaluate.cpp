@@ -12,6 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/expression/loss_expression.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/recipe/batch_width.h"
 
@@ -20,6 +21,19 @@ namespace {
 
 int64_t sequences_to_take(int64_t num_samples, int64_t max_sequences) {
   return max_sequences > 0 ? std::min(num_samples, max_sequences) : num_samples;
+}
+
+/// Names what Evaluator::sums() has added up.
+EvalSums named_sums(const std::vector<std::string>& terms, const double* totals) {
+  EvalSums sums = {.loss = totals[0],
+                   .weight = totals[terms.size() + 1],
+                   .tokens = static_cast<int64_t>(totals[terms.size() + 2])};
+  if (terms.empty()) return sums;
+  sums.loss = 0;
+  sums.named[kCrossEntropyName] = totals[0];
+  for (size_t i = 0; i < terms.size(); ++i)
+    sums.loss += totals[i + 1], sums.named[term_output(terms[i])] = totals[i + 1];
+  return sums;
 }
 
 }  // namespace
@@ -35,26 +49,31 @@ Evaluator::Evaluator(const DataConfig& data, int64_t max_sequences, BatchShape s
       loss_ranks_(loss_ranks),
       world_(world),
       device_(device),
-      data_(open_rows(data, {shape.seq, model.layout().vocab_size, tokenizer, key}, opened)),
+      data_(open_rows(data,
+                      {shape.seq, model.layout().vocab_size, tokenizer, key, model.loss().reads_weights()},
+                      opened)),
       num_sequences_(sequences_to_take(data_->num_samples(), max_sequences)) {}
 
 std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
   const auto start = std::chrono::steady_clock::now();
-  Tensor total_2 = at::zeros({2}, at::TensorOptions().dtype(at::kDouble).device(device_));
+  const std::vector<std::string>& terms = model_.loss().terms();
+  const int64_t num_losses = model_.loss().num_losses();
+  Tensor total = at::zeros({num_losses + 2}, at::TensorOptions().dtype(at::kDouble).device(device_));
   for (int64_t begin = 0; begin < num_sequences_; begin += shape_.batch * data_ranks_.size()) {
     if (first_signal(world_, stop) != 0) return std::nullopt;  // every rank leaves at the same place
-    total_2 += sums(begin);
+    total += sums(begin);
   }
-  loss_ranks_.all_reduce(total_2);
-  const Tensor totals = total_2.cpu();
+  loss_ranks_.all_reduce(total);
+  const Tensor totals = total.cpu();
   world_.check();
-  const auto tokens = static_cast<int64_t>(totals[1].item<double>());
-  if (tokens == 0)
+  const EvalSums sums = named_sums(terms, totals.const_data_ptr<double>());
+  if (sums.tokens == 0)
     fail(ExitCode::kUnusable,
          "[eval] no token of {} has a target: sequences of {} tokens are too short to predict anything",
          place_, shape_.seq);
-  return eval_result(totals[0].item<double>(), tokens,
-                     std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  if (sums.weight == 0)
+    fail(ExitCode::kUnusable, "[eval] expected weights above 0 of the targets of {}, got only zeros", place_);
+  return eval_result(sums, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 std::vector<uint32_t> Evaluator::samples_from(int64_t begin, int64_t count) const {
@@ -70,15 +89,19 @@ Tensor Evaluator::sums(int64_t begin) {
                                     samples_from(begin, shape_.batch * data_ranks_.size()), shape_.seq);
   const Batch batch = data_->read_trimmed(samples, shape_.batch, width);
   const auto on_device = [&](const auto& numbers) { return numbers_on(device_, numbers); };
-  const Tensor& losses_N = model_.at_width(batch.seq_len)
-                               .losses(batch.tokens.visit(on_device), batch.targets.visit(on_device),
-                                       numbers_on(at::kCPU, batch.documents));
+  const Tensor& losses_RN = model_.at_width(batch.seq_len)
+                                .all_losses({.tokens_N = batch.tokens.visit(on_device),
+                                             .targets_N = batch.targets.visit(on_device),
+                                             .documents_N = numbers_on(at::kCPU, batch.documents),
+                                             .weights_N = numbers_on(device_, batch.weights)});
   // Once for each sequence: ranks along cp and stages read the same ones.
   const bool counts = model_.part().is_last() && model_.context().shape().rank == 0;
-  const int64_t counted = counts ? batch.valid_tokens : 0;
-  const Tensor tokens =
-      at::scalar_tensor(static_cast<double>(counted), at::TensorOptions().dtype(at::kDouble).device(device_));
-  return at::stack({losses_N.sum(at::kDouble), tokens});
+  const auto options = at::TensorOptions().dtype(at::kDouble).device(device_);
+  std::vector<Tensor> sums;
+  for (const Tensor& losses_N : losses_RN.unbind(0)) sums.push_back(losses_N.sum(at::kDouble));
+  sums.push_back(at::scalar_tensor(counts ? weight_of(batch) : 0.0, options));
+  sums.push_back(at::scalar_tensor(counts ? static_cast<double>(batch.valid_tokens) : 0.0, options));
+  return at::stack(sums);
 }
 
 }  // namespace tycho

@@ -34,12 +34,12 @@ class Evaluator {
 
   /// Makes one pass, shared by all ranks, which get the same result. Fills up the last batches with ignored
   /// targets. Returns nullopt when `stop` is not 0 on some rank before the end. Throws Error (kUnusable) when
-  /// no token has a target. Collective.
+  /// no token has a target with a weight. Collective.
   std::optional<EvalResult> evaluate(const std::atomic<int>& stop);
 
  private:
-  /// Returns sums, fp64 [2], of the losses of this rank's tokens and of the targets of its sequences, in the
-  /// pass of all ranks that begins with sequence `begin`.
+  /// Returns sums, fp64, in the pass of all ranks that begins with sequence `begin`: each of the losses of
+  /// this rank's tokens, then the weight and the number of the targets of its sequences.
   Tensor sums(int64_t begin);
   /// Returns up to `count` sequences from `begin` on.
   std::vector<uint32_t> samples_from(int64_t begin, int64_t count) const;

@@ -22,11 +22,23 @@ Tensor copied_to(const at::Device& device, const Tensor& host) {
   return pinned.to(device, /*non_blocking=*/true);
 }
 
-Tensor numbers_on(const at::Device& device, const std::vector<int32_t>& values) {
+namespace {
+
+template <class T>
+Tensor copy_of(const at::Device& device, const std::vector<T>& values, at::ScalarType type) {
   if (values.empty()) return {};
-  return copied_to(device,
-                   at::from_blob(const_cast<int32_t*>(values.data()), {static_cast<int64_t>(values.size())},
-                                 at::TensorOptions().dtype(at::kInt)));
+  return copied_to(device, at::from_blob(const_cast<T*>(values.data()), {static_cast<int64_t>(values.size())},
+                                         at::TensorOptions().dtype(type)));
+}
+
+}  // namespace
+
+Tensor numbers_on(const at::Device& device, const std::vector<int32_t>& values) {
+  return copy_of(device, values, at::kInt);
+}
+
+Tensor numbers_on(const at::Device& device, const std::vector<float>& values) {
+  return copy_of(device, values, at::kFloat);
 }
 
 Tensor numbers_on(const at::Device& device, const std::vector<uint16_t>& low_halves) {

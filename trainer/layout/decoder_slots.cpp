@@ -78,7 +78,8 @@ std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_
 }  // namespace
 
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, int64_t compute_bytes,
-                                    bool on_gpu, const TpShape& tp, const CpShape& cp) {
+                                    bool on_gpu, const TpShape& tp, const CpShape& cp,
+                                    const LossSlots& loss) {
   const DecoderSpec s = tp_spec(spec, tp);
   const BatchShape shape = {whole.batch, whole.seq / cp.size};
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, V = s.vocab_size, S = tp.own_tokens(N);
@@ -112,7 +113,8 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                  fp32("mean_final", means),
                  fp32("inv_final", S),
                  {"logits", {specs.head_chunk, V}},
-                 fp32("losses", N),
+                 {"statistics", {loss.statistics, specs.head_chunk}, SlotType::kFp32},
+                 {"losses", {loss.losses, N}, SlotType::kFp32},
                  {"d_stream", {1, S, D}},  // one for each micro-batch in its backward pass
                  {"d_normed", {S, D}}};
   return specs;

@@ -67,11 +67,22 @@ enum : int {
 }
 /// Slots outside of the blocks.
 namespace model_slot {
-enum : int { kStream, kNormedFinal, kMeanFinal, kInvFinal, kLogits, kLosses, kDStream, kDNormed };
+enum : int {
+  kStream,
+  kNormedFinal,
+  kMeanFinal,
+  kInvFinal,
+  kLogits,
+  kStatistics,  // fp32, of a chunk: statistics of the logits of each token, and a loss's gradients by them
+  kLosses,      // fp32, [losses of a token, N]
+  kDStream,
+  kDNormed
+};
 }
 
 /// Returns the activation slots of a rank along tp and along cp. `spec` is the whole model's.
 ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape shape, int64_t compute_bytes,
-                                    bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
+                                    bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {},
+                                    const LossSlots& loss = {});
 
 }  // namespace tycho

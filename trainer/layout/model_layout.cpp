@@ -5,6 +5,7 @@
 
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/decoder_slots.h"
+#include "trainer/recipe/loss.h"
 
 namespace tycho {
 
@@ -84,11 +85,16 @@ SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& reco
   return bytes;
 }
 
+LossSlots loss_slots(const LossConfig& loss, bool has_weights) {
+  const auto terms = static_cast<int64_t>(loss.terms().size());
+  return {.losses = 1 + terms, .statistics = terms > 0 || has_weights ? kStatisticsOfToken : 0};
+}
+
 ModelLayout model_layout(const ModelConfig& config) { return decoder_layout(decoder_spec(config)); }
 
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu, const TpShape& tp, const CpShape& cp) {
-  return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu, tp, cp);
+                                 bool on_gpu, const TpShape& tp, const CpShape& cp, const LossSlots& loss) {
+  return decoder_activations(decoder_spec(config), shape, compute_bytes, on_gpu, tp, cp, loss);
 }
 
 }  // namespace tycho

@@ -12,12 +12,24 @@
 
 namespace tycho {
 
+struct LossConfig;
+
 /// Tokens that pass through the model at once.
 struct BatchShape {
   int64_t batch = 1;  // B sequences
   int64_t seq = 1;    // T tokens each
   int64_t tokens() const { return batch * seq; }
 };
+
+/// Numbers that the head keeps of each token.
+struct LossSlots {
+  int64_t losses = 1;      // of every token: its cross-entropy, and the terms of a loss of the recipe's own
+  int64_t statistics = 0;  // of a token of a chunk, for losses that are not the fused cross-entropy
+};
+/// Statistics of a token, and gradients by them.
+inline constexpr int64_t kStatisticsOfToken = 13;
+/// Returns the numbers that a loss needs, where targets have weights or all weigh 1.
+LossSlots loss_slots(const LossConfig& loss, bool has_weights);
 
 /// Activations of one micro-batch. Every block has the same saved slots, though some may be empty; the other
 /// slots exist once.
@@ -75,6 +87,7 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode);
 ModelLayout model_layout(const ModelConfig& config);
 /// Returns the activations of a micro-batch of `shape`, whole sequences, that the ranks of `cp` share.
 ActivationSpecs activation_specs(const ModelConfig& config, BatchShape shape, int64_t compute_bytes,
-                                 bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {});
+                                 bool on_gpu = false, const TpShape& tp = {}, const CpShape& cp = {},
+                                 const LossSlots& loss = {});
 
 }  // namespace tycho

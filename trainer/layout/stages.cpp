@@ -267,7 +267,7 @@ ActivationSpecs stage_activations(ActivationSpecs specs, const StagePart& part) 
   slot(model_slot::kDStream).shape.front() = part.num_gradients;
   if (part.is_last()) return specs;
   for (const int which : {model_slot::kNormedFinal, model_slot::kMeanFinal, model_slot::kInvFinal,
-                          model_slot::kLogits, model_slot::kDNormed})
+                          model_slot::kLogits, model_slot::kStatistics, model_slot::kDNormed})
     leave_out(slot(which));
   specs.head_chunk = 0;
   return specs;

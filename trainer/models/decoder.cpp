@@ -34,7 +34,7 @@ Decoder::Decoder(const DecoderSpec& spec, UnitStore& units, int64_t batch, int64
                  const PipelineStage& stage)
     : spec_(tp_spec(spec, region.shape())),
       layout_(decoder_layout(spec)),
-      head_(spec_, region.of_whole_sequences()),
+      head_(spec_, layout_.vocab_size, region.of_whole_sequences()),
       stage_(stage),
       part_(stage.part(layout_.num_blocks)),
       units_(units),

@@ -7,6 +7,7 @@
 #include "trainer/models/activations.h"
 #include "trainer/models/norm.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/models/token_loss.h"
 
 namespace tycho {
 
@@ -20,20 +21,24 @@ struct HeadRules {
   Norm norm;
   LogitRules logits;
   int64_t first_vocab;  // token of the output's first row
+  int64_t vocab;        // tokens of all ranks along tp
   ParallelRegion region;
-  HeadRules(const DecoderSpec& spec, const ParallelRegion& with);
+  TokenLoss loss;
+  /// `spec`: of this rank along tp.
+  HeadRules(const DecoderSpec& spec, int64_t whole_vocab, const ParallelRegion& with,
+            TokenLoss minimised = {});
 };
 struct HeadGrads {
   NormGrads norm;
   Tensor& output_VD;  // undefined: not computed
 };
 
-/// Computes the losses of all tokens (fp32, in slot kLosses), the gradient of their weighted sum with respect
-/// to x_SD (in d_SD), and the parameters' gradients, written or added.
-void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
+/// Computes the losses of all tokens (fp32, in slot kLosses), the gradient of weight_1 times their sum with
+/// respect to x_SD (in d_SD), and the parameters' gradients, written or added.
+void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const LossTokens& tokens,
                            const Tensor& weight_1, Activations& act, HeadGrads g, bool add, Tensor& d_SD);
 /// Computes only the losses, in slot kLosses.
-void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const Tensor& targets_N,
+void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const LossTokens& tokens,
                  Activations& act);
 
 /// Returns fp32 logits of the last position of each of `batch` sequences, [B, all of the vocabulary].

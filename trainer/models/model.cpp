@@ -4,9 +4,11 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/embedding.h"
@@ -25,11 +27,18 @@ namespace {
 constexpr int64_t kOnOneThread = 32767;
 
 /// Returns the sum, fp64, one number.
-Tensor sum_of(const Tensor& losses_N) {
+Tensor sum_of_row(const Tensor& losses_N) {
   Tensor sum = losses_N.narrow(0, 0, std::min(losses_N.numel(), kOnOneThread)).sum(at::kDouble);
   for (int64_t at = kOnOneThread; at < losses_N.numel(); at += kOnOneThread)
     sum += losses_N.narrow(0, at, std::min(losses_N.numel() - at, kOnOneThread)).sum(at::kDouble);
   return sum;
+}
+
+/// Returns the sums of rows, fp64.
+Tensor sums_of(const Tensor& losses_RN) {
+  std::vector<Tensor> sums;
+  for (const Tensor& losses_N : losses_RN.unbind(0)) sums.push_back(sum_of_row(losses_N));
+  return at::stack(sums);
 }
 
 /// Returns the learned positions for sequences of `seq` tokens, of which ranks along cp have some each; none
@@ -55,7 +64,7 @@ void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t 
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
              const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region,
-             const PipelineStage& stage)
+             const PipelineStage& stage, const TokenLoss& loss)
     : config_(config),
       spec_(tp_spec(decoder_spec(config), region.shape())),
       layout_(model_layout(config)),
@@ -63,7 +72,7 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       dtype_(dtype),
       device_(device),
       recompute_(recompute),
-      head_(spec_, region),
+      head_(spec_, layout_.vocab_size, region, loss),
       stage_(stage),
       part_(stage.part(layout_.num_blocks)),
       units_(units),
@@ -88,7 +97,7 @@ Model::Model(const Model& wide, int64_t seq)
       dtype_(wide.dtype_),
       device_(wide.device_),
       recompute_(wide.recompute_),
-      head_(spec_, wide.head_.region.of_length(seq)),
+      head_(spec_, layout_.vocab_size, wide.head_.region.of_length(seq), wide.head_.loss),
       stage_(wide.stage_),
       part_(wide.part_),
       units_(wide.units_),
@@ -100,9 +109,10 @@ Model::Model(const Model& wide, int64_t seq)
 }
 
 ActivationSpecs Model::stage_specs() const {
-  return stage_activations(activation_specs(config_, shape_, static_cast<int64_t>(at::elementSize(dtype_)),
-                                            !device_.is_cpu(), head_.region.shape(), context().shape()),
-                           part_);
+  return stage_activations(
+      activation_specs(config_, shape_, static_cast<int64_t>(at::elementSize(dtype_)), !device_.is_cpu(),
+                       head_.region.shape(), context().shape(), head_.loss.slots()),
+      part_);
 }
 
 void Model::lay_out() {
@@ -139,9 +149,9 @@ Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const Ac
   const StagePart::Chunk& chunk = part_.chunks[place.chunk];
   Tensor loss;
   if (part_.has_head(place.chunk)) {
-    const Tensor targets_N = context().own(micro.targets_N);
-    loss = head_loss(targets_N, weight_1, add, place);
-    if (micro.after_losses) micro.after_losses(token_losses(targets_N, place));
+    const LossTokens tokens = loss_tokens(micro, place);
+    loss = head_loss(tokens, weight_1, add, place);
+    if (micro.after_losses) micro.after_losses(token_losses(tokens, place));
     reduce(head_unit(), micro.last);
     if (layout_.tied && !part_.is_first()) reduce(0, micro.last);  // reduces the gradient of the table's copy
   }
@@ -169,31 +179,44 @@ PackedDocuments Model::documents_of(const Tensor& documents_BT) const {
   return documents;
 }
 
-TokenLosses Model::token_losses(const Tensor& targets_N, const ActivationSlot& place) {
+Tensor Model::sequence_positions(const at::TensorOptions& options) const {
+  return position_N_.defined() ? position_N_ : at::arange(shape_.seq, options).repeat({shape_.batch});
+}
+
+LossTokens Model::loss_tokens(const MicroBatch& micro, const ActivationSlot& place) {
+  LossTokens tokens = {.targets_N = context().own(micro.targets_N),
+                       .weights_N = context().own(micro.weights_N)};
+  if (!head_.loss.reads_positions()) return tokens;
   const PackedDocuments& documents = passing(place).documents;
-  return {.losses_N = activations_.model(model_slot::kLosses),
-          .targets_N = targets_N,
-          .positions_N = position_N_.defined()
-                             ? position_N_
-                             : at::arange(shape_.seq, targets_N.options()).repeat({shape_.batch}),
+  tokens.positions_N =
+      documents.number_N.defined() ? documents.position_N : sequence_positions(tokens.targets_N.options());
+  return tokens;
+}
+
+TokenLosses Model::token_losses(const LossTokens& tokens, const ActivationSlot& place) {
+  const PackedDocuments& documents = passing(place).documents;
+  return {.losses_N = activations_.model(model_slot::kLosses).select(0, 0),
+          .targets_N = tokens.targets_N,
+          .weights_N = tokens.weights_N,
+          .positions_N = sequence_positions(tokens.targets_N.options()),
           .document_positions_N = documents.number_N.defined() ? documents.position_N : Tensor()};
 }
 
-const Tensor& Model::losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N) {
-  Tensor& losses_N = activations_.model(model_slot::kLosses);
-  if (!part_.is_last()) losses_N.zero_();
+const Tensor& Model::all_losses(const MicroBatch& batch) {
+  Tensor& losses_RN = activations_.model(model_slot::kLosses);
+  if (!part_.is_last()) losses_RN.zero_();
   for (size_t c = 0; c < part_.chunks.size(); ++c) {
     const ActivationSlot place = {.chunk = c};
-    passing(place) = {documents_of(documents_N)};
+    passing(place) = {documents_of(batch.documents_N)};
     Tensor input_SD = input(place);
     stage_.receive_input(c, input_SD);
-    run_chunk(context().own(tokens_N), place);
+    run_chunk(context().own(batch.tokens_N), place);
     stage_.send_output(c, output(place));
     if (!part_.has_head(c)) continue;
     const AcquiredHead head(units_, spec_, Pass::kForward);
-    head_losses(head_, head.params(), output(place), context().own(targets_N), activations_);
+    head_losses(head_, head.params(), output(place), loss_tokens(batch, place), activations_);
   }
-  return losses_N;
+  return losses_RN;
 }
 
 Tensor Model::stream(int64_t i) {
@@ -265,7 +288,7 @@ void Model::run_backward(int64_t i, bool add, const ActivationSlot& place) {
   block_units_.release(i, Pass::kBackward);
 }
 
-Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add,
+Tensor Model::head_loss(const LossTokens& tokens, const Tensor& weight_1, bool add,
                         const ActivationSlot& place) {
   const Range range("head forward and backward");
   const AcquiredHead head(units_, spec_, Pass::kBackward);
@@ -274,9 +297,9 @@ Tensor Model::head_loss(const Tensor& targets_N, const Tensor& weight_1, bool ad
   if (layout_.tied && !part_.is_first() && spec_.positions.learned > 0 && !add)
     if (Tensor& positions = units_.grads(0)[embedding_param::kPositions]; positions.defined())
       positions.zero_();
-  head_forward_backward(head_, head.params(), output(place), targets_N, weight_1, activations_, head.grads(),
+  head_forward_backward(head_, head.params(), output(place), tokens, weight_1, activations_, head.grads(),
                         add, gradient(place));
-  return sum_of(activations_.model(model_slot::kLosses));
+  return sums_of(activations_.model(model_slot::kLosses));
 }
 
 void Model::embed_backward(const Tensor& tokens_N, bool add, const ActivationSlot& place) {

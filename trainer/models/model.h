@@ -19,6 +19,7 @@
 #include "trainer/models/head.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
+#include "trainer/models/token_loss.h"
 #include "trainer/sharding/unit_store.h"
 
 namespace tycho {
@@ -26,8 +27,9 @@ namespace tycho {
 /// Losses of this rank's tokens of a micro-batch, on the stage with the head. Valid during the call that
 /// receives them.
 struct TokenLosses {
-  Tensor losses_N;              // fp32, of tokens that have a target
+  Tensor losses_N;              // fp32, cross-entropies of tokens that have a target, times their weights
   Tensor targets_N;             // int32
+  Tensor weights_N;             // fp32; undefined: 1 each
   Tensor positions_N;           // int32, in their sequences
   Tensor document_positions_N;  // int32, in their documents; undefined: there are no documents
 };
@@ -41,6 +43,7 @@ struct MicroBatch {
   uint64_t dropout_key = 0;  // key of this step and micro-batch
   // int32 [B * T] on the host: attention stays within equal numbers; undefined: the whole row.
   Tensor documents_N = {};
+  Tensor weights_N = {};  // fp32 [B * T] on the device: of each token's loss; undefined: 1 each
   std::function<void()> after_forward = {};                   // called between forward and backward
   std::function<void(const TokenLosses&)> after_losses = {};  // called on the stage with the head
 };
@@ -58,10 +61,11 @@ class Model {
   /// Allocates all memory. `units` must outlive the model. `region`: the ranks along tp and cp; `units` has
   /// this rank's part of the model (tp_units), and all these ranks call the functions below together, with
   /// the same tokens, of whole sequences of `shape`. `stage`: the part of the model that this rank computes;
-  /// `units` has only its units (stage_units). Collective on the ranks along pp.
+  /// `units` has only its units (stage_units). `loss`: what training minimises. Collective on the ranks along
+  /// pp.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
         const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {},
-        const PipelineStage& stage = {});
+        const PipelineStage& stage = {}, const TokenLoss& loss = {});
 
   /// Returns a model with the same units for sequences of `seq` tokens, at most this model's; *this for its
   /// own length. It computes in this model's memory, so only one of all widths may have a pass in progress.
@@ -70,8 +74,8 @@ class Model {
 
   /// For ranks without pipeline stages. Adds weight_1 (fp32, one element) x the gradient of the summed token
   /// losses to the units' gradients. Goes back no further than the lowest unit that is trained. Returns the
-  /// summed loss of this rank's tokens along cp, fp64, one element, on the device; gradients are also of
-  /// these tokens.
+  /// sums over this rank's tokens along cp, fp64 [num_losses()], on the device: of cross-entropies, then of
+  /// each term; gradients are also of these tokens.
   Tensor forward_backward(const MicroBatch& micro, const Tensor& weight_1);
   /// Compute one chunk of a stage: from its input to its output, and from the gradient of its output to that
   /// of its input. The first chunk of the model begins with the tokens, and the last one ends with the loss,
@@ -87,9 +91,16 @@ class Model {
   bool trains_before(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].begin) - 1); }
   bool trains_until(size_t chunk) const { return trains(block_unit(part_.chunks[chunk].end) - 1); }
 
-  /// Returns the losses of this rank's tokens, fp32 [B T / cp] on the device, valid until the next call;
-  /// zeros on stages without the head. Dropout is off. Collective on the ranks along pp.
-  const Tensor& losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {});
+  /// Returns the losses of this rank's tokens, fp32 [num_losses(), B T / cp] on the device, valid until the
+  /// next call; zeros on stages without the head. Dropout is off. Of the batch only tokens, targets,
+  /// documents and weights count. Collective on the ranks along pp.
+  const Tensor& all_losses(const MicroBatch& batch);
+  /// Returns the cross-entropies of all_losses().
+  Tensor losses(const Tensor& tokens_N, const Tensor& targets_N, const Tensor& documents_N = {}) {
+    return all_losses({.tokens_N = tokens_N, .targets_N = targets_N, .documents_N = documents_N})
+        .select(0, 0);
+  }
+  const TokenLoss& loss() const { return head_.loss; }
 
   const ModelLayout& layout() const { return layout_; }
   const ContextRegion& context() const { return head_.region.context(); }
@@ -129,7 +140,11 @@ class Model {
   /// Returns the documents of documents_BT, which are whole sequences, with the positions of this rank's
   /// tokens.
   PackedDocuments documents_of(const Tensor& documents_BT) const;
-  TokenLosses token_losses(const Tensor& targets_N, const ActivationSlot& place);
+  /// Returns the positions of this rank's tokens in their sequences.
+  Tensor sequence_positions(const at::TensorOptions& options) const;
+  /// Returns what the loss takes of a micro-batch.
+  LossTokens loss_tokens(const MicroBatch& micro, const ActivationSlot& place);
+  TokenLosses token_losses(const LossTokens& tokens, const ActivationSlot& place);
   BlockActivations block_activations(int64_t i, const ActivationSlot& place);
   void run_chunk(const Tensor& tokens_N, const ActivationSlot& place);
   void embed(const Tensor& tokens_N, const ActivationSlot& place);
@@ -138,7 +153,7 @@ class Model {
   }
   void run_forward(int64_t i, const ActivationSlot& place);
   void run_backward(int64_t i, bool add, const ActivationSlot& place);
-  Tensor head_loss(const Tensor& targets_N, const Tensor& weight_1, bool add, const ActivationSlot& place);
+  Tensor head_loss(const LossTokens& tokens, const Tensor& weight_1, bool add, const ActivationSlot& place);
   void reduce(int unit, bool last);
   void embed_backward(const Tensor& tokens_N, bool add, const ActivationSlot& place);
 

@@ -32,8 +32,8 @@ Pipeline::Pipeline(const Model& model, const PipelineStage& stage, const Pipelin
 
 Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& micro_batches,
                                   const Tensor& weight_1) {
-  Tensor losses_M =
-      at::zeros({static_cast<int64_t>(micro_batches.size())}, weight_1.options().dtype(at::kDouble));
+  Tensor losses_MR = at::zeros({static_cast<int64_t>(micro_batches.size()), model.loss().num_losses()},
+                               weight_1.options().dtype(at::kDouble));
   on_their_way_.clear();  // messages of a failed step
   for (size_t i = 0; i < program_.size();) {
     const PipelineOp& op = program_[i];
@@ -45,13 +45,13 @@ Tensor Pipeline::forward_backward(Model& model, const std::vector<MicroBatch>& m
       continue;
     }
     const Tensor own = run(i++, model, micro_batches[static_cast<size_t>(op.micro_batch)], weight_1);
-    if (own.defined()) losses_M.narrow(0, op.micro_batch, 1).copy_(own.view({1}));
+    if (own.defined()) losses_MR.select(0, op.micro_batch).copy_(own);
   }
   while (!on_their_way_.empty()) settle(on_their_way_.begin()->first);
   // Not called between its passes: an observer may talk to the other stages, which would wait for this one's
   // messages.
   if (const auto& look = micro_batches.back().after_forward) look();
-  return losses_M;
+  return losses_MR;
 }
 
 ActivationSlot Pipeline::place_of(size_t i) const {

@@ -28,8 +28,9 @@ class Pipeline {
   Pipeline(const Model& model, const PipelineStage& stage, const PipelineShape& shape);
 
   /// Does the work of Model::forward_backward for all micro-batches of a step, which are equal on all ranks
-  /// along pp. `model`: that of the constructor, at the width of these micro-batches. Returns the loss of
-  /// each, fp64, on the stage with the head; zeros on the others. Collective on the ranks along pp.
+  /// along pp. `model`: that of the constructor, at the width of these micro-batches. Returns the losses
+  /// of each, fp64 [micro-batches, losses of a token], on the stage with the head; zeros on the others.
+  /// Collective on the ranks along pp.
   Tensor forward_backward(Model& model, const std::vector<MicroBatch>& micro_batches, const Tensor& weight_1);
 
  private:

@@ -6,13 +6,16 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <vector>
 
 #include "trainer/kernels/cross_entropy.h"
+#include "trainer/kernels/token_statistics.h"
 
 namespace tycho {
 namespace {
@@ -78,6 +81,43 @@ void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules,
   const Tensor at_row = (at_row_N - sum_N).exp_().sub_(own.is_own_N.to(at::kFloat));
   const Tensor exact_N = at_row.mul_(weight_1).mul_(slope(rules, at_row_N)).mul_(is_target_N);
   logits_NV.scatter_(1, row_N1, exact_N.unsqueeze(1).to(logits_NV.scalar_type()));
+}
+
+Tensor own_targets(const Tensor& targets_N, int64_t first_vocab, int64_t rows) {
+  const OwnRows own = own_rows(targets_N, first_vocab, rows);
+  const Tensor elsewhere_N = at::full_like(targets_N, kTargetElsewhere);
+  return at::where(own.is_own_N.logical_or(targets_N.eq(kIgnoredTarget)),
+                   at::where(own.is_own_N, own.row_N, targets_N), elsewhere_N);
+}
+
+// Sums are relative to a rank's own maximum m_r. With u_r = m_r - m and rank r's share of probability s_r:
+// log_sum = log sum exp(log_sum_r + u_r), s_r = exp(log_sum_r + u_r - log_sum), sum p (x - m) = sum s_r
+// (below_r + u_r).
+void share_statistics(const ParallelRegion& region, int64_t vocab, const Tensor& targets_N,
+                      Tensor& statistics_SN) {
+  const TpShape tp = region.shape();
+  std::vector<double> shares;
+  for (int64_t rank = 0; rank < tp.size; ++rank)
+    shares.push_back(static_cast<double>(tp_items(vocab, {tp.size, rank}).size()) /
+                     static_cast<double>(vocab));
+  const Tensor all_RSN = region.gathered(statistics_SN);
+  const auto of = [&](TokenStatistic which) { return all_RSN.select(1, which); };
+  const Tensor max_N = of(kMaxLogit).amax(0), under_RN = of(kMaxLogit) - max_N;
+  const Tensor log_sum_RN = of(kLogSum) + under_RN, log_sum_N = log_sum_RN.logsumexp(0);
+  const Tensor below_N = ((log_sum_RN - log_sum_N).exp_() * (of(kExpectedBelowMax) + under_RN)).sum(0);
+  const Tensor shares_R1 = at::tensor(shares, max_N.options()).unsqueeze(1);
+  const auto put = [&](TokenStatistic which, const Tensor& value_N) {
+    statistics_SN.select(0, which).copy_(value_N);
+  };
+  put(kLogSumExp, max_N + log_sum_N);
+  put(kTargetLogit, of(kTargetLogit).sum(0));
+  put(kMeanLogit, (of(kMeanLogit) * shares_R1).sum(0));
+  put(kMaxLogit, max_N);
+  put(kExpectedLogit, max_N + below_N);
+  put(kLogSum, log_sum_N);
+  put(kExpectedBelowMax, below_N);
+  put(kNumLargest, (of(kNumLargest) * under_RN.eq(0)).sum(0));
+  statistics_SN.masked_fill_(targets_N.eq(kIgnoredTarget), 0);
 }
 
 Tensor all_logits(const ParallelRegion& region, const Tensor& logits_NV, int64_t vocab_size) {

@@ -24,6 +24,16 @@ void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules,
                           int64_t first_vocab, const Tensor& targets_N, const Tensor& weight_1,
                           bool write_gradient, Tensor& losses_N);
 
+/// Returns targets for the kernels of token_statistics.h over this rank's `rows` of the vocabulary: its row,
+/// kTargetElsewhere, or kIgnoredTarget.
+Tensor own_targets(const Tensor& targets_N, int64_t first_vocab, int64_t rows);
+
+/// Turns the statistics of each rank's logits, of own_targets(), into those of the whole vocabulary of
+/// `vocab` tokens, equal on every rank. One gather of eight numbers for each token. Collective on the
+/// region's ranks.
+void share_statistics(const ParallelRegion& region, int64_t vocab, const Tensor& targets_N,
+                      Tensor& statistics_SN);
+
 /// Returns the logits of the whole vocabulary, given those of each rank. Collective.
 Tensor all_logits(const ParallelRegion& region, const Tensor& logits_NV, int64_t vocab_size);
 

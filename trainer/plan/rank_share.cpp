@@ -50,10 +50,10 @@ std::string blocks_text(const StagePart& part) {
 void add_activations(const TrainConfig& config, const StagePart& part, BatchShape shape, const TpShape& tp,
                      std::vector<ByteItem>& memory) {
   const int64_t compute_bytes = compute_bytes_of(config);
-  const ActivationSpecs specs =
-      stage_activations(activation_specs(config.model, shape, compute_bytes,
-                                         config.device == DeviceKind::kCuda, tp, cp_shape(config.parallel)),
-                        part);
+  const ActivationSpecs specs = stage_activations(
+      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda, tp,
+                       cp_shape(config.parallel), loss_slots(config.loss, has_weights(config))),
+      part);
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;

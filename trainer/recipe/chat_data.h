@@ -53,6 +53,7 @@ struct ChatConfig {
   bool trim_padding = false;
   int64_t bucket_batches = 1;
   ChatCompat compat = ChatCompat::kNone;
+  std::string weights;
   bool shuffle = true;
   std::optional<int64_t> shuffle_seed;
   int64_t prefetch = 4;
@@ -131,6 +132,9 @@ struct ChatConfig {
       "composer: tokens are counted as Composer counts them, without padding: in max_duration and other "
       "lengths, in the schedule and in metrics; shuffled rows of an MDS data set are visited as LLM Foundry "
       "does. none: every row counts as seq_len tokens.");
+    v("weights", weights,
+      "Field of a JSONL line with the weight of the example in the loss: a number; a negative one marks its "
+      "targets for a loss that reads z.weight. \"\": all weigh 1.");
     v("shuffle", shuffle,
       "Visit the rows of an epoch in a random order, fixed by shuffle_seed and the epoch; with packing_ratio "
       "the examples, before they are packed.");

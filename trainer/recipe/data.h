@@ -82,6 +82,7 @@ struct MdsConfig {
   std::optional<int64_t> eos_token_id;
   std::optional<int64_t> bos_token_id;
   std::optional<int64_t> pad_token_id;
+  std::string weights;
   std::optional<int64_t> epoch_size;
   std::vector<StreamConfig> streams;
   BatchingMethod batching_method = BatchingMethod::kRandom;
@@ -140,6 +141,10 @@ struct MdsConfig {
       "Do not train on this token: positions that should predict it are not in the loss. Default: train on "
       "all tokens.",
       at_least(0));
+    v("weights", weights,
+      "Column with the weight of each token in the loss, or with one number for the row; a negative one "
+      "marks "
+      "the token for a loss that reads z.weight. \"\": all weigh 1.");
     v("epoch_size", epoch_size,
       "Samples per epoch, drawn anew for each from all shards, or more than once where there are too few. "
       "Default: all.",
@@ -321,6 +326,15 @@ struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig, TextConfig> {
   /// Name of the data in messages.
   std::string place() const {
     return std::visit([](const auto& data) { return data.place(); }, value);
+  }
+  /// Name of the column or field with weights of targets; "" for none.
+  std::string weights() const {
+    return std::visit(
+        [](const auto& data) {
+          if constexpr (requires { data.weights; }) return data.weights;
+          return std::string();
+        },
+        value);
   }
 };
 

@@ -75,6 +75,17 @@ void check_sizes(const TrainConfig& config, ConfigProblems& problems) {
   problems.at_most("eval.batches", static_cast<double>(config.eval.batches), 0x1p30);
 }
 
+/// Reports terms that are no expressions of a token. Those of Lua were checked there, with their lines.
+void check_loss(const LossConfig& loss, ConfigProblems& problems) {
+  if (loss.is<DefinedLossConfig>() && loss.terms().empty())
+    problems.add("loss", "has no terms: give t.loss.define a function, or a table of functions");
+  try {
+    loss_expression(loss.terms(), /*with_gradients=*/true);
+  } catch (const Error& error) {
+    problems.add("loss", "{}", error.what());
+  }
+}
+
 void check_master(const TrainConfig& config, ConfigProblems& problems) {
   if (config.precision == Precision::kFp32 && config.master_weights != MasterWeights::kFp32)
     problems.add("master_weights", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
@@ -209,6 +220,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   if (!problems.empty()) return problems.take();
   check_network(config, problems);
   check_master(config, problems);
+  check_loss(config.loss, problems);
   check(config.eval, config.eval_data, problems);
   check_names(config.eval_data, problems);
   check_icl(config, problems);
@@ -260,6 +272,15 @@ int64_t longest_sequence(const TrainConfig& config) {
 int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks) {
   const int64_t micro = micro_batch_sequences(config, num_ranks);
   return (global_batch_sequences(config) / num_ranks + micro - 1) / micro;
+}
+
+bool has_weights(const TrainConfig& config) {
+  const auto weighs = [](const DataConfig& data) { return !data.weights().empty(); };
+  const auto stage_weighs = [&](const DataStageConfig& stage) { return weighs(stage.data); };
+  const auto set_weighs = [&](const auto& set) { return weighs(set.second); };
+  return weighs(config.train_data) ||
+         std::any_of(config.data_stages.begin(), config.data_stages.end(), stage_weighs) ||
+         std::any_of(config.eval_data.begin(), config.eval_data.end(), set_weighs);
 }
 
 bool counts_without_padding(const TrainConfig& config) {

@@ -22,6 +22,7 @@
 #include "trainer/recipe/eval_sets.h"
 #include "trainer/recipe/icl.h"
 #include "trainer/recipe/log.h"
+#include "trainer/recipe/loss.h"
 #include "trainer/recipe/machine.h"
 #include "trainer/recipe/optim.h"
 #include "trainer/recipe/parallel.h"
@@ -64,6 +65,7 @@ struct TrainConfig {
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
   RecomputeConfig recompute;
+  LossConfig loss;
   OptimizerConfig optimizer;
   std::vector<ParamGroupConfig> param_groups;
   SchedulerConfig scheduler;
@@ -112,6 +114,7 @@ struct TrainConfig {
     v("model", model, "The network.", required);
     v("lora", model.lora, "Adapters of the model's linear layers, trained instead of the model.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");
+    v("loss", loss, "What training minimises; a recipe can define its own.");
     v("optimizer", optimizer, "How weights are updated.", required);
     v("param_groups", param_groups, "Parameters with settings of their own; the first matching group wins.");
     v("scheduler", scheduler, "Learning rate over time, as a share of optimizer.lr.");
@@ -154,6 +157,8 @@ int64_t longest_sequence(const TrainConfig& config);
 /// Returns the number of passes over a rank's share of the global batch when `num_ranks` ranks read different
 /// data.
 int64_t micro_batches_per_step(const TrainConfig& config, int64_t num_ranks);
+/// Returns true if some data of the run has weights of targets.
+bool has_weights(const TrainConfig& config);
 /// Returns true when tokens are counted without padding.
 bool counts_without_padding(const TrainConfig& config);
 /// Returns the number of optimizer steps of the run, rounded up. Epochs need the data set's samples;

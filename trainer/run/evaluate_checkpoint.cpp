@@ -76,7 +76,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
   LocalUnits units(model_layout(config.model).units, dtype, device, UnitUse::kInfer);
   // There is no backward pass: nothing is kept for it.
-  Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull});
+  Model model(config.model, units, shape, dtype, device, {.mode = Recompute::kFull}, {}, {},
+              token_loss(config));
   const std::unique_ptr<Communicator> world = make_world_of_one();
   const int64_t num_sequences =
       batches.value_or(data ? 0 : config.eval.batches) * global_batch_sequences(config);

@@ -9,18 +9,32 @@
 
 namespace tycho {
 
-EvalResult eval_result(double loss_sum, int64_t tokens, double seconds) {
-  double loss = loss_sum / static_cast<double>(tokens);
-  if (std::isnan(loss)) loss = std::abs(loss);  // NaN has a sign, which texts would show
-  return {loss, std::exp(loss), tokens, seconds, loss_sum};
+EvalResult eval_result(const EvalSums& sums, double seconds) {
+  const auto mean = [&](double sum) {
+    const double value = sum / sums.weight;
+    return std::isnan(value) ? std::abs(value) : value;  // NaN has a sign, which texts would show
+  };
+  const auto cross_entropy = sums.named.find("cross_entropy");
+  const double loss = mean(sums.loss);
+  const double entropy = cross_entropy == sums.named.end() ? loss : mean(cross_entropy->second);
+  return {loss, std::exp(entropy), sums.tokens, seconds, sums};
+}
+
+std::map<std::string, double> EvalResult::means() const {
+  std::map<std::string, double> means;
+  for (const auto& [name, sum] : sums.named) means[name] = sum / sums.weight;
+  return means;
 }
 
 EvalResult total_of(const EvalResults& results) {
-  double loss_sum = 0, seconds = 0;
-  int64_t tokens = 0;
-  for (const auto& [name, result] : results)
-    loss_sum += result.loss_sum, tokens += result.tokens, seconds += result.seconds;
-  return eval_result(loss_sum, tokens, seconds);
+  EvalSums sums;
+  double seconds = 0;
+  for (const auto& [name, result] : results) {
+    sums.loss += result.sums.loss, sums.weight += result.sums.weight, sums.tokens += result.sums.tokens;
+    for (const auto& [term, sum] : result.sums.named) sums.named[term] += sum;
+    seconds += result.seconds;
+  }
+  return eval_result(sums, seconds);
 }
 
 Json eval_json(const EvalResult& result) {
@@ -29,6 +43,7 @@ Json eval_json(const EvalResult& result) {
   set_number(json, "perplexity", result.perplexity);
   json["tokens"] = result.tokens;
   json["seconds"] = result.seconds;
+  for (const auto& [name, mean] : result.means()) set_number(json, name, mean);
   return json;
 }
 

@@ -9,22 +9,34 @@
 
 namespace tycho {
 
+/// Sums over all valid tokens.
+struct EvalSums {
+  double loss = 0;
+  double weight = 0;                         // number of tokens, where they have no weights
+  int64_t tokens = 0;                        // number of tokens with a target
+  std::map<std::string, double> named = {};  // of a loss of the recipe's own: "cross_entropy", "loss.TERM"
+};
+
 struct EvalResult {
   double loss = 0;        // mean over all valid tokens
-  double perplexity = 0;  // exp(loss)
-  int64_t tokens = 0;     // number of tokens with a target
+  double perplexity = 0;  // exp of the mean cross-entropy
+  int64_t tokens = 0;
   double seconds = 0;
-  double loss_sum = 0;  // over all valid tokens
+  EvalSums sums = {};
+
+  /// Returns the means of sums.named.
+  std::map<std::string, double> means() const;
 };
 /// Results by name of set.
 using EvalResults = std::map<std::string, EvalResult>;
 
-/// Requires `tokens` > 0.
-EvalResult eval_result(double loss_sum, int64_t tokens, double seconds);
+/// Requires a weight above 0.
+EvalResult eval_result(const EvalSums& sums, double seconds);
 /// Returns the result over the tokens of all sets, of which there is at least one; for a single set its own,
 /// bit for bit.
 EvalResult total_of(const EvalResults& results);
-/// Returns {loss, perplexity, tokens, seconds}; numbers that are not finite in the form of set_number.
+/// Returns {loss, perplexity, tokens, seconds} and the means; numbers that are not finite in the form of
+/// set_number.
 Json eval_json(const EvalResult& result);
 /// Returns the warning about a loss that is not finite, with the name of what was evaluated: "val"; "" for a
 /// finite one.

@@ -2,8 +2,8 @@
 #include "trainer/train/batch_pass.h"
 
 #include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace tycho {
 namespace {
 
+// Sums of weights are exact, so that they do not depend on how ranks divide the batch: see Batch::weights.
 float weight_of_token(const Batch& batch, Communicator& data_ranks) {
-  Tensor tokens_1 =
-      at::full({1}, static_cast<double>(batch.valid_tokens), at::TensorOptions().dtype(at::kDouble));
-  data_ranks.all_reduce(tokens_1);
-  return static_cast<float>(1.0 / tokens_1.item<double>());
+  Tensor weight_1 = at::full({1}, weight_of(batch), at::TensorOptions().dtype(at::kDouble));
+  data_ranks.all_reduce(weight_1);
+  return static_cast<float>(1.0 / weight_1.item<double>());
 }
 
 /// Returns statistics of the residual stream after each block, over this rank's part of the first tokens of
@@ -53,7 +53,7 @@ BatchPass::BatchPass(const TrainConfig& recipe, const LoopContext& context)
       shape_(micro_batch_shape(recipe, context.mesh)),
       units_(make_train_units(recipe, context.mesh, context.device)),
       model_(recipe.model, *units_, shape_, compute_dtype(recipe.precision), context.device, recipe.recompute,
-             region(), stage_),
+             region(), stage_, token_loss(recipe)),
       tied_(stage_, model_.layout().tied) {
   if (!stage_.is_shared()) return;
   const int64_t micro_batches = micro_batches_per_step(recipe, context.mesh.shape().size(kDataAxes));
@@ -65,10 +65,10 @@ ParallelRegion BatchPass::region() const { return parallel_region(recipe_, conte
 BatchSums BatchPass::run(const Batch& batch, int64_t steps_done, const BatchObservers& observers) {
   // The exact mean over the valid tokens of micro-batches and ranks.
   const float weight = weight_of_token(batch, context_.mesh.group(kDataAxes));
-  const Tensor losses_M = accumulate(batch, weight, steps_done, observers);
+  const Tensor losses_MR = accumulate(batch, weight, steps_done, observers);
   units_->finish();
   tied_.sum(*units_);
-  return {summed(losses_M), weight};
+  return {summed(losses_MR), weight};
 }
 
 MicroBatch BatchPass::micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
@@ -90,7 +90,8 @@ Tensor BatchPass::accumulate(const Batch& batch, float weight, int64_t steps_don
   const auto on_device = [&](const auto& numbers) { return numbers_on(device, numbers); };
   const MicroBatch all = {.tokens_N = batch.tokens.visit(on_device),
                           .targets_N = batch.targets.visit(on_device),
-                          .documents_N = numbers_on(at::kCPU, batch.documents)};
+                          .documents_N = numbers_on(at::kCPU, batch.documents),
+                          .weights_N = numbers_on(device, batch.weights)};
   Model& model = model_.at_width(batch.seq_len);
   const BatchShape shape = {shape_.batch, batch.seq_len};
   std::vector<MicroBatch> micro_batches;
@@ -108,25 +109,24 @@ Tensor BatchPass::accumulate(const Batch& batch, float weight, int64_t steps_don
     for (MicroBatch& micro : micro_batches) micro.first = true;  // the units add what each leaves
   if (pipeline_) return pipeline_->forward_backward(model, micro_batches, weight_1);
   std::vector<Tensor> losses;
-  for (const MicroBatch& micro : micro_batches)
-    losses.push_back(model.forward_backward(micro, weight_1).view({1}).clone());
-  return at::cat(losses);
+  for (const MicroBatch& micro : micro_batches) losses.push_back(model.forward_backward(micro, weight_1));
+  return at::stack(losses);
 }
 
-Tensor BatchPass::summed(const Tensor& losses_M) {
+Tensor BatchPass::summed(const Tensor& losses_MR) {
   const Mesh& mesh = context_.mesh;
-  Tensor sum = at::zeros({1}, losses_M.options());
+  Tensor sum = at::zeros({losses_MR.size(1)}, losses_MR.options());
   if (!is_canonical()) {
-    for (int64_t i = 0; i < losses_M.numel(); ++i) sum += losses_M[i];
+    for (const Tensor& losses_R : losses_MR.unbind(0)) sum += losses_R;
     mesh.group(kLossAxes).all_reduce(sum);
     return sum;
   }
   // In the order of gradients: what ranks have of a micro-batch, micro-batches, and ranks with others.
-  Tensor of_leaves_M = losses_M.contiguous();
-  mesh.context().all_reduce(of_leaves_M);
-  TreeSum tree({of_leaves_M.numel()}, sum);
-  for (int64_t i = 0; i < of_leaves_M.numel(); ++i) {
-    sum.copy_(of_leaves_M.narrow(0, i, 1));
+  Tensor of_leaves_MR = losses_MR.contiguous();
+  mesh.context().all_reduce(of_leaves_MR);
+  TreeSum tree({of_leaves_MR.size(0)}, sum);
+  for (const Tensor& losses_R : of_leaves_MR.unbind(0)) {
+    sum.copy_(losses_R);
     tree.add(sum);
   }
   mesh.group(kDataAxes).all_reduce(sum);

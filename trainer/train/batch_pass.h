@@ -13,6 +13,7 @@
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline.h"
 #include "trainer/models/pipeline_stage.h"
+#include "trainer/models/token_loss.h"
 #include "trainer/recipe/parallel.h"
 #include "trainer/recipe/train_config.h"
 #include "trainer/sharding/unit_store.h"
@@ -29,9 +30,9 @@ struct BatchObservers {
   std::function<void(const TokenLosses&)> after_losses = {};
 };
 
-/// Sums over the tokens of all ranks that have a target, of which each weighs `token_weight`.
+/// Sums over the tokens of all ranks that have a target; token_weight times a sum is the mean.
 struct BatchSums {
-  Tensor loss_1;  // fp64, one element, on the device
+  Tensor losses_R;  // fp64, on the device: cross-entropies, and each term of the recipe's loss
   float token_weight = 0;
 };
 
@@ -43,12 +44,14 @@ class BatchPass {
   /// outlive it.
   BatchPass(const TrainConfig& recipe, const LoopContext& context);
 
-  /// Computes the gradients of the mean loss over the valid tokens of all ranks into units(), and returns the
-  /// sums. `steps_done`: before this one; dropout depends on it. Collective.
+  /// Computes the gradients of the mean loss, weighted where tokens have weights, over the valid tokens of
+  /// all ranks into units(), and returns the sums. `steps_done`: before this one; dropout depends on it.
+  /// Collective.
   BatchSums run(const Batch& batch, int64_t steps_done, const BatchObservers& observers = {});
 
   UnitStore& units() { return *units_; }
   Model& model() { return model_; }
+  const TokenLoss& loss() const { return model_.loss(); }
   const ModelLayout& layout() const { return model_.layout(); }
   /// Ranks along tp, as a model of units() needs them.
   ParallelRegion region() const;
@@ -56,13 +59,13 @@ class BatchPass {
   const PipelineStage& stage() const { return stage_; }
 
  private:
-  /// Adds up the gradients of this rank's micro-batches; returns the summed loss of each, zeros on stages
+  /// Adds up the gradients of this rank's micro-batches; returns the summed losses of each, zeros on stages
   /// without the head.
   Tensor accumulate(const Batch& batch, float weight, int64_t steps_done, const BatchObservers& observers);
   MicroBatch micro_batch(const MicroBatch& whole, BatchShape shape, int64_t first_sequence,
                          int64_t num_sequences, int64_t steps_done) const;
-  /// Returns the sum over all ranks, of the losses of this rank's micro-batches.
-  Tensor summed(const Tensor& losses_M);
+  /// Returns the sums over all ranks, given the losses of this rank's micro-batches.
+  Tensor summed(const Tensor& losses_MR);
   bool is_canonical() const { return recipe_.parallel.reduce == GradientOrder::kCanonical; }
 
   const TrainConfig& recipe_;

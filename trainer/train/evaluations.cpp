@@ -194,6 +194,7 @@ void Evaluations::report(const std::string& name, const EvalResult& result, int6
 void Evaluations::report_figures(const std::string& prefix, const EvalResult& result, int64_t step) {
   context_.reporter.metric(step, prefix + "loss", result.loss);
   context_.reporter.metric(step, prefix + "perplexity", result.perplexity);
+  for (const auto& [name, mean] : result.means()) context_.reporter.metric(step, prefix + name, mean);
 }
 
 void forget_other_sets(EvalRecords& records, const EvalData& sets) {

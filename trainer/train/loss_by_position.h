@@ -13,17 +13,17 @@ class LossByPosition {
   /// Makes sums for sequences of `seq` tokens.
   LossByPosition(int64_t seq, const at::Device& device);
 
-  /// Adds losses, without tokens that have no target.
+  /// Adds cross-entropies, without tokens that have no target.
   void add(const TokenLosses& tokens);
   /// Replaces the sums by those of all ranks. Collective.
   void sum_over(Communicator& ranks);
   /// Returns a row for each position, from 0: "tokens" with a target, and their "mean_loss" and
-  /// "mean_perplexity", which are absent when there are no tokens. When sequences hold documents, also the
-  /// same columns by position in the document.
+  /// "mean_perplexity" (weighted, where tokens have weights), which are absent when nothing has a weight.
+  /// When sequences hold documents, also the same columns by position in the document.
   NamedTable table() const;
 
  private:
-  Tensor sums_;  // fp64 [2, 3, seq]: in the sequence, in the document; tokens, loss, perplexity
+  Tensor sums_;  // fp64 [2, 4, seq]: in the sequence, in the document; tokens, weight, loss, perplexity
 };
 
 }  // namespace tycho

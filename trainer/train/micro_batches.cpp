@@ -10,7 +10,7 @@
 namespace tycho {
 namespace {
 
-Tensor part_of(const Tensor& all_N, int64_t begin, int64_t there, int64_t count, int32_t filler) {
+Tensor part_of(const Tensor& all_N, int64_t begin, int64_t there, int64_t count, double filler) {
   if (!all_N.defined()) return Tensor();
   const Tensor given = all_N.narrow(0, begin, there);
   if (there == count) return given;
@@ -29,6 +29,7 @@ MicroBatch cut_micro_batch(const MicroBatch& whole, const BatchShape& shape, int
   micro.tokens_N = part_of(whole.tokens_N, begin, there, count, 0);
   micro.targets_N = part_of(whole.targets_N, begin, there, count, kNoTarget);
   micro.documents_N = part_of(whole.documents_N, begin, there, count, 0);
+  micro.weights_N = part_of(whole.weights_N, begin, there, count, 0);
   micro.first = first_sequence == 0;
   micro.last = first_sequence + shape.batch >= num_sequences;
   return micro;

@@ -5,14 +5,28 @@
 
 #include "trainer/comm/mesh.h"
 #include "trainer/device/device.h"
+#include "trainer/expression/loss_expression.h"
 
 namespace tycho {
+
+StepLosses step_losses(const std::vector<std::string>& terms, const double* sums, double token_weight) {
+  StepLosses losses = {sums[0] * token_weight, sums[0] * token_weight, {}};
+  if (terms.empty()) return losses;
+  double total = 0;
+  losses.named.emplace_back(kCrossEntropyName, losses.cross_entropy);
+  for (size_t i = 0; i < terms.size(); ++i) {
+    total += sums[i + 1];
+    losses.named.emplace_back(term_output(terms[i]), sums[i + 1] * token_weight);
+  }
+  losses.loss = total * token_weight;
+  return losses;
+}
 
 StepFigures::StepFigures(const RunInfo& run, const LoopContext& context, const ModelLayout& layout)
     : context_(context), layout_(layout), throughput_(run), loss_watch_(layout.vocab_size) {}
 
 std::string StepFigures::record(const TrainState& state, const Batch& batch, StepMetrics step,
-                                bool is_logged) {
+                                const StepLosses& losses, bool is_logged) {
   const int64_t tokens = batch.num_sequences * batch.seq_len * context_.mesh.group(kDataAxes).size();
   throughput_.add_step(work_of(tokens, layout_.flops_per_token_full(batch.seq_len),
                                layout_.flops_per_token_causal(batch.seq_len)),
@@ -31,7 +45,9 @@ std::string StepFigures::record(const TrainState& state, const Batch& batch, Ste
   throughput_.fill(step);
   newest_ = step;
   context_.reporter.step(step, is_logged);
-  return loss_watch_.step(step.loss, step.grad_norm, step.lr);
+  if (is_logged)
+    for (const auto& [name, value] : losses.named) context_.reporter.metric(step.step, name, value);
+  return loss_watch_.step(losses.cross_entropy, step.grad_norm, step.lr);
 }
 
 void StepFigures::restart(const RunInfo& run) {

@@ -3,6 +3,8 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trainer/data/rows/batch.h"
 #include "trainer/layout/model_layout.h"
@@ -15,6 +17,15 @@
 
 namespace tycho {
 
+/// Means over the valid tokens of a global batch.
+struct StepLosses {
+  double loss = 0;           // what the step minimised
+  double cross_entropy = 0;  // of the targets: the loss, where the recipe defines none
+  std::vector<std::pair<std::string, double>> named;  // of a loss of the recipe's own, by name of the metric
+};
+/// Names the sums of a step: `sums` are of cross-entropies, and then of each term.
+StepLosses step_losses(const std::vector<std::string>& terms, const double* sums, double token_weight);
+
 /// Follows the steps of one process. Owned by the trainer's thread.
 class StepFigures {
  public:
@@ -25,7 +36,8 @@ class StepFigures {
   void begin_step() { comm_before_ = process_progress().comm_time(); }
   /// Reports the step that `state` has just counted, whose loss, lr, grad_norm and step_s are in `step`.
   /// `is_logged`: log.every says so. Returns a warning about the loss, or "".
-  std::string record(const TrainState& state, const Batch& batch, StepMetrics step, bool is_logged);
+  std::string record(const TrainState& state, const Batch& batch, StepMetrics step, const StepLosses& losses,
+                     bool is_logged);
   /// Begins again, for other state.
   void restart(const RunInfo& run);
 

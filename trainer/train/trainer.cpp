@@ -1,7 +1,8 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/train/trainer.h"
 
-#include <ATen/ops/stack.h>
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
 
 #include <chrono>
 #include <csignal>
@@ -107,10 +108,11 @@ bool Trainer::step() {
   const GradNorm norm = update_.grad_norm(clip);
 
   // The one place of a step where the host waits for the device.
-  const Tensor numbers_2 = at::stack({sums.loss_1, norm.norm_1.to(at::kDouble)}).cpu();
+  const Tensor numbers = at::cat({sums.losses_R, norm.norm_1.to(at::kDouble)}).cpu();
   context_.world.check();
-  const double loss = numbers_2.const_data_ptr<double>()[0] * sums.token_weight;
-  const double grad_norm = numbers_2.const_data_ptr<double>()[1];
+  const StepLosses losses =
+      step_losses(pass_.loss().terms(), numbers.const_data_ptr<double>(), sums.token_weight);
+  const double loss = losses.loss, grad_norm = numbers.const_data_ptr<double>()[sums.losses_R.numel()];
   announce({Event::kGradsReady, Json::object(), grad_norm});
   const double lr = lr_at(state_.step);
   if (may_update(loss, grad_norm)) update_.step(clip, lr, norm, state_.step, state_.skipped);
@@ -120,8 +122,8 @@ bool Trainer::step() {
   count_step(batch.num_sequences, batch.seq_len);
   StepMetrics metrics;
   metrics.loss = loss, metrics.lr = lr, metrics.grad_norm = grad_norm, metrics.step_s = seconds_since(start);
-  const std::string warning =
-      figures_.record(state_, batch, metrics, controls_.is_due(controls_.now().log.every) || is_finished());
+  const std::string warning = figures_.record(state_, batch, metrics, losses,
+                                              controls_.is_due(controls_.now().log.every) || is_finished());
   context_.saver.trained(state_.step, metrics.step_s);
   warn_of_loss(warning);
   if (by_position) {

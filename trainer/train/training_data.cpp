@@ -22,6 +22,7 @@ TrainingData::TrainingData(const TrainConfig& recipe, const LoopContext& context
   shape_.num_nodes = nodes_of_data_ranks(ranks.size(), context.world.size(), num_nodes);
   shape_.vocab_size = model_layout(recipe.model).vocab_size;
   shape_.tokenizer = recipe.tokenizer;
+  shape_.marks = reads_input(recipe.loss.terms(), "weight");
   shape_.seed = static_cast<uint64_t>(recipe.seed);
 }
 

@@ -69,8 +69,8 @@ class FakeSession final : public TrainingSession {
   void run_for(const Duration& length) override { step(static_cast<int64_t>(length.value)); }
   int fit() override { return step(facts_.run.total_steps), 0; }
   std::optional<EvalResults> evaluate(const std::string& set) override {
-    EvalResults results = {{"c4", eval_result(96 * 1.0, 96, 0.25)},
-                           {"code", eval_result(32 * 5.0, 32, 0.25)}};
+    EvalResults results = {{"c4", eval_result({96 * 1.0, 96, 96}, 0.25)},
+                           {"code", eval_result({32 * 5.0, 32, 32}, 0.25)}};
     if (!set.empty()) std::erase_if(results, [&](const auto& one) { return one.first != set; });
     return results;
   }

@@ -13,6 +13,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/comm/thread_world.h"
+#include "trainer/kernels/token_statistics.h"
 
 namespace tycho {
 namespace {
@@ -70,6 +71,51 @@ TEST(SharedVocabulary, GivesTheLossOfAllLogitsAndItsGradient) {
     expect_as_wanted({.scale = 0.5f}, at::kFloat, ranks, 1e-6);
     expect_as_wanted({.scale = 0.7f, .softcap = 3.0f}, at::kFloat, ranks, 2e-6);
     expect_as_wanted({}, at::kBFloat16, ranks, 0.01);
+  }
+}
+
+struct Statistics {
+  Tensor statistics_SN, gradient_NV;
+};
+
+Statistics of_whole(const Tensor& logits, const Tensor& targets, const LogitRules& rules,
+                    const Tensor& by_5N) {
+  Statistics whole{at::empty({kTokenStatistics, kTokens}, at::kFloat), logits.clone()};
+  token_statistics(rules, logits, targets, whole.statistics_SN);
+  token_statistics_backward(rules, kVocab, whole.gradient_NV, targets, whole.statistics_SN, by_5N,
+                            at::full({1}, 0.5f));
+  return whole;
+}
+
+void expect_statistics_of_whole(const LogitRules& rules, at::ScalarType dtype, int ranks, double tolerance) {
+  at::manual_seed(5);
+  Tensor logits = (at::randn({kTokens, kVocab}) * 4).to(dtype),
+         targets = at::randint(kVocab, {kTokens}, at::kInt);
+  targets[2] = kIgnoredTarget;
+  logits[1][0] = 20, logits[1][kVocab - 1] = 20;  // equal largest logits on two ranks
+  const Tensor by = at::randn({kLossStatistics, kTokens});
+  const Statistics whole = of_whole(logits, targets, rules, by);
+  std::vector<Tensor> gradients(static_cast<size_t>(ranks));
+  ThreadWorld(ranks).run([&](Communicator& world) {
+    const ParallelRegion region(world, true);
+    const TpItems own = tp_items(kVocab, region.shape());
+    Tensor mine = logits.narrow(1, own.begin, own.size()).contiguous();
+    const Tensor here = own_targets(targets, own.begin, own.size());
+    Tensor statistics = at::empty_like(whole.statistics_SN);
+    token_statistics(rules, mine, here, statistics);
+    share_statistics(region, kVocab, targets, statistics);
+    EXPECT_LE((statistics - whole.statistics_SN).abs().max().item<double>(), 2e-5);
+    token_statistics_backward(rules, kVocab, mine, here, statistics, by, at::full({1}, 0.5f));
+    gradients[static_cast<size_t>(world.rank())] = mine;
+  });
+  EXPECT_LE((at::cat(gradients, 1) - whole.gradient_NV).abs().max().item<double>(), tolerance);
+}
+
+TEST(SharedVocabulary, GivesTheStatisticsOfAllLogitsAndTheirGradient) {
+  for (const int ranks : {2, 3, 7}) {
+    expect_statistics_of_whole({}, at::kFloat, ranks, 1e-5);
+    expect_statistics_of_whole({.scale = 0.7f, .softcap = 3.0f}, at::kFloat, ranks, 1e-5);
+    expect_statistics_of_whole({}, at::kBFloat16, ranks, 0.02);
   }
 }
 

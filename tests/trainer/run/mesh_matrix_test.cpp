@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/trainer/comm/recording.h"
+#include "tests/trainer/expression/loss_terms.h"
 #include "tests/trainer/run/sharded_fixture.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_writer.h"
@@ -89,6 +90,21 @@ Olmo3Config olmo3() {
   return model;
 }
 
+/// A loss of all that is known of a token, over documents, with weights and marks.
+void write_loss(TrainConfig& c) {
+  c.model.value = llama(2, true);
+  c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+  auto& data = std::get<MdsConfig>(c.train_data.value);
+  data.weights = "weights", data.eos_token_id = 7;
+  DefinedLossConfig loss;
+  loss.defined = "own";
+  loss.terms = {
+      {"penalty", term_of("add mul 0.001 mul lse lse mul 0.01 mul sub most px exp mul -0.1 position")},
+      {"smoothed",
+       term_of("where lt weight 0 mul 0.5 sub lse target sub sub lse mul 0.9 target mul 0.1 mean")}};
+  c.loss.value = loss;
+}
+
 // Biases of keys have gradients of rounding errors alone; a large eps keeps Adam from blowing them up.
 const std::map<std::string, Recipe>& recipes() {
   static const std::map<std::string, Recipe> all = {
@@ -96,6 +112,13 @@ const std::map<std::string, Recipe>& recipes() {
          c.model.value = llama(2, true);
          c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
        }}},
+      {"llama-loss", {write_loss}},
+      {"llama-loss-bf16",
+       {[](TrainConfig& c) {
+          write_loss(c);
+          c.precision = Precision::kBf16;
+        },
+        kBf16Bounds}},
       {"llama-sgd", {[](TrainConfig& c) {
          c.model.value = llama(4, false);
          c.optimizer.value = SgdConfig{.lr = 1};
@@ -207,6 +230,18 @@ const std::vector<std::string> kTable = {
     "llama-adamw pp2 shard2 tp2 micro1",
     "llama-adamw pp2 rep2 shard2 micro1 keep_params",
     "llama-adamw pp2 cp2 tp2 micro2",
+    "llama-loss micro1",
+    "llama-loss micro3",
+    "llama-loss rep2 shard2 micro1 canonical",
+    "llama-loss shard4 micro2 full",
+    "llama-loss tp2 micro2",
+    "llama-loss tp4 micro4 whole full",
+    "llama-loss cp2 micro2 selective",
+    "llama-loss ring2 tp2 micro1",
+    "llama-loss pp2 shard2 micro1",
+    "llama-loss pp2 cp2 tp2 micro2",
+    "llama-loss-bf16 micro1",
+    "llama-loss-bf16 shard2 tp2 micro2 full",
     "llama-sgd micro1",
     "llama-sgd shard2 micro2 keep_gradients",
     "llama-sgd rep2 shard2 micro2",
@@ -308,12 +343,17 @@ class MeshMatrix : public ShardedRun, public testing::WithParamInterface<std::st
     const std::string dir = dir_ / "data/train";
     std::filesystem::remove_all(dir);
     std::filesystem::create_directories(dir);
-    MdsWriter writer(real_files(), dir, {.columns = {{"tokens", "ndarray:int32"}}});
+    MdsWriter writer(real_files(), dir,
+                     {.columns = {{"tokens", "ndarray:int32"}, {"weights", "ndarray:float32"}}});
     for (int64_t i = 0; i < kSequences; ++i) {
       std::vector<int32_t> tokens;
+      std::vector<float> weights;  // thirds are not exact; every fifth is a mark
+      for (int64_t t = 0; t < kSeqLen; ++t)
+        weights.push_back(static_cast<float>(1 + (i + t) % 4) / (t % 5 == 4 ? -3.0f : 3.0f));
       for (int64_t t = 0; t < kSeqLen; ++t)
         tokens.push_back(static_cast<int32_t>((i + t * (1 + i % 3) + t * t % 3) % kVocab));
-      writer.write({encode_mds_array(tokens.data(), kSeqLen, 4)});
+      writer.write(
+          {encode_mds_array(tokens.data(), kSeqLen, 4), encode_mds_array(weights.data(), kSeqLen, 4)});
     }
     writer.finish();
   }

@@ -40,8 +40,8 @@ TEST_F(BatchPassTest, OfMicroBatchesIsThatOfTheWholeBatch) {
   config_.micro_batch = Duration{4, DurationUnit::kSample};
   const std::unique_ptr<BatchPass> whole = pass();
   const BatchSums of_whole = whole->run(given, 0);
-  EXPECT_NEAR(sums.loss_1.item<double>(), of_whole.loss_1.item<double>(),
-              1e-5 * of_whole.loss_1.item<double>());
+  EXPECT_NEAR(sums.losses_R.item<double>(), of_whole.losses_R.item<double>(),
+              1e-5 * of_whole.losses_R.item<double>());
   const std::vector<Tensor> a = gradients(*in_parts), b = gradients(*whole);
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-6)) << "unit " << i;
 }
@@ -59,7 +59,7 @@ TEST_F(BatchPassTest, SumsTheLossesOfTheModel) {
                     .sum(at::kDouble)
                     .item<double>();
   }
-  EXPECT_NEAR(made->run(given, 0).loss_1.item<double>(), expected, 1e-5 * expected);
+  EXPECT_NEAR(made->run(given, 0).losses_R.item<double>(), expected, 1e-5 * expected);
 }
 
 TEST_F(BatchPassTest, ShowsObserversStreamsOnceAndTheLossesOfEveryMicroBatch) {
@@ -81,7 +81,7 @@ TEST_F(BatchPassTest, ShowsObserversStreamsOnceAndTheLossesOfEveryMicroBatch) {
                                         }});
   EXPECT_EQ(streams_seen, 1);
   EXPECT_EQ(losses_seen, 2);
-  EXPECT_NEAR(sums.loss_1.item<double>(), loss, 1e-5 * loss);
+  EXPECT_NEAR(sums.losses_R.item<double>(), loss, 1e-5 * loss);
 }
 
 TEST_F(BatchPassTest, HasTheSameBitsWhetherObservedOrNot) {

@@ -18,34 +18,41 @@ constexpr size_t kRowsAtOnce = 4096;
 
 class LineBlock final : public ChatBlock {
  public:
-  LineBlock(std::string path, TextChunk chunk)
-      : path_(std::move(path)), chunk_(std::move(chunk)), lines_(split_lines(chunk_.text, chunk_.line)) {}
+  LineBlock(std::string path, std::string weights, TextChunk chunk)
+      : path_(std::move(path)),
+        weights_(std::move(weights)),
+        chunk_(std::move(chunk)),
+        lines_(split_lines(chunk_.text, chunk_.line)) {}
   LineBlock(const LineBlock&) = delete;  // lines are in the chunk
 
   size_t size() const override { return lines_.size(); }
   ChatRow row(size_t i) const override {
-    return parse_chat_row(lines_[i].text, fmt::format("{}:{}", path_, lines_[i].number));
+    return parse_chat_row(lines_[i].text, fmt::format("{}:{}", path_, lines_[i].number), weights_);
   }
   ChatExample encode(size_t i, const ChatEncoder& encoder, int64_t /*vocab_size*/) const override {
-    return encoder.encode(row(i));
+    const ChatRow read = row(i);
+    ChatExample example = encoder.encode(read);
+    example.weight = read.weight;
+    return example;
   }
   int64_t text_bytes(size_t i) const override { return std::ssize(lines_[i].text); }
 
  private:
-  std::string path_;
+  std::string path_, weights_;
   TextChunk chunk_;
   std::vector<NumberedLine> lines_;
 };
 
 class LineBlocks final : public ChatBlocks {
  public:
-  explicit LineBlocks(const InputFile& file) : files_({file}), reader_(files_, {}) {}
+  LineBlocks(const InputFile& file, std::string weights)
+      : files_({file}), reader_(files_, {}), weights_(std::move(weights)) {}
 
   std::unique_ptr<ChatBlock> next() override {
     auto chunk = reader_.next();
     if (!chunk) return nullptr;
     file_bytes_ = chunk->file_bytes;
-    return std::make_unique<LineBlock>(files_[0].path, std::move(*chunk));
+    return std::make_unique<LineBlock>(files_[0].path, weights_, std::move(*chunk));
   }
   int64_t file_bytes() const override { return file_bytes_; }
   bool has_tokens() const override { return false; }
@@ -53,6 +60,7 @@ class LineBlocks final : public ChatBlocks {
  private:
   std::vector<InputFile> files_;
   DocumentReader reader_;
+  std::string weights_;
   int64_t file_bytes_ = 0;
 };
 
@@ -124,7 +132,13 @@ std::unique_ptr<ChatBlocks> open_chat_blocks(std::unique_ptr<RowTable> table) {
   return std::make_unique<TableBlocks>(std::move(table));
 }
 
-std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file) {
+std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file, const std::string& weights) {
+  if (!weights.empty() && file.format != TextFormat::kText && file.format != TextFormat::kJsonl)
+    fail(ExitCode::kUnusable,
+         "[data] {}: expected JSONL, whose lines can have a weight ({}), got another format: write the rows "
+         "as "
+         "JSONL, or leave out weights",
+         file.path, weights);
   switch (file.format) {
     case TextFormat::kParquet: return open_chat_blocks(open_parquet_rows(file.path));
     case TextFormat::kCsv: return open_chat_blocks(open_csv_rows(file.path, ','));
@@ -135,7 +149,7 @@ std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file) {
     case TextFormat::kText:
     case TextFormat::kJsonl: break;
   }
-  return std::make_unique<LineBlocks>(file);
+  return std::make_unique<LineBlocks>(file, weights);
 }
 
 }  // namespace tycho

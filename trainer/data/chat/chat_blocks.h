@@ -37,8 +37,9 @@ class ChatBlocks {
   virtual bool has_tokens() const = 0;
 };
 
-/// Opens the rows of a file or of a data set's folder. Throws as RowTable does.
-std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file);
+/// Opens the rows of a file or of a data set's folder. `weights`: the field of the rows' weights, of JSONL;
+/// "" for none. Throws as RowTable does, and Error (kUnusable) for weights of other files.
+std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file, const std::string& weights = "");
 /// Groups the rows of a table into blocks.
 std::unique_ptr<ChatBlocks> open_chat_blocks(std::unique_ptr<RowTable> table);
 

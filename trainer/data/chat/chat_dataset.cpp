@@ -11,6 +11,7 @@
 #include "trainer/data/chat/example_packer.h"
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/rows/target_weights.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -46,6 +47,7 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
       static_cast<int>(config.target_responses), static_cast<int>(config.target_prompts),
       config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
       static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
+  text += fmt::format("|{}|{}", config.weights, shape.marks);
   text += "|" + version_of(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
   for (const InputFile& file : input_files(config).files) text += "|" + version_of(file);
   return text + batches_identity(config);
@@ -60,6 +62,7 @@ InputFiles input_files(const ChatConfig& config) {
 
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
     : config_(config), place_(config.path), seq_len_(shape.seq_len), vocab_size_(shape.vocab_size) {
+  weights_.marks = shape.marks;
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
   template_text_ = chat_template_text(config, shape.tokenizer);
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
@@ -68,14 +71,21 @@ ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const 
   SkippedRows counted;
   SkippedRows* const skipped = config.bad_rows == BadRows::kSkip ? &counted : nullptr;
   if (has_mds_rows(config)) {
+    if (!config.weights.empty())
+      fail(ExitCode::kUnusable,
+           "[data] {}: expected JSONL, whose lines can have a weight ({}), got an MDS data set: write the "
+           "rows as "
+           "JSONL, or leave out weights",
+           place_, config.weights);
     check_tokenizer(config.path, tokenizer->hash(), shape.tokenizer);
     stored_rows_ = mds_shard_rows(config);
     shard_sizes_.resize(stored_rows_.size());
-    shard_end_ = stored_rows_.empty() ? 0 : stored_rows_[0];
+    shard_.end = stored_rows_.empty() ? 0 : stored_rows_[0];
     read_rows(*open_chat_blocks(open_mds_rows(config)), encoder, stop, skipped);
   } else {
     InputFiles files = input_files(config);
-    for (const InputFile& file : files.files) read_rows(*open_chat_blocks(file), encoder, stop, skipped);
+    for (const InputFile& file : files.files)
+      read_rows(*open_chat_blocks(file, config.weights), encoder, stop, skipped);
     notes_ = std::move(files.notes);
   }
   if (num_read_ == 0 && counted.count > 0)
@@ -127,9 +137,12 @@ void ChatDataset::keep(ChatExample example, size_t row) {
     return;
   }
   if (!stored_rows_.empty()) {
-    while (row >= shard_end_) shard_end_ += stored_rows_[++shard_];
-    ++shard_sizes_[shard_];
+    while (row >= shard_.end) shard_.end += stored_rows_[++shard_.number];
+    ++shard_sizes_[shard_.number];
   }
+  if (!config_.weights.empty())
+    weights_.given.push_back(
+        target_weight(example.weight, weights_.marks, fmt::format("row {} of {}", row + 1, place_)));
   begins_.push_back(tokens_.size());
   lengths_.push_back(static_cast<int32_t>(example.tokens.size()));
   tokens_.insert(tokens_.end(), example.tokens.begin(), example.tokens.end());
@@ -193,6 +206,7 @@ Batch ChatDataset::read_rows(std::span<const std::span<const uint32_t>> rows, in
   // Filler after an example is seen by none of its tokens; filler before it must be another document.
   if (config_.pack || config_.padding_side == PaddingSide::kLeft)
     batch.documents.assign(batch.tokens.size(), 0);
+  if (!config_.weights.empty()) batch.weights.assign(batch.tokens.size(), 0.0f);
   for (size_t b = 0; b < rows.size(); ++b) fill_row(rows[b], b, batch);
   return batch;
 }
@@ -214,6 +228,7 @@ void ChatDataset::fill_row(std::span<const uint32_t> examples, size_t row, Batch
       if (!batch.documents.empty()) batch.documents[at] = document;
       if (t + 1 == size || learnt[t + 1] == 0) continue;
       batch.targets.set(at, tokens[t + 1]);
+      if (!batch.weights.empty()) batch.weights[at] = weights_.given[example];
       ++batch.valid_tokens;
     }
     ++document;

@@ -85,9 +85,15 @@ class ChatDataset {
   std::vector<uint8_t> learnt_;  // by token
   std::vector<size_t> begins_;   // in tokens_, by example
   std::vector<int32_t> lengths_;
-  std::vector<uint32_t> stored_rows_;        // rows of each shard of an MDS data set
-  std::vector<uint32_t> shard_sizes_;        // examples of each shard
-  size_t shard_ = 0, shard_end_ = 0;         // shard of the last row, and the first row after that shard
+  struct {
+    bool marks = false;        // they may be negative
+    std::vector<float> given;  // by example, with config_.weights
+  } weights_;
+  std::vector<uint32_t> stored_rows_;  // rows of each shard of an MDS data set
+  std::vector<uint32_t> shard_sizes_;  // examples of each shard
+  struct {
+    size_t number = 0, end = 0;  // of the last row, and the first row after it
+  } shard_;
   std::vector<std::vector<uint32_t>> rows_;  // examples
   int64_t num_read_ = 0, num_templated_ = 0, num_truncated_ = 0, num_dropped_ = 0;
   int64_t num_tokens_read_ = 0, num_tokens_cut_ = 0;

@@ -16,6 +16,7 @@ struct ChatExample {
   std::vector<uint8_t> learnt;  // by token: 1 where the model should have predicted it (LLM Foundry's labels)
   bool templated = false;       // made of messages, not of a prompt and a response
   bool truncated = false;
+  double weight = 1;    // of its targets
   int64_t num_cut = 0;  // tokens beyond seq_len
   /// True if any token after the first is learnt: no token predicts the first one.
   bool has_target() const;

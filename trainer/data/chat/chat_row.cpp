@@ -90,13 +90,21 @@ std::vector<ChatMessage> read_messages(const Line& line, const Json& list) {
 
 }  // namespace
 
-ChatRow parse_chat_row(std::string_view text, std::string_view place) {
+ChatRow parse_chat_row(std::string_view text, std::string_view place, const std::string& weights) {
   const Line line(place);
   line.check_utf8(text);
-  const Json json = parse_json(text, place);
+  Json json = parse_json(text, place);
   if (!json.is_object()) line.wrong("expected a JSON object, is {}", json.type_name());
   ChatRow row;
   row.place = place;
+  if (!weights.empty()) {
+    const auto weight = json.find(weights);
+    if (weight == json.end() || !weight->is_number())
+      line.wrong("expected a number \"{}\", the row's weight, got {}", weights,
+                 weight == json.end() ? "none" : weight->type_name());
+    row.weight = weight->get<double>();
+    json.erase(weight);
+  }
   const char* response = json.contains("completion") ? "completion" : "response";
   if (json.size() == 1 && json.contains("messages")) {
     row.messages = read_messages(line, json.at("messages"));

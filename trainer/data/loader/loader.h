@@ -20,6 +20,7 @@ struct LoaderShape {
   int64_t vocab_size = 0;  // tokens outside [0, vocab_size) are an Error naming shard and sample
   uint64_t seed = 0;       // used when the config has no shuffle_seed
   std::string tokenizer;   // see RowShape::tokenizer
+  bool marks = false;      // see RowShape::marks
 };
 
 /// Owned by the trainer's thread. A pure function of (config, shape, cursor). The last samples of an epoch

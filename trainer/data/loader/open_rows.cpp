@@ -94,7 +94,10 @@ std::vector<ShardSizes> sizes_of(const TokenFilesConfig& data, const Opening& ho
 }  // namespace
 
 RowShape row_shape(const TrainConfig& config) {
-  return {config.seq_len, config.model.vocab_size(), config.tokenizer};
+  return {.seq_len = config.seq_len,
+          .vocab_size = config.model.vocab_size(),
+          .tokenizer = config.tokenizer,
+          .marks = reads_input(config.loss.terms(), "weight")};
 }
 
 OrderShape order_shape(const TrainConfig& config) {

@@ -83,10 +83,14 @@ class StreamsReader final : public RowReader {
     const auto size = static_cast<size_t>(part.seq_len);
     if (batch.seq_len == 0) batch = empty_batch(num_sequences, part.seq_len, vocab_size_);
     if (!part.documents.empty()) batch.documents.resize(batch.tokens.size());
+    if (!part.weights.empty()) batch.weights.resize(batch.tokens.size());
     for (size_t row = 0; row < places.size(); ++row) {
       const size_t from = row * size, to = places[row] * size;
       batch.tokens.put(to, part.tokens, from, size);
       batch.targets.put(to, part.targets, from, size);
+      if (!part.weights.empty())
+        std::copy_n(part.weights.begin() + static_cast<std::ptrdiff_t>(from), size,
+                    batch.weights.begin() + static_cast<std::ptrdiff_t>(to));
       if (!part.documents.empty())
         std::copy_n(part.documents.begin() + static_cast<std::ptrdiff_t>(from), size,
                     batch.documents.begin() + static_cast<std::ptrdiff_t>(to));

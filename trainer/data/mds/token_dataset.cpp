@@ -7,6 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/mds/weight_column.h"
 #include "trainer/data/rows/stored_tokens.h"
 
 namespace tycho {
@@ -59,6 +60,7 @@ TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const
       config_(config),
       shape_(shape),
       num_rows_(reader_.index().num_samples()) {
+  if (!config.weights.empty()) weight_column_ = reader_.column(config.weights);
   const std::string dir = config.dir();
   encoding_ = reader_.index().shards[0].columns[column_].encoding;
   if (encoding_ != "bytes" && !encoding_.starts_with("ndarray"))
@@ -77,7 +79,8 @@ TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const
            dir, shape.seq_len, num_rows_, reader_.index().num_samples(), recut_->sample_tokens);
   }
   std::vector<int32_t> first(static_cast<size_t>(shape.seq_len));
-  read_row(0, std::span(first));
+  std::vector<float> weights(config.weights.empty() ? 0 : first.size());
+  read_row(0, std::span(first), std::span(weights));
 }
 
 std::vector<std::vector<uint32_t>> TokenDataset::shard_sizes() const {
@@ -146,19 +149,30 @@ void TokenDataset::check_length(int64_t sample, const MdsArrayView& array) const
        reader_.name_of(sample), tokens, seq_len, shape_.key, seq_len, shape_.key, seq_len, tokens);
 }
 
+void TokenDataset::weigh(int64_t sample, int64_t first, std::span<float> weights) {
+  const MdsArrayView tokens = array_of(sample);
+  check_length(sample, tokens);
+  const int64_t num_tokens = tokens.count;
+  const std::string place = fmt::format("column \"{}\" of {}", config_.weights, reader_.name_of(sample));
+  read_weights(reader_.index().shards[0].columns[weight_column_].encoding,
+               reader_.read(sample)[weight_column_], num_tokens, first, weights, shape_.marks, place);
+}
+
 template <class Id>
-void TokenDataset::read_row(int64_t row, std::span<Id> tokens) {
-  if (!recut_) return read(row, 0, tokens);
+void TokenDataset::read_row(int64_t row, std::span<Id> tokens, std::span<float> weights) {
+  if (!recut_) return read(row, 0, tokens, weights);
   int64_t sample = recut_->first_sample(row), first = recut_->first_token(row);
   for (; !tokens.empty(); ++sample, first = 0) {
     const auto size = std::min(tokens.size(), static_cast<size_t>(recut_->sample_tokens - first));
-    read(sample, first, tokens.first(size));
-    tokens = tokens.subspan(size);
+    const size_t weighed = weights.empty() ? 0 : size;
+    read(sample, first, tokens.first(size), weights.first(weighed));
+    tokens = tokens.subspan(size), weights = weights.subspan(weighed);
   }
 }
 
 template <class Id>
-void TokenDataset::read(int64_t sample, int64_t first, std::span<Id> tokens) {
+void TokenDataset::read(int64_t sample, int64_t first, std::span<Id> tokens, std::span<float> weights) {
+  if (!weights.empty()) weigh(sample, first, weights);  // first: the array is valid until the next read
   const MdsArrayView array = array_of(sample);
   check_length(sample, array);
   if (array.dtype == "int32") return take_tokens<int32_t, Id>(sample, array, first, tokens);
@@ -173,10 +187,14 @@ template <class Id>
 void TokenDataset::fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
                         Batch& batch) {
   const auto row_size = static_cast<size_t>(shape_.seq_len);
+  std::vector<float> weights(config_.weights.empty() ? 0 : row_size);
+  if (!weights.empty()) batch.weights.assign(tokens.size(), 0.0f);
   for (size_t b = 0; b < samples.size(); ++b) {
     const auto row = std::span(tokens).subspan(b * row_size, row_size);
-    read_row(samples[b], row);
-    std::copy(row.begin() + 1, row.end(), targets.begin() + static_cast<int64_t>(b * row_size));
+    read_row(samples[b], row, std::span(weights));
+    const auto at = static_cast<int64_t>(b * row_size);
+    std::copy(row.begin() + 1, row.end(), targets.begin() + at);
+    if (!weights.empty()) std::copy(weights.begin() + 1, weights.end(), batch.weights.begin() + at);
   }
   if (config_.separates_documents()) {
     batch.documents.resize(tokens.size());
@@ -188,6 +206,8 @@ void TokenDataset::fill(std::span<const uint32_t> samples, std::vector<Id>& toke
   if (config_.pad_token_id) {
     const auto pad = static_cast<Id>(*config_.pad_token_id);
     batch.valid_tokens -= std::count(targets.begin(), targets.end(), pad);
+    for (size_t i = 0; i < batch.weights.size(); ++i)
+      if (targets[i] == pad) batch.weights[i] = 0;
     std::replace(targets.begin(), targets.end(), pad, static_cast<Id>(kNoTarget));
   }
 }

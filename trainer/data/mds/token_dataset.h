@@ -40,22 +40,25 @@ class TokenDataset final : public RowReader {
  private:
   MdsArrayView array_of(int64_t sample);
   void check_length(int64_t sample, const MdsArrayView& array) const;
+  /// Reads the tokens of a row, and their weights if `weights` is not empty.
   template <class Id>
-  void read_row(int64_t row, std::span<Id> tokens);
-  /// Reads tokens of a sample, starting at token `first`.
+  void read_row(int64_t row, std::span<Id> tokens, std::span<float> weights);
+  /// Reads tokens of a sample, starting at token `first`, and their weights.
   template <class Id>
-  void read(int64_t sample, int64_t first, std::span<Id> tokens);
+  void read(int64_t sample, int64_t first, std::span<Id> tokens, std::span<float> weights);
+  void weigh(int64_t sample, int64_t first, std::span<float> weights);
   template <class Stored, class Id>
   void take_tokens(int64_t sample, const MdsArrayView& array, int64_t first, std::span<Id> tokens) const;
   /// Throws Error (kUnusable) for a column of "bytes" whose ids fit the vocabulary only as a narrower type.
   void refuse_narrow_bytes(int64_t sample, std::string_view value) const;
-  /// Fills the rows of these samples, their targets, and the documents of their tokens.
+  /// Fills the rows of these samples, their targets and weights, and the documents of their tokens.
   template <class Id>
   void fill(std::span<const uint32_t> samples, std::vector<Id>& tokens, std::vector<Id>& targets,
             Batch& batch);
 
   MdsReader reader_;
   size_t column_;
+  size_t weight_column_ = 0;  // with config_.weights
   std::string encoding_;
   MdsConfig config_;
   RowShape shape_;

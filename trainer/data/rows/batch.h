@@ -1,5 +1,6 @@
 // A batch of token sequences on the host.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -18,9 +19,20 @@ struct Batch {
   // [B, T]: document of each token, as numbers that never decrease along a row and change at each new
   // document. If empty, attention sees the whole row.
   std::vector<int32_t> documents;
+  // [B, T]: weight of the loss at each target, 0 where it is ignored; a negative one marks the target, which
+  // weighs as much as without the sign. Results of target_weight(). If empty, all weigh 1.
+  std::vector<float> weights;
   int64_t valid_tokens = 0;  // targets that are not ignored
   double wait_s = 0;         // how long next() waited for the batch
 };
+
+/// Returns the summed weight of the targets that are not ignored.
+inline double weight_of(const Batch& batch) {
+  if (batch.weights.empty()) return static_cast<double>(batch.valid_tokens);
+  double sum = 0;
+  for (const float weight : batch.weights) sum += std::abs(static_cast<double>(weight));
+  return sum;
+}
 
 /// Returns sequences of `filler` without targets and documents.
 inline Batch empty_batch(int64_t num_sequences, int64_t seq_len, int64_t vocab_size, int32_t filler = 0) {

@@ -15,6 +15,7 @@ struct RowShape {
   int64_t vocab_size = 0;          // tokens outside [0, vocab_size) are an Error
   std::string tokenizer;           // path of a tokenizer.json; for data that is text
   std::string key = "train_data";  // key of the recipe, for messages
+  bool marks = false;              // weights may be negative: the loss reads them
 };
 
 /// Owned by one thread.

@@ -2,6 +2,8 @@
 #include "trainer/data/mds/token_dataset.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "tests/trainer/data/data_testing.h"
@@ -55,6 +57,82 @@ TEST(TokenDataset, NarrowTokensInBytesAreNoReasonForAShorterSequence) {
         {"expected int64 tokens in a column of bytes, got what looks like int32", "ndarray:int32"}, [&] {
           make_loader({{config}}, {.seq_len = seq_len, .global_sequences = 1, .vocab_size = 100}, {}, {});
         });
+}
+
+/// A data set of one shard: tokens count up, and a column of weights of each token or of each row.
+class WeighedTokens : public ::testing::Test {
+ protected:
+  void write(const std::string& encoding, const std::vector<std::string>& weights, int64_t tokens = 8) {
+    std::filesystem::create_directories(dir_ / "train");
+    MdsWriter writer(real_files(), dir_ / "train",
+                     {.columns = {{"tokens", "ndarray:int32"}, {"weight", encoding}}});
+    std::vector<int32_t> ids(static_cast<size_t>(tokens));
+    std::iota(ids.begin(), ids.end(), 1);
+    for (const std::string& weight : weights) writer.write({encode_mds_array(ids.data(), tokens, 4), weight});
+    writer.finish();
+  }
+  static std::string bytes(const std::vector<float>& weights) {
+    return encode_mds_array(weights.data(), std::ssize(weights), 4);
+  }
+  static std::string bytes(double weight) { return {reinterpret_cast<const char*>(&weight), sizeof weight}; }
+  Batch first(bool marks = true, int64_t seq_len = 8) {
+    return TokenDataset(config_, {.seq_len = seq_len, .vocab_size = 100, .marks = marks})
+        .read_batch(std::vector<uint32_t>{0, 1}, 3);
+  }
+
+  TempDir dir_;
+  MdsConfig config_{.local_dir = dir_.path(), .shuffle = false, .weights = "weight"};
+};
+
+TEST_F(WeighedTokens, WeighTheTargetThatTheyAre) {
+  write("ndarray:float32",
+        {bytes({9, 1, 2, 3, 4, 5, 6, 7}), bytes({0, 0.5f, -0.25f, 1.0f / 3, 1024, 0, 0, 8})});
+  config_.pad_token_id = 4;
+  const Batch batch = first();
+  EXPECT_EQ(std::vector<float>(batch.weights.begin(), batch.weights.begin() + 8),
+            (std::vector<float>{1, 2, 0, 4, 5, 6, 7, 0}));
+  EXPECT_EQ(batch.weights[9], -0.25f);
+  EXPECT_EQ(batch.weights[10], 0) << "token 4 is no target";
+  EXPECT_EQ(batch.weights[11], 1024);
+  EXPECT_EQ(batch.weights[14], 8);
+  EXPECT_EQ(std::count(batch.weights.begin() + 16, batch.weights.end(), 0.0f), 8) << "a row without a sample";
+  EXPECT_EQ(weight_of(batch), 25 + 0.5 + 0.25 + 1024 + 8);
+}
+
+TEST_F(WeighedTokens, OfOneNumberWeighTheWholeRow) {
+  write("float64", {bytes(1.0 / 3), bytes(2.0)});
+  const Batch batch = first();
+  EXPECT_EQ(batch.weights[0], static_cast<float>(std::round(0x1p24 / 3) * 0x1p-24));
+  EXPECT_EQ(batch.weights[6], batch.weights[0]);
+  EXPECT_EQ(batch.weights[7], 0) << "the last token has no target";
+  EXPECT_EQ(batch.weights[8], 2);
+  EXPECT_EQ(weight_of(batch), 7 * static_cast<double>(batch.weights[0]) + 14) << "exactly";
+}
+
+TEST_F(WeighedTokens, FollowTokensWhereRowsAreRecut) {
+  write("ndarray:float32", {bytes({0, 1, 2, 3, 4, 5, 6, 7}), bytes({8, 9, 10, 11, 12, 13, 14, 15})});
+  config_.recut = true;
+  const Batch batch = first(true, 5);
+  EXPECT_EQ(batch.weights, (std::vector<float>{1, 2, 3, 4, 0, 6, 7, 8, 9, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(WeighedTokens, ThatCannotBeUsedAreNamed) {
+  write("ndarray:float32", {bytes({1, 1, 1, 1, 1, 1, 1, -2})});
+  expect_error(ExitCode::kUnusable, {"column \"weight\" of", "at least 0, got -2", "z.weight"},
+               [&] { first(false); });
+  config_.weights = "score";
+  expect_error(ExitCode::kUnusable, {"score"}, [&] { first(); });
+  config_.weights = "weight";
+  std::filesystem::remove_all(dir_ / "train");
+  write("ndarray:float32", {bytes({1, 1, 1})});
+  expect_error(ExitCode::kUnusable, {"expected as many weights as tokens, 8, got 3"}, [&] { first(); });
+  std::filesystem::remove_all(dir_ / "train");
+  write("float64", {bytes(std::nan(""))});
+  expect_error(ExitCode::kUnusable, {"expected a weight from -1024 to 1024, got nan"}, [&] { first(); });
+  std::filesystem::remove_all(dir_ / "train");
+  write("str", {"heavy"});
+  expect_error(ExitCode::kUnusable, {"expected weights as ndarray:float32", "got the encoding str"},
+               [&] { first(); });
 }
 
 /// Data sets whose tokens count up from 0, sample after sample, in shards of a few samples.
