@@ -165,6 +165,16 @@ Tensor elementwise(Op op, const Tensor& a, const Tensor& b, const Tensor& c) {
   }
 }
 
+/// Decomposes in fp64 where fp32 does not converge, as for matrices with many equal eigenvalues.
+std::tuple<Tensor, Tensor> eigh(const Tensor& x) {
+  try {
+    return at::linalg_eigh(x);
+  } catch (const c10::Error&) {
+    const auto [values, vectors] = at::linalg_eigh(x.to(at::kDouble));
+    return {values.to(at::kFloat), vectors.to(at::kFloat)};
+  }
+}
+
 class MatrixEvaluation {
  public:
   MatrixEvaluation(const Expression& expression, const MatrixValues& inputs, const at::Device& device)
@@ -246,7 +256,7 @@ class MatrixEvaluation {
     try {
       const OneThread one_thread;
       if (node.op == Op::kQr) return std::get<0>(at::linalg_qr(a)).contiguous();
-      const auto [values, vectors] = at::linalg_eigh(a);
+      const auto [values, vectors] = eigh(a);
       return node.op == Op::kEighValues ? values.view({1, -1}) : vectors.contiguous();
     } catch (const c10::Error& error) {
       fail(ExitCode::kFailure,
