@@ -47,7 +47,8 @@ local r = t.recipe "tiny"
 r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "6ba"
 r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, tied = false }
 local made = { adamw = t.optim.adamw, own_adamw = own.adamw, lion = t.optim.lion, own_lion = own.lion,
-  ademamix = require "optim.ademamix", schedule_free = require "optim.schedule_free", cautious = require "optim.cautious_adamw" }
+  ademamix = require "optim.ademamix", schedule_free = require "optim.schedule_free", cautious = require "optim.cautious_adamw",
+  normuon = require "optim.normuon", soap = require "optim.soap" }
 r.optimizer = made[t.arg("kind", "own_adamw")] { lr = 3e-3, weight_decay = 0.1 }
 r.scheduler = t.sched.cosine { t_warmup = "2ba" }
 r.param_groups = { { match = "norm", lr_scale = 0.5, weight_decay = 0.02 } }
@@ -86,12 +87,16 @@ for kind in adamw lion; do
 done
 
 # Three steps on two ranks that share the parameters, then on one: with canonical sums the bits are those of one rank throughout.
-canonical=(kind=ademamix parallel.reduce=canonical micro_batch=1sp)
-run whole 1 "${canonical[@]}"
-run parts 2 "${canonical[@]}" parallel.dp_shard=2 max_duration=3ba
-run parts 1 "${canonical[@]}"
-grep -qF "resumed from step 3" runs/parts/events.jsonl || fail "parts did not resume"
-same whole parts
+# NorMuon and SOAP update whole matrices, and have state of other shapes.
+for kind in ademamix cautious normuon soap; do
+  canonical=(kind=$kind parallel.reduce=canonical micro_batch=1sp)
+  [[ $kind != soap ]] || canonical+=(optimizer.precondition_frequency=2)
+  run "$kind-whole" 1 "${canonical[@]}"
+  run "$kind-parts" 2 "${canonical[@]}" parallel.dp_shard=2 max_duration=3ba
+  run "$kind-parts" 1 "${canonical[@]}"
+  grep -qF "resumed from step 3" "runs/$kind-parts/events.jsonl" || fail "$kind did not resume"
+  same "$kind-whole" "$kind-parts"
+done
 
 # Evaluations and exports use eval_weights; training does not notice.
 losses() { grep -o '"loss":[^,}]*' "runs/$1/metrics.jsonl"; }
