@@ -24,13 +24,13 @@ if(NOT EXISTS ${TYCHO_TORCH}/lib/libtorch_cpu.so)
                       "Run scripts/setup, or give your own with -DTYCHO_TORCH=/path/to/torch")
 endif()
 set(torch_version_header ${TYCHO_TORCH}/include/torch/headeronly/version.h)
-if(NOT EXISTS ${torch_version_header})  # before 2.9
+if(NOT EXISTS ${torch_version_header})  # before 2.9, which is refused
   set(torch_version_header ${TYCHO_TORCH}/include/torch/csrc/api/include/torch/version.h)
 endif()
 file(STRINGS ${torch_version_header} torch_version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
 string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*" "\\1.\\2" TYCHO_TORCH_VERSION "${torch_version_lines}")
-if(TYCHO_TORCH_VERSION VERSION_LESS 2.8)
-  message(FATAL_ERROR "[libtorch] wanted LibTorch 2.8 or newer, found ${TYCHO_TORCH_VERSION} in ${TYCHO_TORCH}")
+if(TYCHO_TORCH_VERSION VERSION_LESS 2.11)  # older ones refuse to add products of bf16 to sums in fp32
+  message(FATAL_ERROR "[libtorch] expected LibTorch 2.11 or newer, got ${TYCHO_TORCH_VERSION} in ${TYCHO_TORCH}")
 endif()
 
 # The CUDA libraries that libtorch_cpu.so itself names live beside the wheel.

@@ -1,6 +1,6 @@
 # Ranks: what they are told, what they tell each other, and whole runs of several.
 tycho_test(parallel_test TORCH LIBS comm sharding SOURCES trainer/comm/communicator_test.cpp trainer/comm/device_rank_sums_test.cpp trainer/comm/collective_strings_test.cpp
-  trainer/comm/mesh_test.cpp trainer/comm/nccl/nccl_group_test.cpp trainer/comm/nccl/rank_pairs_test.cpp trainer/comm/recording_test.cpp
+  trainer/comm/mesh_test.cpp trainer/comm/nccl/nccl_group_test.cpp trainer/comm/nccl/rank_pairs_test.cpp trainer/comm/nccl/sum_algorithms_test.cpp trainer/comm/recording_test.cpp
   trainer/comm/tcp_failures_test.cpp
   trainer/comm/tcp_test.cpp trainer/sharding/unit_store_test.cpp trainer/comm/collective_checks_test.cpp)
 tycho_test(socket_collectives_test LIBS sockets SOURCES trainer/comm/sockets/transfers_test.cpp trainer/comm/sockets/rank_sums_test.cpp

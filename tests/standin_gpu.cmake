@@ -16,7 +16,8 @@ target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
 # A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
 set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp
-  ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
+  ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
+  ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs)
 target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
 target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
@@ -42,7 +43,7 @@ target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<T
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_attention_test standin_cuda)
 set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
-foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)
@@ -51,3 +52,11 @@ foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}
     TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
   add_dependencies(${name} standin_tree standin_communicator bench_nccl_loopback)
 endforeach()
+# NCCL's half of the plug-in under the thread sanitizer, with an NCCL that frees and hangs.
+add_executable(nccl_races_test ${folder}/nccl_races_test.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
+target_include_directories(nccl_races_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
+target_compile_options(nccl_races_test PRIVATE -O1 -g1 -fsanitize=thread)
+target_link_options(nccl_races_test PRIVATE -fsanitize=thread)
+target_link_libraries(nccl_races_test PRIVATE tycho_flags fmt::fmt GTest::gtest GTest::gtest_main)
+add_test(NAME nccl_races_test COMMAND nccl_races_test --gtest_output=xml:${results}/nccl_races_test.xml)
+set_tests_properties(nccl_races_test PROPERTIES TIMEOUT 120 LABELS torch_free ENVIRONMENT "${environment};TSAN_OPTIONS=halt_on_error=1")

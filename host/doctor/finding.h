@@ -19,6 +19,7 @@ std::vector<Finding> check_processor();
 std::vector<Finding> check_gpus();
 /// Checks persistence mode and clocks; empty without nvidia-smi.
 std::vector<Finding> check_gpu_settings();
+/// Checks LibTorch, and what CUDA says of GPUs.
 std::vector<Finding> check_engine();
 std::vector<Finding> check_memory();
 std::vector<Finding> check_limits();

@@ -37,6 +37,15 @@ std::string reason(const Error& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
+/// Returns what CUDA says of GPUs; nothing for a build without CUDA.
+std::vector<Finding> gpu_findings(const Json& versions) {
+  if (!versions.contains("gpus")) return {};
+  const std::string problem = versions.value("gpu_problem", "");
+  if (problem.empty()) return {{"cuda", Health::kOk, fmt::format("{} GPUs", versions.value("gpus", 0)), ""}};
+  if (!versions.value("has_driver", false)) return {{"cuda", Health::kOk, problem, ""}};
+  return {{"cuda", Health::kFail, problem, "runs with device = \"auto\" train on the CPU until then"}};
+}
+
 /// Returns the bytes per second of a durable write.
 double write_speed(const fs::path& file) {
   const std::string block(kProbeBytes, 'x');
@@ -89,7 +98,11 @@ std::vector<Finding> check_engine() {
     std::string text = "LibTorch " + versions.value("libtorch", "?");
     for (const char* key : {"cpu_capability", "kernels"})
       if (versions.contains(key)) text += fmt::format(", {} {}", key, versions[key].get<std::string>());
-    return {{"engine", Health::kOk, text, ""}};
+    const std::string problem = versions.value("libtorch_problem", "");
+    std::vector<Finding> findings = gpu_findings(versions);
+    findings.insert(findings.begin(),
+                    {"engine", problem.empty() ? Health::kOk : Health::kFail, text, problem});
+    return findings;
   } catch (const Error& error) {
     return {{"engine", Health::kFail, reason(error),
              "`scripts/setup` installs LibTorch; build the target tycho_engine"}};

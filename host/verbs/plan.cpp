@@ -76,7 +76,10 @@ Json plan_json(const Plan& plan) {
   const auto list = [](const std::vector<ByteItem>& items) {
     Json json = Json::array();
     for (const ByteItem& item : items)
-      json.push_back({{"name", item.name}, {"num_bytes", item.num_bytes}, {"note", item.note}});
+      json.push_back({{"name", item.name},
+                      {"num_bytes", item.num_bytes},
+                      {"note", item.note},
+                      {"is_estimate", item.is_estimate}});
     return json;
   };
   return {{"num_params", plan.num_params},
@@ -100,6 +103,7 @@ Json plan_json(const Plan& plan) {
           {"memory", list(plan.memory)},
           {"memory_bytes", plan.memory_bytes},
           {"training_bytes", plan.training_bytes},
+          {"estimated_bytes", plan.estimated_bytes},
           {"checkpoint_bytes", plan.checkpoint_bytes},
           {"disk_bytes", plan.disk_bytes}};
 }

@@ -120,7 +120,10 @@ std::unique_ptr<TrainingSession> open(const RunRequest& request, std::unique_ptr
   return std::make_unique<FakeSession>(std::move(display));
 }
 
-std::string versions() { return R"({"libtorch": "none"})"; }
+std::string versions() {
+  const char* versions = environment("TYCHO_FAKE_VERSIONS");
+  return *versions != 0 ? versions : R"({"libtorch": "none"})";
+}
 
 }  // namespace
 

@@ -52,7 +52,41 @@ TEST_F(Errors, ACopyThatFailsEndsTheRunAndItsCheckpointsStay) {
 TEST_F(Errors, WithoutADeviceARunSaysSo) {
   const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_GPUS=0;");
   EXPECT_EQ(outcome.code, 11) << outcome.output;
-  EXPECT_CONTAINS(outcome.output, "[device] expected a GPU (device = \"cuda\"), found none");
+  EXPECT_CONTAINS(outcome.output,
+                  "[device] expected a GPU (device = \"cuda\"), CUDA finds none: no CUDA-capable device is "
+                  "detected (100); the driver supports CUDA 13.0, 13.0 is used here; ");
+}
+
+TEST_F(Errors, AnOldDriverIsNamedWithTheOneNeeded) {
+  const std::string old = "export TYCHO_STANDIN_FAIL=cudaGetDeviceCount:1+:35 TYCHO_STANDIN_DRIVER=12040;";
+  const Outcome outcome = train("run", "cuda", "", old);
+  EXPECT_EQ(outcome.code, 11) << outcome.output;
+  const std::string reason =
+      "CUDA finds none: CUDA driver version is insufficient for CUDA runtime version (35); the driver "
+      "supports CUDA 12.4, and CUDA 13.0 needs driver 580 or newer: update it";
+  EXPECT_CONTAINS(outcome.output, reason);
+  const Outcome doctor = here(old + "tycho doctor");
+  EXPECT_EQ(doctor.code, 1) << doctor.output;
+  EXPECT_CONTAINS(doctor.output, "fail  cuda          " + reason);
+}
+
+TEST_F(Errors, ABadListOfVisibleDevicesIsShown) {
+  const Outcome outcome = train("run", "cuda", "", "export TYCHO_STANDIN_GPUS=0 CUDA_VISIBLE_DEVICES=7;");
+  EXPECT_EQ(outcome.code, 11) << outcome.output;
+  EXPECT_CONTAINS(outcome.output,
+                  "; CUDA_VISIBLE_DEVICES is \"7\": it must name GPUs that `nvidia-smi -L` lists");
+}
+
+TEST_F(Errors, DoctorCountsTheGpusThatCudaFinds) {
+  EXPECT_CONTAINS(here("tycho doctor").output, "ok    cuda          2 GPUs");
+}
+
+// Why LibTorch 2.11 is required.
+TEST_F(Errors, SumsInFp32OfProductsInBf16AreRefusedByOldReleasesOfLibTorch) {
+  const Outcome outcome =
+      train("run", "cuda", "precision=bf16 micro_batch=1sp", "export TYCHO_STANDIN_TORCH=2.9;");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "self and mat2 must have the same dtype, but got Float and BFloat16");
 }
 
 TEST_F(Errors, MoreRanksThanDevicesAreRefused) {

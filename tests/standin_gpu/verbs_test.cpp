@@ -43,6 +43,18 @@ TEST_F(Verbs, EvaluateAndGenerateAsOnACpu) {
   EXPECT_NEAR(losses["cuda"] / losses["cpu"], 1, 2e-5);
 }
 
+TEST_F(Verbs, SumsBetweenGpusStayOutOfTheSwitchUnlessTheUserSaysOtherwise) {
+  const std::string fixed = "NCCL_ALGO=allreduce:^NVLS,NVLSTree;reducescatter:^NVLS,NVLSTree";
+  const auto calls = [&](const std::string& name, const std::string& variables) {
+    const Outcome outcome = here("export TYCHO_STANDIN_CALLS=" + name + ".calls; " + variables +
+                                 "tycho launch -n 2 run x.lua device=cuda max_duration=2ba run_dir=" + name);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return text(name + ".calls.0");
+  };
+  EXPECT_CONTAINS(calls("fixed", ""), fixed + " ");
+  EXPECT_CONTAINS(calls("own", "export NCCL_ALGO=Ring; "), "NCCL_ALGO=Ring ");
+}
+
 TEST_F(Verbs, ALongPromptTakesFlashAttention) {
   write(recipe("r.precision, r.max_duration = \"bf16\", \"4ba\"\n"));
   ASSERT_EQ(train("run", "cuda").code, 0);
@@ -138,6 +150,16 @@ TEST_F(Verbs, AProfileIsWritten) {
   const std::vector<Json> profiles = events("run", "profile");
   ASSERT_FALSE(profiles.empty()) << outcome.output;
   EXPECT_CONTAINS(text(profiles[0].at("facts").at("path").get<std::string>()), "block 1 backward");
+}
+
+TEST_F(Verbs, ATraceCountsTheCallsOfNccl) {
+  write(recipe(
+      "r.max_duration = \"6ba\"\nr.profile = { wait = \"1ba\", warmup = \"1ba\", active = \"2ba\" }\n"));
+  const Outcome outcome = run(2, "run", "device=cuda");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::vector<Json> profiles = events("run", "profile");
+  ASSERT_FALSE(profiles.empty()) << outcome.output;
+  EXPECT_CONTAINS(text(profiles[0].at("facts").at("path").get<std::string>()), "nccl::");
 }
 
 TEST_F(Verbs, AStepWaitsForTheDeviceOnceAndCopiesFromPinnedMemory) {

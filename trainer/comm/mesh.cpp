@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "trainer/recipe/mesh_groups.h"
+
 namespace tycho {
 namespace {
 
@@ -26,9 +28,6 @@ void note_place(Communicator& world, const MeshShape& shape, const MeshCoordinat
   noted.calls->set_coordinates(std::move(places));
 }
 
-constexpr AxisSet kGroups[] = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp,
-                               kDataAxes, kShardAxes,         kCopyAxes,      kLossAxes, kPartAxes};
-
 }  // namespace
 
 Mesh::Mesh(const MeshShape& shape, Communicator& world)
@@ -36,7 +35,7 @@ Mesh::Mesh(const MeshShape& shape, Communicator& world)
   TYCHO_CHECK(shape.num_ranks() == world.size(), "[parallel] expected a mesh of {} ranks, got {}: {}",
               world.size(), shape.num_ranks(), describe(shape));
   note_place(world, shape, coordinates_);
-  for (const AxisSet axes : kGroups) add(used_axes(shape, axes), world);
+  for (const AxisSet axes : kMeshGroups) add(used_axes(shape, axes), world);
   context_ = &group(Axis::kCp);
   if (shape.size(Axis::kCp) == 1 || used_axes(shape, kShardAxes) != AxisSet(Axis::kCp)) return;
   own_.push_back(world.split(ranks_of_group(shape, Axis::kCp, world.rank()).front(), world.rank()));

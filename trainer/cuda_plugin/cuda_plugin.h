@@ -5,14 +5,17 @@ namespace tycho {
 
 struct KernelTable;
 struct NcclTable;
+struct DriverTable;
 
 using RegisterKernels = void(const KernelTable*);
 using RegisterNccl = void(const NcclTable*);
+using RegisterDriver = void(const DriverTable*);
 
 inline constexpr const char* kCudaInit = "tycho_cuda_init";
 
 }  // namespace tycho
 
-/// Called once after dlopen. Calls both functions with tables that live as long as the library.
+/// Called once after dlopen. Calls the functions with tables that live as long as the library.
 extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(tycho::RegisterKernels*,
-                                                                       tycho::RegisterNccl*);
+                                                                       tycho::RegisterNccl*,
+                                                                       tycho::RegisterDriver*);

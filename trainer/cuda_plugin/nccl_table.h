@@ -13,11 +13,16 @@ struct NcclTable {
   enum class Number { kFp32, kFp64, kBf16, kInt32, kInt64, kByte };
   using Group = void*;
 
+  /// Returns the version of NCCL: 22809 for 2.28.9.
+  int (*version)() = nullptr;
   /// Writes an id of kIdBytes that one rank makes and all ranks join with.
   void (*make_id)(char* id) = nullptr;
   /// Joins a group on the thread's current device. Collective. Returns at once: the group is ready when its
   /// state says so.
   Group (*join)(const char* id, int rank, int num_ranks) = nullptr;
+  // One thread calls a group; a second one may ask for its state and abort it at any time. Each call and each
+  // look at a call in progress holds the group's lock, waits do not. An aborted group ignores calls.
+
   /// Returns the state of the group, from any thread. `text` describes a failure.
   enum class State { kReady, kJoining, kPeerLost, kFailed };
   State (*state)(Group group, std::string& text) = nullptr;
@@ -35,16 +40,18 @@ struct NcclTable {
   void (*send)(Group group, const void* data, int64_t num_bytes, int to, Stream stream) = nullptr;
   void (*recv)(Group group, void* data, int64_t num_bytes, int from, Stream stream) = nullptr;
   /// Starts the calls between these two together, when the second one is called. Used by one thread.
-  void (*begin_together)() = nullptr;
+  void (*begin_together)(Group group) = nullptr;
   void (*end_together)(Group group) = nullptr;
   /// Registers memory of the thread's current device that verbs will be called with. Not collective. Pass the
   /// result to deregister_buffer before the memory and the group are destroyed. nullptr: this version of NCCL
   /// has no such call.
   void* (*register_buffer)(Group group, void* data, int64_t num_bytes) = nullptr;
   void (*deregister_buffer)(Group group, void* registration) noexcept = nullptr;
-  /// Ends calls in flight, without the others, and the group. From any thread; results of these calls are
-  /// garbage.
+  /// Ends calls in flight, without the others. From any thread; results of these calls are garbage. The group
+  /// stays until leave().
   void (*abort)(Group group) = nullptr;
+  /// Aborts the group and frees it. No other thread may use it any more.
+  void (*leave)(Group group) = nullptr;
 };
 
 /// Called by the plug-in when it is loaded.

@@ -4,11 +4,9 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
-#include <torch/headeronly/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +15,11 @@
 
 #include "trainer/base/error.h"
 #include "trainer/cuda_plugin/cuda_plugin.h"
+#include "trainer/cuda_plugin/driver_table.h"
 #include "trainer/cuda_plugin/nccl_table.h"
+#include "trainer/device/gpu_driver.h"
+#include "trainer/device/gpus.h"
+#include "trainer/device/libtorch_version.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/kernels/twins/kernel_table.h"
@@ -34,6 +36,9 @@ std::filesystem::path own_folder() {
   return std::filesystem::absolute(info.dli_fname).parent_path();
 }
 
+const DriverTable* driver = nullptr;
+void set_driver(const DriverTable* table) { driver = table; }
+
 // Opens the plug-in once; why it could not be opened, or "".
 const std::string& load_cuda_plugin() {
   static const std::string problem = [] {
@@ -43,7 +48,7 @@ const std::string& load_cuda_plugin() {
     if (library == nullptr) return std::string(dlerror());
     const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
     if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to a different version";
-    init(&set_cuda_kernels, &set_nccl);
+    init(&set_cuda_kernels, &set_nccl, &set_driver);
     return std::string();
   }();
   return problem;
@@ -82,6 +87,12 @@ at::Device ready_gpu(int index) {
   return device;
 }
 
+// Why this process has no GPU.
+std::string no_gpu_reason() {
+  const std::string& problem = load_cuda_plugin();
+  return problem.empty() ? gpu_problem(driver->state(), gpu_surroundings()) : problem;
+}
+
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
@@ -94,10 +105,10 @@ std::string cpu_name() {
 at::Device choose_device(DeviceKind kind, int local_rank) {
   if (kind == DeviceKind::kCpu) return at::kCPU;
   // Asking for a driver costs little; opening LibTorch's CUDA half costs a second, so auto looks first.
-  const bool has_driver = access("/dev/nvidiactl", F_OK) == 0;
-  if (kind == DeviceKind::kAuto && !has_driver) return at::kCPU;
-  const std::string& problem = load_cuda_plugin();
-  const int num_gpus = problem.empty() && at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (kind == DeviceKind::kAuto && !gpu_surroundings().has_control_node) return at::kCPU;
+  if (const std::string problem = libtorch_problem(libtorch_version()); !problem.empty())
+    fail(ExitCode::kTopology, "[device] {}", problem);
+  const int num_gpus = load_cuda_plugin().empty() ? driver->state().num_gpus : 0;
   // Schedulers show each rank its own GPU alone, or all of them to every rank.
   if (num_gpus == 1) return ready_gpu(0);
   if (num_gpus > local_rank) return ready_gpu(local_rank);
@@ -110,7 +121,17 @@ at::Device choose_device(DeviceKind kind, int local_rank) {
   fail(ExitCode::kTopology,
        "[device] expected a GPU (device = \"cuda\"), {}. Use device=cpu, or a machine with a GPU and a build "
        "with TYCHO_CUDA=ON",
-       problem.empty() ? "found none" : problem);
+       no_gpu_reason());
+}
+
+Json usable_gpus() {
+  if (!load_cuda_plugin().empty()) return Json::object();
+  const DriverState state = driver->state();
+  const GpuSurroundings around = gpu_surroundings();
+  if (state.num_gpus > 0) return {{"gpus", state.num_gpus}};
+  return {{"gpus", 0},
+          {"has_driver", state.driver > 0 || around.has_control_node},
+          {"gpu_problem", gpu_problem(state, around)}};
 }
 
 int set_threads(int64_t wanted, const RankInfo& place) {
@@ -146,9 +167,16 @@ int64_t device_memory_bytes(const at::Device& device) {
   return static_cast<int64_t>(at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second);
 }
 
+GpuShape gpu_shape_of(const at::Device& device) {
+  return device.is_cpu() ? GpuShape{} : driver->shape(device.index());
+}
+
 std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config) {
   const bool bf16 = config.precision == Precision::kBf16;
   std::vector<std::string> notes;
+  if (device.is_cpu() && config.device == DeviceKind::kAuto && gpu_surroundings().has_control_node)
+    notes.push_back("device = \"auto\" trains on the CPU although this machine has a driver for GPUs: " +
+                    no_gpu_reason());
   if (bf16 && !bf16_is_native(device))
     notes.push_back(
         "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
@@ -162,19 +190,22 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
 Json engine_versions() {
   Json here = Json::array(), lacking = Json::array();
   for (const char* name : kInstructionSets) (cpu_kernels_for(name) ? here : lacking).push_back(name);
-  return {{"libtorch", TORCH_VERSION},
-          {"cpu_capability", at::get_cpu_capability()},
-          {"processor", cpu_name()},
-          {"kernels", cpu_kernels().name},
-          {"instruction_sets", here},
-          {"instruction_sets_lacking", lacking},
-          {"products_fp32", matmul_route(at::kCPU, at::kFloat)},
-          {"products_bf16", matmul_route(at::kCPU, at::kBFloat16)}};
+  Json versions = {{"libtorch", libtorch_version()},
+                   {"cpu_capability", at::get_cpu_capability()},
+                   {"processor", cpu_name()},
+                   {"kernels", cpu_kernels().name},
+                   {"instruction_sets", here},
+                   {"instruction_sets_lacking", lacking},
+                   {"products_fp32", matmul_route(at::kCPU, at::kFloat)},
+                   {"products_bf16", matmul_route(at::kCPU, at::kBFloat16)}};
+  if (std::string problem = libtorch_problem(libtorch_version()); !problem.empty())
+    versions["libtorch_problem"] = std::move(problem);
+  return versions;
 }
 
 Json compute_route(const at::Device& device, Precision precision) {
   const bool bf16 = precision == Precision::kBf16;
-  Json route = {{"libtorch", TORCH_VERSION},
+  Json route = {{"libtorch", libtorch_version()},
                 {"kernels", device.is_cpu() ? cpu_kernels().name : "cuda"},
                 {"products", matmul_route(device, bf16 ? at::kBFloat16 : at::kFloat)}};
   if (!device.is_cpu()) {

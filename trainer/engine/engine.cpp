@@ -7,6 +7,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/comm/world.h"
 #include "trainer/device/device.h"
+#include "trainer/device/gpus.h"
 #include "trainer/eval/generate.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/comm_bench.h"
@@ -134,7 +135,11 @@ int measure_comm(const CommBenchRequest& request, const RankInfo& place, const S
   return bench_comm(request, *world, device, stop, show);
 }
 
-std::string versions() { return engine_versions().dump(); }
+std::string versions() {
+  Json versions = engine_versions();
+  versions.update(usable_gpus());
+  return versions.dump();
+}
 
 const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,

@@ -1,6 +1,8 @@
 // Adds up what flash attention or plain products allocate, by their formulas.
 #include "trainer/layout/gpu_attention.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "trainer/base/attention_limits.h"
@@ -12,27 +14,36 @@ constexpr int64_t kBf16 = 2, kFp32 = 4;
 
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+/// Returns the number of fp32 sums of dq in a call: in a fixed order, as many blocks as the GPU has
+/// multiprocessors add to sums of their own.
+int64_t copies_of_dq(const AttentionSpec& a, BatchShape shape, int64_t num_sms) {
+  const int64_t sequences = shape.batch * a.heads;
+  return (num_sms + sequences - 1) / sequences;
+}
+
 /// Returns the bytes of the gradients of q, k and v as flash attention returns them, k's and v's first for
 /// every query head; of its fp32 sums for q; and with ALiBi, of wider copies of q, k, v, out and its
 /// gradient. Ranks that share sequences have some of the queries, and keys of nearly all tokens.
-int64_t flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp) {
+int64_t flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp, int64_t copies_dq) {
   const int64_t d = a.head_dim + (alibi ? kAlibiColumns : 0);
   const int64_t of_query = a.heads + (alibi ? 3 * a.heads : 0);
   const int64_t of_key = 2 * (a.kv_heads + (a.kv_heads < a.heads ? a.heads : 0) + (alibi ? a.kv_heads : 0));
   const int64_t queries = shape.batch * rounded(shape.seq / cp, 128);
   return kBf16 * d * (shape.tokens() / cp * of_query + shape.tokens() * of_key) +
-         kFp32 * queries * a.heads * (rounded(d, 32) + 1);
+         kFp32 * queries * a.heads * (copies_dq * rounded(d, 32) + 1);
 }
 
 /// Returns the bytes for a ring, where a call has half of a rank's queries and half of its keys: results and
 /// fp32 sums of such a call, the sums that these are added to, and with ALiBi wide copies of a rank's rows.
-int64_t ring_flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp) {
+int64_t ring_flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, int64_t cp,
+                         int64_t copies_dq) {
   const int64_t d = a.head_dim + (alibi ? kAlibiColumns : 0), tokens = shape.tokens() / cp;
   const int64_t copies = alibi ? 3 * a.heads + 2 * a.kv_heads : 0;
   const int64_t returned = a.heads + 2 * (a.kv_heads + (a.kv_heads < a.heads ? a.heads : 0));
   const int64_t queries = shape.batch * rounded(shape.seq / cp / 2, 128);
   return kBf16 * d * (tokens * copies + tokens / 2 * returned) +
-         kFp32 * queries * a.heads * (rounded(d, 32) + 1) + kFp32 * tokens / 2 * a.heads * a.head_dim;
+         kFp32 * queries * a.heads * (copies_dq * rounded(d, 32) + 1) +
+         kFp32 * tokens / 2 * a.heads * a.head_dim;
 }
 
 /// Returns the bytes of plain products: scores, weights and their gradient in fp32, weights and gradient in
@@ -69,18 +80,43 @@ const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq,
   return nullptr;
 }
 
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, const CpShape& cp) {
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShape shape, const CpShape& cp,
+                                      int64_t num_sms) {
+  const int64_t copies = copies_of_dq(s.attention, shape, num_sms);
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block),
                flash = !obstacle_of(s.attention, alibi, bf16, shape.seq, cp.size);
     // On a ring the log-sum-exp is a slot of the activations.
     if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.attention.heads;
+    if (flash) bytes.copies = copies;
     const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
-    bytes.passing = std::max(bytes.passing, flash ? of_flash(s.attention, alibi, shape, cp.size)
+    bytes.passing = std::max(bytes.passing, flash ? of_flash(s.attention, alibi, shape, cp.size, copies)
                                                   : product_bytes(s.attention, shape, cp));
   }
   return bytes;
+}
+
+// LibTorch's own choice of a kernel looks at this; calls of the kernel itself, such as ours, are not checked.
+std::string flash_gradient_problem(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp,
+                                   const GpuShape& gpu) {
+  const int capability = gpu.compute_capability;
+  const bool is_small = (capability >= 86 && capability <= 89) || capability / 10 == 12;
+  if (!is_small) return "";
+  for (const BlockSpec& block : s.blocks) {
+    const bool alibi = has_alibi(s, block), drops = s.attention.dropout > 0;
+    const int64_t width = s.attention.head_dim + (alibi ? kAlibiColumns : 0);
+    if (width <= 192 || (width > 224 && !drops) || obstacle_of(s.attention, alibi, bf16, seq, cp)) continue;
+    return fmt::format(
+        "expected heads that flash attention has a gradient for, got a width of {}{}{}: with compute "
+        "capability "
+        "{}.{} at most 192{}. Use narrower heads{}, or precision=fp32, which multiplies without flash "
+        "attention,",
+        s.attention.head_dim, alibi ? " and 8 columns of ALiBi" : "", drops ? " with dropout" : "",
+        capability / 10, capability % 10, drops ? "" : ", or more than 224",
+        drops ? " or no dropout of attention" : "");
+  }
+  return "";
 }
 
 }  // namespace tycho

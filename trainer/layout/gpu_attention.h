@@ -1,5 +1,8 @@
 // Memory that LibTorch's attention takes on a GPU in addition to the activations that the planner lays out.
 #pragma once
+#include <string>
+
+#include "trainer/base/gpu_shape.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_shape.h"
 #include "trainer/layout/model_layout.h"
@@ -9,12 +12,19 @@ namespace tycho {
 struct GpuAttentionBytes {
   int64_t kept = 0;     // kept from forward to backward, for all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
+  int64_t copies =
+      0;  // fp32 sums of dq that flash attention adds in a fixed order; 0 without flash attention
 };
 /// Returns the bytes for flash attention 2, or, where that has an obstacle, for plain products
-/// (kernels/attention/product_attention.h). The ranks of `cp` share each sequence.
-GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape,
-                                      const CpShape& cp = {});
+/// (kernels/attention/product_attention.h). The ranks of `cp` share each sequence. num_sms: of the
+/// GPU.
+GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, const CpShape& cp,
+                                      int64_t num_sms);
 /// Returns the reason why some block of this model cannot use flash attention; nullptr if all can.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
+/// Returns why this GPU cannot compute the gradient of flash attention, which it would be asked for, and what
+/// to do; "" if it can. A GPU of unknown compute capability can.
+std::string flash_gradient_problem(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp,
+                                   const GpuShape& gpu);
 
 }  // namespace tycho

@@ -40,6 +40,20 @@ constexpr std::array kMemories = {
     Memory{"A10", "", 22},      Memory{"A6000", "", 47},
 };
 
+struct Shape {
+  const char* model;
+  const char* variant;
+  GpuShape shape;
+};
+constexpr std::array kShapes = {
+    Shape{"A100", "", {108, 80}},   Shape{"H100", "PCIe", {114, 90}}, Shape{"H100", "", {132, 90}},
+    Shape{"H200", "", {132, 90}},   Shape{"H20", "", {78, 90}},       Shape{"GB200", "", {148, 100}},
+    Shape{"GB300", "", {148, 103}}, Shape{"B200", "", {148, 100}},    Shape{"B300", "", {148, 103}},
+    Shape{"A10", "", {72, 86}},     Shape{"A6000", "", {84, 86}},     Shape{"L40S", "", {142, 89}},
+    Shape{"L40", "", {142, 89}},    Shape{"L4", "", {58, 89}},        Shape{"3090", "", {82, 86}},
+    Shape{"4090", "", {128, 89}},   Shape{"5090", "", {170, 120}},
+};
+
 /// Returns true when `word` occurs in `name` between non-alphanumeric characters: "A10" is not in
 /// "A100-SXM4-80GB".
 bool has_word(std::string_view name, std::string_view word) {
@@ -71,6 +85,13 @@ std::optional<int64_t> gpu_memory_bytes(std::string_view name) {
     if (has_word(name, memory.model) && (*memory.variant == '\0' || has_word(name, memory.variant)))
       return memory.gib << 30;
   return std::nullopt;
+}
+
+GpuShape gpu_shape(std::string_view name) {
+  if (has_word(name, "MIG")) return {};
+  for (const Shape& one : kShapes)
+    if (has_word(name, one.model) && (*one.variant == '\0' || has_word(name, one.variant))) return one.shape;
+  return {};
 }
 
 }  // namespace tycho

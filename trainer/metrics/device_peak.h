@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "trainer/base/gpu_shape.h"
 #include "trainer/base/precision.h"
 
 namespace tycho {
@@ -17,5 +18,8 @@ std::optional<double> device_peak_flops(std::string_view name, Precision precisi
 /// Returns the bytes of a GPU that a program can use, by the same names; nullopt where boards of one name
 /// differ.
 std::optional<int64_t> gpu_memory_bytes(std::string_view name);
+
+/// Returns the multiprocessors and the compute capability of a GPU, by the same names; {} for an unknown one.
+GpuShape gpu_shape(std::string_view name);
 
 }  // namespace tycho

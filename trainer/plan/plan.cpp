@@ -166,7 +166,7 @@ std::string fit_note(TrainConfig config, const PlanDevices& devices, const Plan&
     return fmt::format("fits into the {} of one {}", bytes(*room), devices.gpu);
   const std::string text = fmt::format("more than the {} of one {}: ", bytes(*room), devices.gpu);
   for (const Saving& saving : savings(config, devices.num_ranks)) {
-    const int64_t less = plan_memory(saving.config, devices.num_ranks).training_bytes;
+    const int64_t less = plan_memory(saving.config, devices).training_bytes;
     if (less <= *room) return text + fmt::format("{} takes {}", saving.pins, bytes(less));
   }
   return text + "no setting makes it fit";
@@ -184,7 +184,7 @@ void add_ranks(const TrainConfig& config, const ModelLayout& layout, const PlanD
   const int64_t num_ranks = devices.num_ranks;
   plan.num_ranks = num_ranks;
   plan.micro_batches_per_step = micro_batches_per_step(config, data_ranks(config.parallel, num_ranks));
-  add_memory(config, layout, num_ranks, plan);
+  add_memory(config, layout, devices, plan);
   add_traffic(config, layout, num_ranks, plan);
   add_estimate(config, devices, plan);
 }
@@ -275,10 +275,10 @@ std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   return param_group_problems(config.optimizer, config.param_groups, model_layout(config.model).units);
 }
 
-Plan plan_memory(const TrainConfig& config, int64_t num_ranks) {
+Plan plan_memory(const TrainConfig& config, const PlanDevices& devices) {
   Plan plan;
-  plan.num_ranks = num_ranks;
-  add_memory(config, model_layout(config.model), num_ranks, plan);
+  plan.num_ranks = devices.num_ranks;
+  add_memory(config, model_layout(config.model), devices, plan);
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/base/config_problems.h"
+#include "trainer/base/gpu_shape.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/plan/state_memory.h"
 #include "trainer/plan/step_time.h"
@@ -23,6 +24,7 @@ struct PlanDevices {
   std::string gpu;             // its name or a distinctive part: "H200"; "" for no estimate of time
   double mfu = 0.4;            // share of the GPU's peak that training reaches
   int64_t ranks_per_node = 0;  // 0: the GPUs of a node of the recipe's machine, or all ranks
+  GpuShape shape;  // of the GPU at hand; what it lacks is looked up by `gpu` or the recipe's machine
 };
 
 /// A way for attention to get the keys and values of other ranks along cp.
@@ -52,6 +54,7 @@ struct Plan {
   std::vector<ByteItem> memory;      // of that rank: memory of the engine, without LibTorch itself
   int64_t memory_bytes = 0;          // of the training device
   int64_t training_bytes = 0;        // memory_bytes without a save
+  int64_t estimated_bytes = 0;       // of training_bytes: what libraries take, roughly
   int64_t host_bytes = 0;            // of the host when a GPU trains
   std::string fit_note;              // whether it fits the GPU, and what would; "" when its memory is unknown
   std::string mesh;                  // "dp_replicate 2 x dp_shard 4"; "" for one rank
@@ -84,8 +87,8 @@ Plan make_plan(const TrainConfig& config, const PlanDevices& devices = {});
 Plan plan_mesh(const TrainConfig& config, const PlanDevices& devices);
 /// Same as above, without computing `layout`, which must be that of the config's model.
 Plan plan_mesh(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices);
-/// Makes only the memory part of a plan, without a data set.
-Plan plan_memory(const TrainConfig& config, int64_t num_ranks);
+/// Makes only the memory part of a plan, without a data set. Uses num_ranks and the GPU of `devices`.
+Plan plan_memory(const TrainConfig& config, const PlanDevices& devices);
 /// Returns the memory as a table: one line for each item, and the total.
 std::string memory_table(const Plan& plan);
 /// Returns the table that `tycho plan` prints, in lines of at most 80 columns except for data_problem at its

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/gpu_attention.h"
@@ -14,6 +15,8 @@
 #include "trainer/layout/shard_rules.h"
 #include "trainer/layout/stages.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/plan/gpu_libraries.h"
+#include "trainer/plan/planned_gpu.h"
 #include "trainer/plan/region_traffic.h"
 #include "trainer/plan/state_memory.h"
 
@@ -48,7 +51,7 @@ std::string blocks_text(const StagePart& part) {
 }
 
 void add_activations(const TrainConfig& config, const StagePart& part, BatchShape shape, const TpShape& tp,
-                     std::vector<ByteItem>& memory) {
+                     const GpuShape& gpu, std::vector<ByteItem>& memory) {
   const int64_t compute_bytes = compute_bytes_of(config);
   const ActivationSpecs specs = stage_activations(
       activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda, tp,
@@ -69,14 +72,26 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
          fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
   if (config.device != DeviceKind::kCuda) return;
   const bool bf16 = config.precision == Precision::kBf16;
-  const GpuAttentionBytes attention = gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel));
+  const GpuAttentionBytes attention =
+      gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel), gpu.num_sms);
   int64_t kept_blocks = 0;
   for (const StagePart::Chunk& chunk : part.chunks) kept_blocks += chunk.num_sets * chunk.size();
   const char* obstacle = gpu_attention_obstacle(spec, bf16, shape.seq, config.parallel.cp);
-  memory.push_back({"attention", attention.kept * kept_blocks / spec.layers + attention.passing,
-                    fmt::format("{} of it while a block is computed{}",
-                                human_bytes(static_cast<double>(attention.passing)),
-                                obstacle ? fmt::format(", without flash attention: {}", obstacle) : "")});
+  memory.push_back(
+      {"attention", attention.kept * kept_blocks / spec.layers + attention.passing,
+       fmt::format("{} of it while a block is computed{}{}",
+                   human_bytes(static_cast<double>(attention.passing)),
+                   attention.copies > 1 ? fmt::format(", {} copies of dq", attention.copies) : "",
+                   obstacle ? fmt::format(", without flash attention: {}", obstacle) : "")});
+}
+
+/// Refuses models whose gradient the GPU cannot compute.
+void check_gradient(const TrainConfig& config, const GpuShape& gpu, const std::string& name) {
+  const bool bf16 = config.precision == Precision::kBf16;
+  const std::string problem =
+      flash_gradient_problem(decoder_spec(config.model), bf16, config.seq_len, config.parallel.cp, gpu);
+  if (problem.empty()) return;
+  fail(ExitCode::kUsage, "[plan] {} on {}", problem, name.empty() ? "this GPU" : name);
 }
 
 /// Returns true when weights are copied for checkpoints: a GPU's to the host in any case, and bf16 ones as
@@ -166,12 +181,15 @@ void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& pla
 
 }  // namespace
 
-void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan) {
+void add_memory(const TrainConfig& config, const ModelLayout& whole, const PlanDevices& devices, Plan& plan) {
+  const int64_t num_ranks = devices.num_ranks;
+  const GpuShape gpu = planned_gpu(config, devices);
+  if (config.device == DeviceKind::kCuda) check_gradient(config, gpu, planned_gpu_name(config, devices));
   RankShare most;
   for (const StagePart& part : heaviest(parts_of(config, num_ranks))) {
     const RankShare share = share_of_stage(config, whole, num_ranks, part);
     std::vector<ByteItem> memory = state_memory(config, share.layout, share.rules);
-    add_activations(config, share.part, micro_batch_of(config, num_ranks), tp_of(config), memory);
+    add_activations(config, share.part, micro_batch_of(config, num_ranks), tp_of(config), gpu, memory);
     int64_t num_bytes = 0;
     for (const ByteItem& item : memory) num_bytes += item.num_bytes;
     if (num_bytes <= plan.training_bytes) continue;
@@ -185,6 +203,14 @@ void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num
   if (const int64_t reading = reading_bytes(config, most); !on_host && reading > copy) {
     plan.memory.push_back({"reading the base", reading - copy, "a unit of it in fp32, at the start"});
     plan.training_bytes += reading - copy;
+  }
+  if (on_host) {
+    for (ByteItem& item :
+         gpu_library_memory(mesh_shape(config.parallel, num_ranks), cp_shape(config.parallel).ring)) {
+      plan.estimated_bytes += item.num_bytes;
+      plan.memory.push_back(std::move(item));
+    }
+    plan.training_bytes += plan.estimated_bytes;
   }
   plan.memory_bytes = plan.training_bytes;
   if (!copies) return;

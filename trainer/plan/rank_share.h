@@ -18,7 +18,8 @@ struct RankShare {
 };
 
 /// Sets the memory of the rank that takes most, and its stage along pp. `whole` is the model's layout.
-void add_memory(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);
+/// Throws Error (kUsage) where the GPU cannot compute the gradient of the model's attention.
+void add_memory(const TrainConfig& config, const ModelLayout& whole, const PlanDevices& devices, Plan& plan);
 /// Sets the mesh, and the bytes that such a rank receives in a step. Call after add_memory, with the number
 /// of micro-batches set.
 void add_traffic(const TrainConfig& config, const ModelLayout& whole, int64_t num_ranks, Plan& plan);

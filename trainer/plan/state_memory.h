@@ -16,6 +16,7 @@ struct ByteItem {
   std::string name;
   int64_t num_bytes = 0;
   std::string note;  // "fp32 master, exp_avg, exp_avg_sq"
+  bool is_estimate = false;
 };
 
 /// The optimizer's state for all parameters, with the names of a checkpoint.

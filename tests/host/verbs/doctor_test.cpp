@@ -79,6 +79,31 @@ TEST_F(DoctorTest, AnAnswerOfNvidiaSmiMayLackClocksOrBeAnError) {
   EXPECT_EQ(found["gpu settings"].at("text"), "nvidia-smi fails: No devices were found");
 }
 
+TEST_F(DoctorTest, AnOldLibTorchIsAFailure) {
+  install(TYCHO_FAKE_ENGINE);
+  auto found =
+      findings(here("export TYCHO_FAKE_VERSIONS='{\"libtorch\": \"2.9.1\", \"libtorch_problem\": \"expected "
+                    "2.11\"}'; bin/tycho "
+                    "doctor --json"));
+  EXPECT_EQ(found["engine"].at("level"), "fail");
+  EXPECT_EQ(found["engine"].at("advice"), "expected 2.11");
+  EXPECT_EQ(findings(here("bin/tycho doctor --json"))["engine"].at("level"), "ok");
+}
+
+TEST_F(DoctorTest, ADriverWithoutAGpuThatCudaCanUseIsAFailure) {
+  install(TYCHO_FAKE_ENGINE);
+  const auto cuda = [&](const std::string& gpus) {
+    return findings(here("export TYCHO_FAKE_VERSIONS='" + gpus + "'; bin/tycho doctor --json"))["cuda"];
+  };
+  const Json old =
+      cuda(R"~({"gpus": 0, "has_driver": true, "gpu_problem": "CUDA finds none: too old (35)"})~");
+  EXPECT_EQ(old.at("level"), "fail");
+  EXPECT_EQ(old.at("text"), "CUDA finds none: too old (35)");
+  EXPECT_EQ(cuda(R"({"gpus": 0, "has_driver": false, "gpu_problem": "CUDA finds none"})").at("level"), "ok");
+  EXPECT_EQ(cuda(R"({"gpus": 8})").at("text"), "8 GPUs");
+  EXPECT_TRUE(cuda("{}").is_null());
+}
+
 TEST_F(DoctorTest, AFolderThatCannotBeWrittenIsAFailure) {
   const Outcome seen = here("tycho doctor /proc/1");
   EXPECT_EQ(seen.code, 1);

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <tuple>
 
@@ -53,6 +54,18 @@ Tensor on_device(const Tensor& cpu, const Tensor& like) {
   return made;
 }
 
+/// LibTorch 2.11 adds to numbers of the sum's type; up to 2.9 the type of the operands was asked for:
+/// TYCHO_STANDIN_TORCH=2.9.
+void check_added(const Tensor& c, const Tensor& a, at::ScalarType out) {
+  const char* release = std::getenv("TYCHO_STANDIN_TORCH");
+  const bool is_old = release != nullptr && std::string(release) == "2.9";
+  TORCH_CHECK(!is_old || c.scalar_type() == a.scalar_type(),
+              "self and mat2 must have the same dtype, but got ", c10::toString(c.scalar_type()), " and ",
+              c10::toString(a.scalar_type()));
+  TORCH_CHECK(c.scalar_type() == out || c.scalar_type() == a.scalar_type(),
+              "self dtype must match either out_dtype or mat1 dtype");
+}
+
 Tensor mm(const Tensor& a, const Tensor& b, at::ScalarType type) {
   return on_device(at::mm(wide(a), wide(b)).to(type), a);
 }
@@ -60,13 +73,15 @@ Tensor& mm_out(const Tensor& a, const Tensor& b, at::ScalarType, Tensor& out) {
   put(out, at::mm(wide(a), wide(b)));
   return out;
 }
-Tensor& addmm_out(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType, const at::Scalar& beta,
-                  const at::Scalar& alpha, Tensor& out) {
+Tensor& addmm_out(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type,
+                  const at::Scalar& beta, const at::Scalar& alpha, Tensor& out) {
+  check_added(c, a, type);
   put(out, wide(c) * beta + at::mm(wide(a), wide(b)) * alpha);
   return out;
 }
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type, const at::Scalar& beta,
              const at::Scalar& alpha) {
+  check_added(c, a, type);
   return on_device((wide(c) * beta + at::mm(wide(a), wide(b)) * alpha).to(type), a);
 }
 Tensor bmm(const Tensor& a, const Tensor& b, at::ScalarType type) {
@@ -179,16 +194,22 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
           on_device(at::empty({0}, query.scalar_type()), query)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,
-                                                  const Tensor& value, const Tensor& out,
-                                                  const Tensor& log_sum_exp, const Tensor& starts_q,
-                                                  const Tensor& starts_k, int64_t, int64_t, double dropout_p,
-                                                  bool causal, const Tensor& state, const Tensor&,
-                                                  std::optional<double> scale, std::optional<int64_t> left,
-                                                  std::optional<int64_t> right) {
-  TORCH_CHECK(at::globalContext().deterministicAlgorithms(),
-              "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
-  const Flash flash(query, key, value, starts_q, starts_k, dropout_p, causal, scale, left, right);
+/// Memory that flash attention takes for dq in a fixed order: an fp32 sum for each of ceil(multiprocessors /
+/// (sequences x heads)) groups of blocks.
+Tensor workspace_of_dq(const Tensor& query, size_t num_spans) {
+  const auto rounded = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
+  const auto sequences = static_cast<int64_t>(num_spans);
+  const int64_t heads = query.size(-2), pairs = sequences * heads, copies = (num_sms() + pairs - 1) / pairs;
+  const int64_t rows =
+      query.dim() == 3 ? query.size(0) + 128 * sequences : query.size(0) * rounded(query.size(1), 128);
+  return at::empty({copies, rows, heads, rounded(query.size(-1), 32)}, query.options().dtype(at::kFloat));
+}
+
+/// Gradients of queries, keys and values, however they are added.
+std::tuple<Tensor, Tensor, Tensor> gradients_of(const Flash& flash, const Tensor& d_out, const Tensor& query,
+                                                const Tensor& key, const Tensor& value, const Tensor& out,
+                                                const Tensor& log_sum_exp, const Tensor& state,
+                                                double dropout_p) {
   const auto seed = static_cast<uint64_t>(on_cpu(state).const_data_ptr<int64_t>()[0]);
   const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
   const Tensor dy = rows(d_out), y = rows(out), sums = on_cpu(log_sum_exp);
@@ -217,6 +238,20 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
     return on_device(sum.to(like.scalar_type()).reshape(like.sizes()), like);
   };
   return {shared(dq, query), shared(dk, key), shared(dv, value)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,
+                                                  const Tensor& value, const Tensor& out,
+                                                  const Tensor& log_sum_exp, const Tensor& starts_q,
+                                                  const Tensor& starts_k, int64_t, int64_t, double dropout_p,
+                                                  bool causal, const Tensor& state, const Tensor&,
+                                                  std::optional<double> scale, std::optional<int64_t> left,
+                                                  std::optional<int64_t> right) {
+  TORCH_CHECK(at::globalContext().deterministicAlgorithms(),
+              "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
+  const Flash flash(query, key, value, starts_q, starts_k, dropout_p, causal, scale, left, right);
+  const Tensor sums_of_dq = workspace_of_dq(query, flash.spans.size());
+  return gradients_of(flash, d_out, query, key, value, out, log_sum_exp, state, dropout_p);
 }
 
 }  // namespace

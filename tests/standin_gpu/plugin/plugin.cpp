@@ -8,6 +8,7 @@
 #include "tests/standin_gpu/plugin/boxed.h"
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/base/error.h"
+#include "trainer/cuda_plugin/entry/driver_plugin.h"
 #include "trainer/cuda_plugin/entry/nccl_plugin.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -79,8 +80,10 @@ const KernelTable& checked_table() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(
-    void (*register_kernels)(const tycho::KernelTable*), void (*register_nccl)(const tycho::NcclTable*)) {
+    void (*register_kernels)(const tycho::KernelTable*), void (*register_nccl)(const tycho::NcclTable*),
+    void (*register_driver)(const tycho::DriverTable*)) {
   standin::put_operators_on_the_cpu();
   register_kernels(&checked_table());
   register_nccl(tycho::nccl_table());
+  register_driver(tycho::driver_table());
 }

@@ -45,7 +45,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = standin::device_bytes();
   properties->major = 9;
-  properties->multiProcessorCount = 4;
+  properties->multiProcessorCount = standin::num_sms();
   properties->warpSize = 32;
   properties->maxThreadsPerBlock = 1024;
   properties->maxThreadsPerMultiProcessor = 2048;
@@ -94,10 +94,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
+  *version = standin::driver_version();
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = 13000;
   return cudaSuccess;
 }
-cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 cudaError_t cudaGetLastError() { return standin::last_error(/*clear=*/true); }
 cudaError_t cudaPeekAtLastError() { return standin::last_error(/*clear=*/false); }
 

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -176,6 +178,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (standin::called("ncclCommInitRank") != cudaSuccess) return ncclUnhandledCudaError;
+  if (const char* algorithms = std::getenv("NCCL_ALGO"))
+    standin::called((std::string("NCCL_ALGO=") + algorithms).c_str());
   if (num_ranks > kMostRanks || rank >= num_ranks) return ncclInvalidArgument;
   const int file = shm_open(id.internal, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return ncclSystemError;

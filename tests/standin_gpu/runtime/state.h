@@ -20,6 +20,10 @@ struct Event {
 
 /// TYCHO_STANDIN_GPUS, 2 when it is not set.
 int num_devices();
+/// Newest CUDA of the driver: TYCHO_STANDIN_DRIVER, 13000 when it is not set.
+int driver_version();
+/// Of each device: TYCHO_STANDIN_SMS, 4 when it is not set.
+int num_sms();
 /// Of each device: TYCHO_STANDIN_MB, 1024 when it is not set.
 size_t device_bytes();
 size_t free_bytes(int device);

@@ -94,7 +94,7 @@ CudaTables open_cuda_plugin() {
   TYCHO_CHECK(plugin, "[test] expected {}, got {}", TYCHO_CUDA_PLUGIN, dlerror());
   reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(plugin, kCudaInit))(
       [](const KernelTable* table) { tables.kernels = table; },
-      [](const NcclTable* table) { tables.nccl = table; });
+      [](const NcclTable* table) { tables.nccl = table; }, [](const DriverTable*) {});
 #endif
   return tables;
 }

@@ -15,26 +15,70 @@ MptConfig mpt_7b() {
 }
 
 TEST(GpuAttention, KeepsALogSumExpPerBlock) {
-  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/true, {2, 2048});
+  const GpuAttentionBytes bytes =
+      gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/true, {2, 2048}, {}, 1);
   EXPECT_EQ(bytes.kept, 4 * 2 * 2048 * 32 * 32);
   // dq, dk and dv in bf16; fp32 sums for dq, and a number per query.
   EXPECT_EQ(bytes.passing, 2 * 4096 * 128 * (3 * 32) + 4 * 4096 * 32 * (128 + 1));
+}
+
+// A GPU of 132 multiprocessors at 32 heads: ceil(132 / 32) sums.
+TEST(GpuAttention, AddsDqInAFixedOrderInSeveralSums) {
+  LlamaConfig llama;
+  llama.width = 4096, llama.heads = 32, llama.kv_heads = 8, llama.layers = 1;
+  const DecoderSpec spec = decoder_spec({llama});
+  const int64_t sum = 4 * int64_t{8192} * 32 * 128;
+  const GpuAttentionBytes any = gpu_attention_bytes(spec, /*bf16=*/true, {1, 8192}, {}, 1),
+                          fixed = gpu_attention_bytes(spec, /*bf16=*/true, {1, 8192}, {}, 132);
+  EXPECT_EQ(any.copies, 1);
+  EXPECT_EQ(fixed.copies, 5);
+  EXPECT_EQ(fixed.passing - any.passing, 4 * sum);
+  EXPECT_EQ(fixed.passing - any.passing + sum, 671'088'640);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}, {}, 132).copies, 1);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/false, {1, 8192}, {}, 132).copies, 0) << "plain products";
+}
+
+std::string gradient_problem(int64_t head_dim, float dropout, bool alibi, int compute_capability) {
+  MptConfig mpt = mpt_7b();
+  mpt.width = head_dim * 16, mpt.heads = 16, mpt.attn_dropout = dropout;
+  if (alibi) mpt.positions = PositionKind::kAlibi;
+  return flash_gradient_problem(decoder_spec({mpt}), /*bf16=*/true, 2048, 1,
+                                {.num_sms = 142, .compute_capability = compute_capability});
+}
+
+TEST(GpuAttention, WideHeadsHaveNoGradientOnSmallGpus) {
+  for (const int small : {86, 89, 120}) {
+    EXPECT_NE(gradient_problem(200, 0, false, small), "");
+    EXPECT_NE(gradient_problem(224, 0, false, small), "");
+    EXPECT_EQ(gradient_problem(192, 0.1, false, small), "");
+    EXPECT_EQ(gradient_problem(256, 0, false, small), "");
+    EXPECT_NE(gradient_problem(256, 0.1, false, small), "");
+    EXPECT_NE(gradient_problem(192, 0, true, small), "") << "ALiBi adds eight columns";
+    EXPECT_EQ(gradient_problem(184, 0, true, small), "");
+  }
+  for (const int large : {80, 90, 100, 0}) EXPECT_EQ(gradient_problem(224, 0.1, false, large), "") << large;
+  EXPECT_EQ(
+      gradient_problem(224, 0, false, 89),
+      "expected heads that flash attention has a gradient for, got a width of 224: with compute capability "
+      "8.9 at "
+      "most 192, or more than 224. Use narrower heads, or precision=fp32, which multiplies without flash "
+      "attention,");
 }
 
 TEST(GpuAttention, GrowsWithTheTokensUnderAlibi) {
   MptConfig mpt = mpt_7b();
   mpt.positions = PositionKind::kAlibi;
   const DecoderSpec spec = decoder_spec({mpt});
-  const int64_t one = gpu_attention_bytes(spec, /*bf16=*/true, {1, 2048}).passing;
+  const int64_t one = gpu_attention_bytes(spec, /*bf16=*/true, {1, 2048}, {}, 1).passing;
   // Heads of 136 instead of 128: q, k, v, out and dout as copies, besides dq, dk and dv.
   EXPECT_EQ(one, 2 * 2048 * 136 * (8 * 32) + 4 * 2048 * 32 * (160 + 1));
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 16384}).passing, 8 * one);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 16384}, {}, 1).passing, 8 * one);
 }
 
 TEST(GpuAttention, CountsKeysOfSharedHeadsForEveryQueryHead) {
   LlamaConfig llama;
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 1;
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec({llama}), /*bf16=*/true, {1, 128}).passing,
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec({llama}), /*bf16=*/true, {1, 128}, {}, 1).passing,
             2 * 128 * 32 * (8 + 4 + 16) + 4 * 128 * 8 * (32 + 1));
 }
 
@@ -42,10 +86,10 @@ TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
   MptConfig mpt = mpt_7b();
   mpt.attn_softcap = 30;
   const DecoderSpec spec = decoder_spec({mpt});
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).kept, 0);
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}).passing,
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}, {}, 1).kept, 0);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}, {}, 1).passing,
             5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}).passing, 5 * 4 * int64_t{8192} * 8192);
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}, {}, 1).passing, 5 * 4 * int64_t{8192} * 8192);
 }
 
 TEST(GpuAttention, LooksAtEveryBlock) {
@@ -53,7 +97,7 @@ TEST(GpuAttention, LooksAtEveryBlock) {
   mpt.heads = 16;  // of 256: too wide with ALiBi's columns
   mpt.positions = PositionKind::kAlibi;
   mpt.blocks = {.order = {"default", "far"}, .kinds = {{"far", {.nope = true}}}};
-  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt}), /*bf16=*/true, {1, 2048});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt}), /*bf16=*/true, {1, 2048}, {}, 1);
   EXPECT_EQ(bytes.kept, 4 * 2048 * 16 * 16);          // of the 16 blocks without ALiBi
   EXPECT_EQ(bytes.passing, 5 * 4 * 4 * 2048 * 2048);  // of the others
   EXPECT_STREQ(gpu_attention_obstacle(decoder_spec({mpt}), true, 2048),
@@ -80,7 +124,7 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   mpt.attn_softcap = 0, mpt.heads = 1024;
   EXPECT_EQ(obstacle(mpt), "it needs a head width that is a multiple of 8");
   // Plain products keep nothing of flash attention's.
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}).kept, 0);
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}, {}, 1).kept, 0);
 }
 
 // Gemma's heads are as wide as flash attention allows; Gemma 2 caps their scores.
@@ -97,7 +141,7 @@ TEST(GpuAttention, OfSequencesThatRanksShareHasSomeQueriesAndAllKeys) {
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
   const DecoderSpec spec = decoder_spec({llama});
   EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048, 2), nullptr);
-  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4}, 1);
   EXPECT_EQ(bytes.kept, 4 * 3 * 8 * (2 * 512));
   EXPECT_EQ(bytes.passing, 2 * 32 * (2 * 512 * 8 + 2 * 2048 * (4 + 16)) + 4 * 2 * 512 * 8 * (32 + 1));
 }
@@ -107,7 +151,7 @@ TEST(GpuAttention, OfARingHasQueriesAndKeysOfTwoRanks) {
   LlamaConfig llama;
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
   const DecoderSpec spec = decoder_spec({llama});
-  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4, 0, true});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4, 0, true}, 1);
   EXPECT_EQ(bytes.kept, 0) << "the log-sum-exp of all parts is an activation";
   EXPECT_EQ(bytes.passing,
             2 * 32 * 512 * (8 + 4 + 16) + 4 * 2 * 256 * 8 * (32 + 1) + 4 * 512 * 8 * 32 /* in fp32 */);
@@ -120,10 +164,10 @@ TEST(GpuAttention, OfSequencesThatRanksShareIsProductsWhereItDrops) {
   EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048), nullptr);
   EXPECT_STREQ(gpu_attention_obstacle(spec, true, 2048, 2),
                "it drops other weights in every part of a sequence that parallel.cp shares");
-  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4}, 1);
   EXPECT_EQ(bytes.kept, 0);
   EXPECT_EQ(bytes.passing, 5 * 4 * int64_t{32768} / 4 * 32768) << "of one head";
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4, 0, true}).passing,
+  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4, 0, true}, 1).passing,
             5 * 4 * int64_t{8192} * 8192 + 4 * int64_t{8192} * 32768)
       << "scores over the keys of a rank, and a mask over all";
 }

@@ -170,7 +170,7 @@ class ShardedPlanMemory : public ShardedRun {
     std::filesystem::remove_all(run_dir());
     const TestMesh mesh = {.shard = num_ranks};
     mesh.set(config_.parallel);
-    const auto planned = static_cast<double>(plan_memory(config_, num_ranks).memory_bytes);
+    const auto planned = static_cast<double>(plan_memory(config_, {.num_ranks = num_ranks}).memory_bytes);
     std::vector<int64_t> tensors(static_cast<size_t>(num_ranks));
     int64_t arenas = 0;
     std::barrier all(num_ranks);

@@ -376,10 +376,10 @@ TEST_F(EmaRun, TakesTheMemoryThatThePlanSays) {
       mesh.set(config_.parallel);
       config_.ema = {};
       const int64_t plain = trained_arena_bytes(mesh);
-      const Plan plan = plan_memory(config_, mesh.num_ranks());
+      const Plan plan = plan_memory(config_, {.num_ranks = mesh.num_ranks()});
       config_.ema.decay = 0.9;
       const int64_t more = trained_arena_bytes(mesh) - plain;
-      const Plan with = plan_memory(config_, mesh.num_ranks());
+      const Plan with = plan_memory(config_, {.num_ranks = mesh.num_ranks()});
       const auto planned = static_cast<double>((with.memory_bytes - plan.memory_bytes) * mesh.num_ranks());
       EXPECT_LE(static_cast<double>(more), planned) << mesh.name();  // the plan counts whole pages
       EXPECT_GE(static_cast<double>(more), 0.8 * planned) << mesh.name();

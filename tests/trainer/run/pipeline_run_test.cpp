@@ -184,7 +184,7 @@ TEST_F(PipelineRun, TakesTheMemoryThatWasPlanned) {
   for (const TestMesh& mesh : {staged(2), staged(4), staged(2, 1, 2)}) {
     SCOPED_TRACE(mesh.name());
     mesh.set(parallel());
-    const Plan plan = plan_memory(config_, mesh.num_ranks());
+    const Plan plan = plan_memory(config_, {.num_ranks = mesh.num_ranks()});
     const auto taken = static_cast<double>(trained_arena_bytes(mesh));
     const double planned = static_cast<double>(plan.memory_bytes * mesh.num_ranks());
     EXPECT_LE(taken, 1.01 * planned) << memory_table(plan);

@@ -233,7 +233,7 @@ TEST_F(ShardedSession, TakesTheMemoryThatWasPlanned) {
   const auto expect_agreement = [&](const TestMesh& mesh) {
     SCOPED_TRACE(mesh.name());
     mesh.set(config_.parallel);
-    const Plan plan = plan_memory(config_, mesh.num_ranks());
+    const Plan plan = plan_memory(config_, {.num_ranks = mesh.num_ranks()});
     const auto taken = static_cast<double>(trained_arena_bytes(mesh));
     // Copies beside the first write no checkpoints.
     const double planned = static_cast<double>(plan.training_bytes) * mesh.num_ranks() +

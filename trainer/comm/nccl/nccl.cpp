@@ -15,6 +15,8 @@
 #include "trainer/comm/nccl/nccl_sums.h"
 #include "trainer/comm/nccl/nccl_together.h"
 #include "trainer/comm/nccl/rank_pairs.h"
+#include "trainer/comm/nccl/sum_algorithms.h"
+#include "trainer/profiler/range.h"
 
 namespace tycho {
 namespace {
@@ -86,6 +88,7 @@ class NcclCommunicator final : public Communicator {
     check_broadcast(x, root, *this);
     if (is_host("broadcast", x)) return host_->broadcast(x, root);
     note(call_of("broadcast", x, root));
+    const Range range("nccl::broadcast");
     nccl().broadcast(group_->get(), x.data_ptr(), num_bytes(x), root, current().native_handle());
   }
   void barrier() override { host_->barrier(); }
@@ -120,7 +123,10 @@ class NcclCommunicator final : public Communicator {
       NcclTogether together(group_->get());
       for (const size_t i : others)
         if (!is_own_sum(calls[i])) enqueue(calls[i], stream);
-      together.end();
+      {
+        const Range range("nccl::together");
+        together.end();
+      }
       for (const size_t i : others)
         if (is_own_sum(calls[i])) enqueue(calls[i], stream);
     });
@@ -266,11 +272,13 @@ class NcclCommunicator final : public Communicator {
       const c10::StreamGuard current(stream);
       return sums_.all_reduce(x, stream.native_handle());
     }
+    const Range range("nccl::all_reduce");
     nccl().all_reduce(group_->get(), x.data_ptr(), x.numel(), number_of(x), stream.native_handle());
   }
   void gather(Tensor& out, const Tensor& in, const c10::Stream& stream) {
     if (in.numel() == 0) return;
     note(call_of("all_gather", in));
+    const Range range("nccl::all_gather");
     nccl().all_gather(group_->get(), in.data_ptr(), out.data_ptr(), num_bytes(in), stream.native_handle());
   }
   void scatter(Tensor& out, const Tensor& in, const c10::Stream& stream) {
@@ -280,17 +288,20 @@ class NcclCommunicator final : public Communicator {
       const c10::StreamGuard current(stream);
       return sums_.reduce_scatter(out, in, stream.native_handle());
     }
+    const Range range("nccl::reduce_scatter");
     nccl().reduce_scatter(group_->get(), in.data_ptr(), out.data_ptr(), out.numel(), number_of(in),
                           stream.native_handle());
   }
   void give(const Tensor& x, int to, const c10::Stream& stream) {
     if (x.numel() == 0) return;
     note(call_of("send", x, to));
+    const Range range("nccl::send");
     nccl().send(group_->get(), x.data_ptr(), num_bytes(x), to, stream.native_handle());
   }
   void take(Tensor& x, int from, const c10::Stream& stream) {
     if (x.numel() == 0) return;
     note(call_of("recv", x, from));
+    const Range range("nccl::recv");
     nccl().recv(group_->get(), x.data_ptr(), num_bytes(x), from, stream.native_handle());
   }
 
@@ -309,6 +320,7 @@ class NcclCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
                                               SumOrder order) {
+  keep_sums_in_fixed_order(nccl().version());
   return std::make_unique<NcclCommunicator>(std::move(host), device, order, std::make_shared<NcclGroups>());
 }
 

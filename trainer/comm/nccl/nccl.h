@@ -9,7 +9,8 @@ namespace tycho {
 
 /// Makes a world that transfers tensors on `device`, this rank's own, by NCCL in the order of its current
 /// stream, and tensors in host memory by `host`. `order`: of sums on the device; kRanks leaves it to NCCL.
-/// Collective over `host`. Throws Error (kTopology).
+/// Unless NCCL_ALGO is set, sums stay out of the NVLink switch, which adds in any order. Collective over
+/// `host`. Throws Error (kTopology).
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
                                               SumOrder order = SumOrder::kRanks);
 

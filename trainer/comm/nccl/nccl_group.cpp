@@ -25,7 +25,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
   try {
     join();
   } catch (const std::exception& error) {
-    if (group_ != nullptr) nccl().abort(group_);
+    if (group_ != nullptr) nccl().leave(group_);
     // The others wait for this rank, and no other rank will tell them.
     throw host_.abort(as_error(error));
   }
@@ -39,7 +39,7 @@ NcclGroup::~NcclGroup() {
   }
   changed_.notify_all();
   thread_.join();
-  if (!broken_) nccl().abort(group_);
+  nccl().leave(group_);
 }
 
 void NcclGroup::join() {
@@ -90,8 +90,7 @@ void* NcclGroup::register_buffer(void* data, int64_t num_bytes) {
 }
 
 void NcclGroup::deregister_buffer(void* registration) noexcept {
-  const std::lock_guard lock(mutex_);  // the group must not be aborted meanwhile
-  if (!broken_) nccl().deregister_buffer(group_, registration);
+  nccl().deregister_buffer(group_, registration);
 }
 
 void NcclGroup::watch() {

@@ -10,7 +10,7 @@ namespace tycho {
 /// Calls that are enqueued while this object lives start together when end() is called.
 class NcclTogether {
  public:
-  explicit NcclTogether(NcclTable::Group group) : group_(group) { nccl().begin_together(); }
+  explicit NcclTogether(NcclTable::Group group) : group_(group) { nccl().begin_together(group); }
   ~NcclTogether() {
     if (group_ == nullptr) return;
     try {

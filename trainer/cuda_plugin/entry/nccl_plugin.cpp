@@ -5,7 +5,10 @@
 
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "trainer/base/error.h"
 
@@ -21,8 +24,20 @@ void check(ncclResult_t status, const char* what, const char* advice = "") {
          ncclGetErrorString(status), ncclGetLastError(nullptr), advice);
 }
 
-ncclComm_t comm_of(NcclTable::Group group) { return static_cast<ncclComm_t>(group); }
+/// A group. `mutex` is held for a call or for one look at it, never over a wait: a watchdog must be able to
+/// abort a group that hangs.
+struct Member {
+  std::mutex mutex;
+  ncclComm_t comm = nullptr;  // null once it was aborted, which frees it
+};
+Member& member_of(NcclTable::Group group) { return *static_cast<Member*>(group); }
 cudaStream_t stream_of(Stream stream) { return static_cast<cudaStream_t>(stream); }
+
+int version() {
+  int number = 0;
+  check(ncclGetVersion(&number), "no version");
+  return number;
+}
 
 ncclDataType_t type_of(NcclTable::Number number) {
   switch (number) {
@@ -45,95 +60,124 @@ void make_id(char* id) {
 NcclTable::Group join(const char* id, int rank, int num_ranks) {
   ncclUniqueId given;
   std::memcpy(&given, id, sizeof given);
-  ncclComm_t comm = nullptr;
+  auto member = std::make_unique<Member>();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;  // a rank that never joins must not block the others for ever
-  const ncclResult_t status = ncclCommInitRankConfig(&comm, num_ranks, given, rank, &config);
+  const ncclResult_t status = ncclCommInitRankConfig(&member->comm, num_ranks, given, rank, &config);
   if (status != ncclInProgress) check(status, "the GPUs of this run cannot reach each other");
-  return comm;
+  return member.release();
+}
+
+/// Returns what NCCL says of the group now; ncclSuccess for an aborted one.
+ncclResult_t look(Member& member) {
+  const std::lock_guard lock(member.mutex);
+  if (member.comm == nullptr) return ncclSuccess;
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(member.comm, &result);
+  return asked != ncclSuccess ? asked : result;
 }
 
 NcclTable::State state(NcclTable::Group group, std::string& text) {
-  ncclResult_t result = ncclSuccess;
-  const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &result);
-  if (asked != ncclSuccess) result = asked;
+  const ncclResult_t result = look(member_of(group));
   if (result == ncclSuccess) return NcclTable::State::kReady;
   if (result == ncclInProgress) return NcclTable::State::kJoining;
-  text = fmt::format("{} ({})", ncclGetErrorString(result), ncclGetLastError(comm_of(group)));
+  text = fmt::format("{} ({})", ncclGetErrorString(result), ncclGetLastError(nullptr));
   return result == ncclRemoteError ? NcclTable::State::kPeerLost : NcclTable::State::kFailed;
 }
 
-thread_local bool is_together = false;
-
-/// Waits until a collective is enqueued: a non-blocking group may still be busy when the call returns. A call
-/// that starts together with others is enqueued with them.
-void check_enqueued(NcclTable::Group group, ncclResult_t status, const char* what, const char* advice = "") {
-  if (is_together && status == ncclInProgress) return;
+/// Waits while a call is in progress: of a non-blocking group it returns before it is enqueued. Most are
+/// after a few microseconds, and a sleep takes at least 50.
+ncclResult_t enqueued(Member& member, ncclResult_t status) {
+  using Clock = std::chrono::steady_clock;
+  const auto spins_until = Clock::now() + std::chrono::microseconds(50);
   while (status == ncclInProgress) {
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    const ncclResult_t asked = ncclCommGetAsyncError(comm_of(group), &status);
-    if (asked != ncclSuccess) status = asked;
+    if (Clock::now() > spins_until) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    status = look(member);
   }
-  check(status, what, advice);
+  return status;
+}
+
+/// The lock of the group whose calls start together on this thread; empty otherwise.
+thread_local std::unique_lock<std::mutex> together;
+
+/// Makes call(comm) unless the group was aborted, and waits until it is enqueued. A call that starts together
+/// with others is enqueued with them. Throws Error with `what` and `advice`.
+template <class Call>
+void enqueue(NcclTable::Group group, const char* what, const Call& call, const char* advice = "") {
+  Member& member = member_of(group);
+  const bool is_together = together.owns_lock();
+  std::unique_lock<std::mutex> own;
+  if (!is_together) own = std::unique_lock(member.mutex);
+  if (member.comm == nullptr) return;
+  const ncclResult_t status = call(member.comm);
+  if (is_together && status == ncclInProgress) return;
+  if (own.owns_lock()) own.unlock();
+  check(is_together ? status : enqueued(member, status), what, advice);
 }
 
 void all_reduce(NcclTable::Group group, void* data, int64_t count, NcclTable::Number number, Stream stream) {
-  check_enqueued(group,
-                 ncclAllReduce(data, data, static_cast<size_t>(count), type_of(number), ncclSum,
-                               comm_of(group), stream_of(stream)),
-                 "all_reduce");
+  enqueue(group, "all_reduce", [&](ncclComm_t comm) {
+    return ncclAllReduce(data, data, static_cast<size_t>(count), type_of(number), ncclSum, comm,
+                         stream_of(stream));
+  });
 }
 
 void broadcast(NcclTable::Group group, void* data, int64_t num_bytes, int root, Stream stream) {
-  check_enqueued(group,
-                 ncclBroadcast(data, data, static_cast<size_t>(num_bytes), ncclUint8, root, comm_of(group),
-                               stream_of(stream)),
-                 "broadcast");
+  enqueue(group, "broadcast", [&](ncclComm_t comm) {
+    return ncclBroadcast(data, data, static_cast<size_t>(num_bytes), ncclUint8, root, comm,
+                         stream_of(stream));
+  });
 }
 
 void all_gather(NcclTable::Group group, const void* in, void* out, int64_t num_bytes, Stream stream) {
-  check_enqueued(
-      group,
-      ncclAllGather(in, out, static_cast<size_t>(num_bytes), ncclUint8, comm_of(group), stream_of(stream)),
-      "all_gather");
+  enqueue(group, "all_gather", [&](ncclComm_t comm) {
+    return ncclAllGather(in, out, static_cast<size_t>(num_bytes), ncclUint8, comm, stream_of(stream));
+  });
 }
 
 void reduce_scatter(NcclTable::Group group, const void* in, void* out, int64_t count,
                     NcclTable::Number number, Stream stream) {
-  check_enqueued(group,
-                 ncclReduceScatter(in, out, static_cast<size_t>(count), type_of(number), ncclSum,
-                                   comm_of(group), stream_of(stream)),
-                 "reduce_scatter");
+  enqueue(group, "reduce_scatter", [&](ncclComm_t comm) {
+    return ncclReduceScatter(in, out, static_cast<size_t>(count), type_of(number), ncclSum, comm,
+                             stream_of(stream));
+  });
 }
 
 void send(NcclTable::Group group, const void* data, int64_t num_bytes, int to, Stream stream) {
-  check_enqueued(
-      group, ncclSend(data, static_cast<size_t>(num_bytes), ncclUint8, to, comm_of(group), stream_of(stream)),
-      "send");
+  enqueue(group, "send", [&](ncclComm_t comm) {
+    return ncclSend(data, static_cast<size_t>(num_bytes), ncclUint8, to, comm, stream_of(stream));
+  });
 }
 
 void recv(NcclTable::Group group, void* data, int64_t num_bytes, int from, Stream stream) {
-  check_enqueued(
-      group,
-      ncclRecv(data, static_cast<size_t>(num_bytes), ncclUint8, from, comm_of(group), stream_of(stream)),
-      "recv");
+  enqueue(group, "recv", [&](ncclComm_t comm) {
+    return ncclRecv(data, static_cast<size_t>(num_bytes), ncclUint8, from, comm, stream_of(stream));
+  });
 }
 
-void begin_together() {
-  check(ncclGroupStart(), "calls that start together");
-  is_together = true;
+// The lock is held between the two: NCCL keeps the communicator of every call until ncclGroupEnd.
+void begin_together(NcclTable::Group group) {
+  together = std::unique_lock(member_of(group).mutex);
+  const ncclResult_t status = ncclGroupStart();
+  if (status != ncclSuccess) together = {};
+  check(status, "calls that start together");
 }
 
 void end_together(NcclTable::Group group) {
-  is_together = false;
-  check_enqueued(group, ncclGroupEnd(), "calls that start together");
+  const ncclResult_t status = ncclGroupEnd();
+  together = {};
+  check(enqueued(member_of(group), status), "calls that start together");
 }
 
 void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
   void* registration = nullptr;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-  check_enqueued(group, ncclCommRegister(comm_of(group), data, static_cast<size_t>(num_bytes), &registration),
-                 "a buffer could not be registered", "set parallel.register_buffers = false to do without; ");
+  enqueue(
+      group, "a buffer could not be registered",
+      [&](ncclComm_t comm) {
+        return ncclCommRegister(comm, data, static_cast<size_t>(num_bytes), &registration);
+      },
+      "set parallel.register_buffers = false to do without; ");
 #endif
   return registration;
 }
@@ -141,13 +185,30 @@ void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
 // Ignores a failure: the group will soon be destroyed, and its registrations with it.
 void deregister_buffer(NcclTable::Group group, void* registration) noexcept {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-  ncclCommDeregister(comm_of(group), registration);
+  Member& member = member_of(group);
+  const std::lock_guard lock(member.mutex);
+  if (member.comm != nullptr) ncclCommDeregister(member.comm, registration);
 #endif
 }
 
-void abort(NcclTable::Group group) { ncclCommAbort(comm_of(group)); }
+// Not under the lock: NCCL may wait here for the driver.
+void abort(NcclTable::Group group) {
+  Member& member = member_of(group);
+  ncclComm_t comm = nullptr;
+  {
+    const std::lock_guard lock(member.mutex);
+    comm = std::exchange(member.comm, nullptr);
+  }
+  if (comm != nullptr) ncclCommAbort(comm);
+}
 
-constexpr NcclTable kTable = {.make_id = make_id,
+void leave(NcclTable::Group group) {
+  abort(group);
+  delete &member_of(group);
+}
+
+constexpr NcclTable kTable = {.version = version,
+                              .make_id = make_id,
                               .join = join,
                               .state = state,
                               .all_reduce = all_reduce,
@@ -160,7 +221,8 @@ constexpr NcclTable kTable = {.make_id = make_id,
                               .end_together = end_together,
                               .register_buffer = register_buffer,
                               .deregister_buffer = deregister_buffer,
-                              .abort = abort};
+                              .abort = abort,
+                              .leave = leave};
 
 }  // namespace
 

@@ -9,10 +9,11 @@
 namespace tycho {
 namespace {
 
-/// What each rank's group says of itself; `aborted` counts the groups that were ended.
+/// What each rank's group says of itself; `aborted` counts the groups that a watchdog ended, `left` those
+/// that their owners left.
 struct FakeNccl {
   std::array<std::atomic<NcclTable::State>, 2> states = {NcclTable::State::kReady, NcclTable::State::kReady};
-  std::array<std::atomic<int>, 2> aborted = {0, 0};
+  std::array<std::atomic<int>, 2> aborted = {0, 0}, left = {0, 0};
   std::atomic<int> fails_to_join = -1;
 };
 FakeNccl* fake = nullptr;
@@ -49,7 +50,8 @@ class NcclGroupTest : public testing::Test {
           },
       .all_reduce = nullptr,
       .broadcast = nullptr,
-      .abort = [](NcclTable::Group group) { ++fake->aborted[rank_of(group)]; }};
+      .abort = [](NcclTable::Group group) { ++fake->aborted[rank_of(group)]; },
+      .leave = [](NcclTable::Group group) { ++fake->left[rank_of(group)]; }};
 };
 
 TEST_F(NcclGroupTest, EndsOnceWhenAllIsWell) {
@@ -59,7 +61,8 @@ TEST_F(NcclGroupTest, EndsOnceWhenAllIsWell) {
     group.check();
     world.barrier();
   }));
-  for (const auto& aborted : fake_.aborted) EXPECT_EQ(aborted, 1);
+  for (const auto& aborted : fake_.aborted) EXPECT_EQ(aborted, 0);
+  for (const auto& left : fake_.left) EXPECT_EQ(left, 1);
 }
 
 TEST_F(NcclGroupTest, AFailureOnOneGpuEndsBothRanksAndIsNamed) {
@@ -101,7 +104,7 @@ TEST_F(NcclGroupTest, AFailureWhileJoiningReachesTheOthers) {
   const std::vector<Ended> ended = on_ranks(2, [](Communicator& world) { NcclGroup group(world, at::kCPU); });
   EXPECT_EQ(ended[1].what, "[nccl] no way to the others");
   expect_ended_by(1, "[nccl] no way to the others", ended[0]);
-  EXPECT_EQ(fake_.aborted[0], 1);
+  EXPECT_EQ(fake_.left[0], 1);
 }
 
 }  // namespace

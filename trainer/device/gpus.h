@@ -1,0 +1,16 @@
+// What CUDA says of the GPUs of this machine.
+#pragma once
+#include "trainer/base/gpu_shape.h"
+#include "trainer/base/json.h"
+#include "trainer/kernels/tensor.h"
+
+namespace tycho {
+
+/// Returns {"gpus": 8}; with CUDA's reason {"gpus": 0, "has_driver": true, "gpu_problem": text}; {} for a
+/// build without CUDA. Opens libtycho_cuda.so.
+Json usable_gpus();
+
+/// Returns the multiprocessors and compute capability of a GPU; {} for a CPU.
+GpuShape gpu_shape_of(const at::Device& device);
+
+}  // namespace tycho
