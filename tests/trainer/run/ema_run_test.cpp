@@ -224,8 +224,8 @@ TEST_F(EmaRun, CanBeginAndEndAtAResume) {
   train(kTwo);
   EXPECT_EQ(num_averages(newest_tensors()), 0);
   EXPECT_TRUE(
-      has("keeps an average of the weights (ema), but the recipe has no ema.half_life or ema.decay: "
-          "checkpoints from here on have none"));
+      has("keeps an average of the weights (ema), but the recipe has no ema.half_life, ema.decay "
+          "or eval_weights: checkpoints from here on have none"));
 }
 
 TEST_F(EmaRun, IsOfTheAdaptersAlone) {
