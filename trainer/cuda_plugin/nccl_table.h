@@ -20,8 +20,8 @@ struct NcclTable {
   /// Joins a group on the thread's current device. Collective. Returns at once: the group is ready when its
   /// state says so.
   Group (*join)(const char* id, int rank, int num_ranks) = nullptr;
-  // One thread calls a group; a second one may ask for its state and abort it at any time. Each call and each
-  // look at a call in progress holds the group's lock, waits do not. An aborted group ignores calls.
+  // One thread calls a group; a second one may ask for its state and abort it at any time. An abort waits up
+  // to a second for a call to return, which is at once unless it hangs. An aborted group ignores calls.
 
   /// Returns the state of the group, from any thread. `text` describes a failure.
   enum class State { kReady, kJoining, kPeerLost, kFailed };

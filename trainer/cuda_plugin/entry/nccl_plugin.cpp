@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -24,13 +25,37 @@ void check(ncclResult_t status, const char* what, const char* advice = "") {
          ncclGetErrorString(status), ncclGetLastError(nullptr), advice);
 }
 
-/// A group. `mutex` is held for a call or for one look at it, never over a wait: a watchdog must be able to
-/// abort a group that hangs.
+/// A group. `mutex` is not held over a call or a wait: a watchdog must be able to abort a group that hangs.
 struct Member {
   std::mutex mutex;
+  std::condition_variable call_returned;
   ncclComm_t comm = nullptr;  // null once it was aborted, which frees it
+  int num_calls = 0;          // that have not returned yet
 };
 Member& member_of(NcclTable::Group group) { return *static_cast<Member*>(group); }
+
+/// Keeps the group's communicator while a call of NCCL uses it.
+class Call {
+ public:
+  explicit Call(Member& member) : member_(member) {
+    const std::lock_guard lock(member_.mutex);
+    comm_ = member_.comm;
+    ++member_.num_calls;
+  }
+  ~Call() {
+    const std::lock_guard lock(member_.mutex);
+    if (--member_.num_calls == 0) member_.call_returned.notify_all();
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  /// Returns null for an aborted group.
+  ncclComm_t comm() const { return comm_; }
+
+ private:
+  Member& member_;
+  ncclComm_t comm_ = nullptr;
+};
+
 cudaStream_t stream_of(Stream stream) { return static_cast<cudaStream_t>(stream); }
 
 int version() {
@@ -97,22 +122,21 @@ ncclResult_t enqueued(Member& member, ncclResult_t status) {
   return status;
 }
 
-/// The lock of the group whose calls start together on this thread; empty otherwise.
-thread_local std::unique_lock<std::mutex> together;
+/// The calls that start together on this thread count as one until the last has started.
+thread_local std::unique_ptr<Call> together;
 
 /// Makes call(comm) unless the group was aborted, and waits until it is enqueued. A call that starts together
 /// with others is enqueued with them. Throws Error with `what` and `advice`.
-template <class Call>
-void enqueue(NcclTable::Group group, const char* what, const Call& call, const char* advice = "") {
-  Member& member = member_of(group);
-  const bool is_together = together.owns_lock();
-  std::unique_lock<std::mutex> own;
-  if (!is_together) own = std::unique_lock(member.mutex);
-  if (member.comm == nullptr) return;
-  const ncclResult_t status = call(member.comm);
-  if (is_together && status == ncclInProgress) return;
-  if (own.owns_lock()) own.unlock();
-  check(is_together ? status : enqueued(member, status), what, advice);
+template <class Body>
+void enqueue(NcclTable::Group group, const char* what, const Body& call, const char* advice = "") {
+  ncclResult_t status = ncclSuccess;
+  {
+    const Call in_flight(member_of(group));
+    if (in_flight.comm() == nullptr) return;
+    status = call(in_flight.comm());
+  }
+  if (together && status == ncclInProgress) return;
+  check(together ? status : enqueued(member_of(group), status), what, advice);
 }
 
 void all_reduce(NcclTable::Group group, void* data, int64_t count, NcclTable::Number number, Stream stream) {
@@ -155,17 +179,16 @@ void recv(NcclTable::Group group, void* data, int64_t num_bytes, int from, Strea
   });
 }
 
-// The lock is held between the two: NCCL keeps the communicator of every call until ncclGroupEnd.
 void begin_together(NcclTable::Group group) {
-  together = std::unique_lock(member_of(group).mutex);
+  together = std::make_unique<Call>(member_of(group));
   const ncclResult_t status = ncclGroupStart();
-  if (status != ncclSuccess) together = {};
+  if (status != ncclSuccess) together.reset();
   check(status, "calls that start together");
 }
 
 void end_together(NcclTable::Group group) {
   const ncclResult_t status = ncclGroupEnd();
-  together = {};
+  together.reset();
   check(enqueued(member_of(group), status), "calls that start together");
 }
 
@@ -185,19 +208,22 @@ void* register_buffer(NcclTable::Group group, void* data, int64_t num_bytes) {
 // Ignores a failure: the group will soon be destroyed, and its registrations with it.
 void deregister_buffer(NcclTable::Group group, void* registration) noexcept {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-  Member& member = member_of(group);
-  const std::lock_guard lock(member.mutex);
-  if (member.comm != nullptr) ncclCommDeregister(member.comm, registration);
+  const Call in_flight(member_of(group));
+  if (in_flight.comm() != nullptr) ncclCommDeregister(in_flight.comm(), registration);
 #endif
 }
+
+/// Calls return at once, so that one which is still there after this time hangs: only the abort ends it.
+constexpr auto kLongestCall = std::chrono::seconds(1);
 
 // Not under the lock: NCCL may wait here for the driver.
 void abort(NcclTable::Group group) {
   Member& member = member_of(group);
   ncclComm_t comm = nullptr;
   {
-    const std::lock_guard lock(member.mutex);
+    std::unique_lock lock(member.mutex);
     comm = std::exchange(member.comm, nullptr);
+    member.call_returned.wait_for(lock, kLongestCall, [&] { return member.num_calls == 0; });
   }
   if (comm != nullptr) ncclCommAbort(comm);
 }
