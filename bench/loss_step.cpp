@@ -1,6 +1,6 @@
-// What a loss of a recipe's own costs: whole training steps (forward, backward, clipping, AdamW) of a GPT-2
-// of 124M with the fused cross-entropy, with a smoothed, z-regularised loss, and with one of all statistics,
-// alternating in one process.
+// Measures what a loss of a recipe's own costs: whole training steps (forward, backward, clipping, AdamW) of
+// a GPT-2 of 124M with the fused cross-entropy, with a smoothed, z-regularised loss, and with one of all
+// statistics, alternating in one process.
 //   bench_loss_step [--bf16] BATCH SEQ [ROUNDS]
 #include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>

@@ -1,4 +1,4 @@
-// Where the time of a training step goes, by kind of work.
+// Time of a training step, by kind of work.
 #pragma once
 #include <map>
 #include <string>

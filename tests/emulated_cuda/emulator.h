@@ -104,7 +104,7 @@ T shuffle(int line, unsigned mask, T value, Source source) {
   return value;
 }
 
-/// As the GPU: 0 for a divisor of more than 2^126.
+/// Divides as the GPU does: 0 for a divisor of more than 2^126.
 inline float fast_quotient(float a, float b) { return b > 0x1p126f ? 0 : a / b; }
 inline float reciprocal_root(float x) { return 1.0f / __builtin_sqrtf(x); }
 

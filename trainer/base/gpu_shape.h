@@ -1,4 +1,4 @@
-// What plans and limits depend on besides a GPU's memory.
+// Properties of a GPU that plans and limits depend on besides its memory.
 #pragma once
 
 namespace tycho {

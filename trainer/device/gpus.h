@@ -1,4 +1,4 @@
-// What CUDA says of the GPUs of this machine.
+// The GPUs of this machine, as CUDA reports them.
 #pragma once
 #include "trainer/base/gpu_shape.h"
 #include "trainer/base/json.h"

@@ -1,4 +1,4 @@
-// What each node of an expression is: scalar or elements, number or boolean, and its shape.
+// The kind of each node of an expression: scalar or elements, number or boolean, and its shape.
 #pragma once
 #include <vector>
 

@@ -22,7 +22,7 @@ struct Event {
 int num_devices();
 /// Newest CUDA of the driver: TYCHO_STANDIN_DRIVER, 13000 when it is not set.
 int driver_version();
-/// Of each device: TYCHO_STANDIN_SMS, 4 when it is not set.
+/// Multiprocessors of each device: TYCHO_STANDIN_SMS, 4 when it is not set.
 int num_sms();
 /// Of each device: TYCHO_STANDIN_MB, 1024 when it is not set.
 size_t device_bytes();

@@ -1,4 +1,4 @@
-// What is said when CUDA finds no GPU.
+// The message when CUDA finds no GPU.
 #include "trainer/device/gpu_driver.h"
 
 #include <gtest/gtest.h>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kBatch = 3, kSeq = 12, kVocab = 40;
 
-/// What a loss knows of all tokens, [N], in double, with a graph of autograd.
+/// Statistics of all tokens that a loss reads, [N], in double, with a graph of autograd.
 struct Knows {
   at::Tensor lse, target, mean, max, px, weight, position;
 };

@@ -1,4 +1,4 @@
-// What libraries take of a GPU, as lines of a plan.
+// Memory that libraries take of a GPU, as lines of a plan.
 #include "trainer/plan/gpu_libraries.h"
 
 #include <gtest/gtest.h>

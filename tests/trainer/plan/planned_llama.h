@@ -1,4 +1,4 @@
-// What tests of plans share.
+// A small Llama for tests of plans.
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-/// What each rank's group says of itself; `aborted` counts the groups that a watchdog ended, `left` those
+/// States that each rank's group reports; `aborted` counts the groups that a watchdog ended, `left` those
 /// that their owners left.
 struct FakeNccl {
   std::array<std::atomic<NcclTable::State>, 2> states = {NcclTable::State::kReady, NcclTable::State::kReady};
