@@ -3,44 +3,22 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>
 #include <ATen/ops/argsort.h>
-#include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/eq.h>
-#include <ATen/ops/erf.h>
-#include <ATen/ops/exp.h>
-#include <ATen/ops/floor.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/ge.h>
-#include <ATen/ops/gt.h>
 #include <ATen/ops/index_select.h>
-#include <ATen/ops/le.h>
 #include <ATen/ops/linalg_eigh.h>
 #include <ATen/ops/linalg_qr.h>
-#include <ATen/ops/log.h>
-#include <ATen/ops/logical_and.h>
-#include <ATen/ops/logical_not.h>
-#include <ATen/ops/logical_or.h>
-#include <ATen/ops/lt.h>
-#include <ATen/ops/maximum.h>
-#include <ATen/ops/minimum.h>
-#include <ATen/ops/ne.h>
-#include <ATen/ops/pow.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/sign.h>
-#include <ATen/ops/sqrt.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/where.h>
 
 #include <algorithm>
 
 #include "trainer/base/error.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/step_scalars.h"
+#include "trainer/kernels/expression/aten_operation.h"
 #include "trainer/kernels/matmul.h"
 
 namespace tycho {
@@ -128,43 +106,6 @@ Tensor product(const Tensor& left, const Tensor& right) {
   return out;
 }
 
-Tensor elementwise(Op op, const Tensor& a, const Tensor& b, const Tensor& c) {
-  switch (op) {
-    case Op::kAdd: return a + b;
-    case Op::kSub: return a - b;
-    case Op::kMul: return a * b;
-    case Op::kDiv: return at::div(a, b);
-    case Op::kPow: return at::pow(a, b);
-    case Op::kMin: return at::minimum(a, b);
-    case Op::kMax: return at::maximum(a, b);
-    // A product of two fp32 numbers is exact in double; the sum is rounded there, and then again.
-    case Op::kFma: return (a.to(at::kDouble) * b.to(at::kDouble) + c.to(at::kDouble)).to(at::kFloat);
-    case Op::kClamp: return at::minimum(at::maximum(a, b), c);
-    case Op::kNeg: return -a;
-    case Op::kAbs: return at::abs(a);
-    case Op::kSign: return at::where(at::ne(a, a), a, at::sign(a));
-    case Op::kFloor: return at::floor(a);
-    case Op::kSqrt: return at::sqrt(a);
-    case Op::kRsqrt: return at::div(at::full({1, 1}, 1.0, a.options()), at::sqrt(a));
-    case Op::kExp: return at::exp(a);
-    case Op::kLog: return at::log(a);
-    case Op::kTanh: return at::tanh(a);
-    case Op::kSigmoid: return at::sigmoid(a);
-    case Op::kErf: return at::erf(a);
-    case Op::kLt: return at::lt(a, b);
-    case Op::kLe: return at::le(a, b);
-    case Op::kGt: return at::gt(a, b);
-    case Op::kGe: return at::ge(a, b);
-    case Op::kEq: return at::eq(a, b);
-    case Op::kNe: return at::ne(a, b);
-    case Op::kAnd: return at::logical_and(a, b);
-    case Op::kOr: return at::logical_or(a, b);
-    case Op::kNot: return at::logical_not(a);
-    case Op::kWhere: return at::where(a, b, c);
-    default: return {};
-  }
-}
-
 /// Decomposes in fp64 where fp32 does not converge, as for matrices with many equal eigenvalues.
 std::tuple<Tensor, Tensor> eigh(const Tensor& x) {
   try {
@@ -239,9 +180,11 @@ class MatrixEvaluation {
         return argument(node, 0).expand({types_[at_].shape.rows, types_[at_].shape.columns}).contiguous();
       default: break;
     }
-    if (node.op == Op::kPow && types_[static_cast<size_t>(node.arguments[1])].scalar)
-      return at::pow(argument(node, 0), scalars_[static_cast<size_t>(node.arguments[1])]);
-    return elementwise(node.op, argument(node, 0), argument(node, 1), argument(node, 2));
+    const auto second = static_cast<size_t>(node.arguments[1]);
+    const bool has_one_exponent = node.op == Op::kPow && types_[second].scalar;
+    const float exponent = has_one_exponent ? static_cast<float>(scalars_[second]) : 0.0f;
+    return aten_operation(node.op, argument(node, 0), argument(node, 1), argument(node, 2),
+                          has_one_exponent ? &exponent : nullptr);
   }
 
   Tensor of_matrix(const Node& node) const {

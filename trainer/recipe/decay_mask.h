@@ -1,4 +1,4 @@
-// What weight decay acts on.
+// The parameters that weight decay acts on.
 #pragma once
 #include "trainer/base/fields.h"
 

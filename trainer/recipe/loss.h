@@ -1,4 +1,4 @@
-// What training minimises.
+// The loss that training minimises.
 #pragma once
 #include <string>
 

@@ -23,7 +23,7 @@ TYCHO_SIMD Vec round_down(Vec x) {
   return x;
 }
 
-// Of two equal zeros the second is returned; NaN is, from either side.
+// Returns the second of two equal zeros, and NaN from either side.
 TYCHO_SIMD Vec smaller_of(Vec x, Vec y) { return choose((x < y) | (x != x), x, y); }
 TYCHO_SIMD Vec larger_of(Vec x, Vec y) { return choose((x > y) | (x != x), x, y); }
 
