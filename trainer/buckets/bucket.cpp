@@ -1,0 +1,38 @@
+// Chooses the store by the kind of place.
+#include "trainer/buckets/bucket.h"
+
+#include <string_view>
+
+#include "trainer/base/error.h"
+#include "trainer/buckets/folder_bucket.h"
+
+namespace tycho {
+
+std::unique_ptr<Bucket> open_bucket(const RemoteUri& place, const RequestTries&) {
+  switch (place.kind) {
+    case RemoteUri::Kind::kFolder: return make_folder_bucket(place.folder);
+    case RemoteUri::Kind::kS3:
+    case RemoteUri::Kind::kHttp:
+    case RemoteUri::Kind::kHub: break;
+  }
+  fail(ExitCode::kUnusable, "[bucket] {} cannot be written to: expected a folder or file:///FOLDER",
+       place.text);
+}
+
+void check_object_name(const std::string& name, const std::string& place) {
+  std::string_view rest = name;
+  bool good = true;
+  while (good) {
+    const size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    good = !part.empty() && part != "." && part != "..";
+    for (const char c : part) good = good && static_cast<unsigned char>(c) >= ' ' && c != 127;
+    if (slash == rest.npos) break;
+    rest.remove_prefix(slash + 1);
+  }
+  if (!good)
+    fail(ExitCode::kUnusable,
+         "[bucket] {}: expected the name of an object, parts joined with \"/\", got \"{}\"", place, name);
+}
+
+}  // namespace tycho
