@@ -1,8 +1,6 @@
 // Hands options and headers to libcurl.
 #include "trainer/http/curl_handle.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,14 +11,26 @@ namespace tycho {
 namespace {
 
 constexpr double kMostWait_s = 3600;
+constexpr long kSlowest = 512;  // bytes/s: less is a hang
 
 }  // namespace
 
+std::pair<std::string, std::string> split_header(std::string_view line) {
+  const size_t colon = line.find(':');
+  if (colon == line.npos) return {};
+  std::string name(line.substr(0, colon));
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+  line.remove_prefix(colon + 1);
+  while (!line.empty() && line.front() <= ' ') line.remove_prefix(1);
+  while (!line.empty() && line.back() <= ' ') line.remove_suffix(1);
+  return {std::move(name), std::string(line)};
+}
+
 std::optional<double> retry_after_s(std::string_view header_line) {
-  constexpr std::string_view kName = "retry-after:";
-  const std::string line(header_line);
-  if (::strncasecmp(line.c_str(), kName.data(), kName.size()) != 0) return std::nullopt;
-  return std::clamp(std::strtod(line.c_str() + kName.size(), nullptr), 0.0, kMostWait_s);
+  const auto [name, value] = split_header(header_line);
+  if (name != "retry-after") return std::nullopt;
+  return std::clamp(std::strtod(value.c_str(), nullptr), 0.0, kMostWait_s);
 }
 
 CurlHandle::~CurlHandle() {
@@ -39,6 +49,11 @@ void CurlHandle::set_target(const std::string& url, const std::string& ca_file) 
   if (!file.empty()) set(CURLOPT_CAINFO, file.c_str());
   if (const std::string folder = environment_variable("SSL_CERT_DIR"); !folder.empty())
     set(CURLOPT_CAPATH, folder.c_str());
+}
+
+void CurlHandle::set_longest_stall(double stall_s) {
+  set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
+  set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(stall_s)));
 }
 
 void CurlHandle::set_receiver(const CurlReceiver& receiver) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "trainer/http/curl_library.h"
 
@@ -17,6 +18,9 @@ struct CurlReceiver {
 
 /// Returns the seconds of a line "Retry-After: 5", at most an hour; nullopt for another header.
 std::optional<double> retry_after_s(std::string_view header_line);
+
+/// Returns the name of a line "Name: value", in lower case, and its value; "" and "" for another line.
+std::pair<std::string, std::string> split_header(std::string_view line);
 
 /// Sets up and performs requests with a handle of libcurl that the caller owns. Used by one thread.
 class CurlHandle {
@@ -34,6 +38,8 @@ class CurlHandle {
   /// Sets the URL, HTTP or HTTPS. Trusts the certificates of `ca_file`; if that is "", those of
   /// CURL_CA_BUNDLE or SSL_CERT_FILE, and of SSL_CERT_DIR, or the system's own.
   void set_target(const std::string& url, const std::string& ca_file);
+  /// Ends a request in which fewer than 512 bytes move in each second of `stall_s`.
+  void set_longest_stall(double stall_s);
   void set_receiver(const CurlReceiver& receiver);
   CURLcode perform();
   /// Returns libcurl's message for an error, without secrets.

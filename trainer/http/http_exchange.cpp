@@ -1,33 +1,40 @@
-// Performs a request with a handle of its own: trackers are asked once a second at most.
+// Performs a request with a borrowed handle and keeps the answer in memory.
 #include "trainer/http/http_exchange.h"
 
-#include <memory>
+#include <algorithm>
 
 #include "trainer/base/error.h"
 #include "trainer/http/curl_handle.h"
+#include "trainer/http/curl_loan.h"
 
 namespace tycho {
 namespace {
 
-constexpr size_t kMostBodyBytes = 4 << 20;
-
 /// An answer while it arrives.
 struct Arriving {
   HttpAnswer& answer;
+  size_t most_body_bytes;
   std::stop_token stop;
   bool too_long = false;
 };
 
 size_t take_header(char* data, size_t size, size_t count, void* context) {
   const std::string_view line(data, size * count);
-  if (const auto wait_s = retry_after_s(line)) static_cast<Arriving*>(context)->answer.wait_s = *wait_s;
+  HttpAnswer& answer = static_cast<Arriving*>(context)->answer;
+  if (line.starts_with("HTTP/")) {  // first line of an answer; a proxy's own may precede it
+    answer.headers.clear();
+    answer.wait_s = 0;
+  } else if (const auto [name, value] = split_header(line); !name.empty()) {
+    answer.headers.emplace_back(name, value);
+  }
+  if (const auto wait_s = retry_after_s(line)) answer.wait_s = *wait_s;
   return line.size();
 }
 
 size_t take_body(char* data, size_t size, size_t count, void* context) {
   auto& arriving = *static_cast<Arriving*>(context);
   const size_t num_bytes = size * count;
-  arriving.too_long = arriving.answer.body.size() + num_bytes > kMostBodyBytes;
+  arriving.too_long = arriving.answer.body.size() + num_bytes > arriving.most_body_bytes;
   if (arriving.too_long) return 0;
   arriving.answer.body.append(data, num_bytes);
   return num_bytes;
@@ -38,13 +45,15 @@ int look_at_stop(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) 
 }
 
 void set_request(CurlHandle& handle, const HttpCall& call) {
-  const auto timeout_ms = static_cast<long>(call.timeout_s * 1000);
-  handle.set(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms);
-  handle.set(CURLOPT_TIMEOUT_MS, timeout_ms);
+  const double connect_s = call.timeout_s > 0 ? call.timeout_s : call.stall_s;
+  handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect_s * 1000));
+  handle.set(CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout_s * 1000));
+  if (call.stall_s > 0) handle.set_longest_stall(call.stall_s);
   handle.set(CURLOPT_FOLLOWLOCATION, 0L);
   handle.set_target(call.url, call.ca_file);
   for (const std::string& line : call.headers) handle.add_header(line);
   if (call.method == "GET") return;
+  if (call.method == "HEAD") return handle.set(CURLOPT_NOBODY, 1L);
   handle.set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
   handle.set(CURLOPT_POSTFIELDS, call.body.c_str());
   handle.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
@@ -53,32 +62,37 @@ void set_request(CurlHandle& handle, const HttpCall& call) {
 
 }  // namespace
 
+std::string HttpAnswer::header(std::string_view name) const {
+  const auto found =
+      std::find_if(headers.begin(), headers.end(), [&](const auto& header) { return header.first == name; });
+  return found == headers.end() ? "" : found->second;
+}
+
 HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
   HttpAnswer answer;
   if (stop.stop_requested()) {
     answer.problem = "stopped";
     return answer;
   }
-  const CurlLibrary& curl = curl_library();
-  const std::unique_ptr<CURL, decltype(curl.easy_cleanup)> easy(curl.easy_init(), curl.easy_cleanup);
-  Arriving arriving{answer, stop};
-  CurlHandle handle(easy.get());
+  const CurlLoan loan;
+  Arriving arriving{answer, call.most_body_bytes, stop};
+  CurlHandle handle(loan.get());
   set_request(handle, call);
   handle.set_receiver({&arriving, &take_header, &take_body, &look_at_stop});
   const CURLcode code = handle.perform();
   if (code == CURLE_OK) {
     long status = 0;
-    curl.easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    curl_library().easy_getinfo(loan.get(), CURLINFO_RESPONSE_CODE, &status);
     answer.status = static_cast<int>(status);
     return answer;
   }
-  answer.body.clear();
+  answer = {};
   if (code == CURLE_ABORTED_BY_CALLBACK)
     answer.problem = "stopped";
   else if (code == CURLE_OPERATION_TIMEDOUT)
-    answer.problem = fmt::format("no answer in {:g} s", call.timeout_s);
+    answer.problem = fmt::format("no answer in {:g} s", call.stall_s > 0 ? call.stall_s : call.timeout_s);
   else if (arriving.too_long)
-    answer.problem = fmt::format("the answer is longer than {} bytes", kMostBodyBytes);
+    answer.problem = fmt::format("the answer is longer than {} bytes", call.most_body_bytes);
   else
     answer.problem = handle.problem(code);
   return answer;

@@ -1,8 +1,10 @@
-// One request over HTTP or HTTPS and its whole answer: for servers with small answers, such as trackers.
+// One request over HTTP or HTTPS and its whole answer: for servers with small answers, and for uploads.
 #pragma once
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tycho {
@@ -12,20 +14,27 @@ struct HttpCall {
   std::string url;                   // with its query, encoded
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
-  double timeout_s = 20;  // for the whole exchange
-  std::string ca_file;    // file of trusted certificates; "" for the usual ones (curl_handle.h)
+  double timeout_s = 20;             // for the whole exchange; 0: as long as bytes move
+  double stall_s = 0;                // longest time in which almost no byte moves; 0: any
+  std::string ca_file;               // file of trusted certificates; "" for the usual ones (curl_handle.h)
+  size_t most_body_bytes = 4 << 20;  // of the answer: a longer one counts as no answer
 };
 
 struct HttpAnswer {
   int status = 0;       // 0: no answer
-  std::string body;     // at most 4 MiB; a longer one counts as no answer
+  std::string body;     // "" for HEAD
   std::string problem;  // why there was no answer, for display, without secrets
   double wait_s = 0;    // time to wait that the server asks for (Retry-After)
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+
+  /// Returns the value of the header `name`, given in lower case; "" where the server did not send it.
+  std::string header(std::string_view name) const;
 };
 
 /// Sends a request and returns the answer. Does not follow redirects, since the data may be for that server
-/// alone. Proxies come from the environment, like curl's (https_proxy, no_proxy). Callable from any thread;
-/// returns soon after a request to stop. Throws Error (kUnusable) when libcurl is missing.
+/// alone: `header("location")` says where it points. Keeps the connection for the next exchange. Proxies come
+/// from the environment, like curl's (https_proxy, no_proxy). Callable from any thread; returns soon after a
+/// request to stop. Throws Error (kUnusable) when libcurl is missing.
 HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop = {});
 
 }  // namespace tycho

@@ -42,6 +42,41 @@ TEST(HttpExchange, ReturnsRefusalsWithTheirTextAndHowLongToWait) {
   EXPECT_EQ(answer.wait_s, 7);
 }
 
+TEST(HttpExchange, ReturnsTheHeadersAndNoBodyOfHead) {
+  const TempDir dir;
+  HttpServer server(dir.path());
+  server.set_fault([](const SeenRequest&) {
+    return ServerReply{302, "there", {"Location: http://127.0.0.1:1/", "X-Linked-Size: 12"}};
+  });
+  const HttpAnswer answer = http_exchange({.method = "HEAD", .url = server.url() + "/"});
+  EXPECT_EQ(answer.status, 302);
+  EXPECT_EQ(answer.body, "");
+  EXPECT_EQ(answer.header("location"), "http://127.0.0.1:1/");
+  EXPECT_EQ(answer.header("x-linked-size"), "12");
+  EXPECT_EQ(answer.header("x-other"), "");
+}
+
+TEST(HttpExchange, KeepsItsConnectionForTheNextOne) {
+  const TempDir dir;
+  HttpServer server(dir.path());
+  server.set_fault([](const SeenRequest& request) { return ServerReply{200, request.method}; });
+  for (const std::string method : {"GET", "HEAD", "PUT", "GET"})
+    EXPECT_EQ(http_exchange({.method = method, .url = server.url() + "/"}).body,
+              method == "HEAD" ? "" : method);
+  EXPECT_EQ(server.num_connections(), 1);
+}
+
+TEST(HttpExchange, WaitsOnlyWhileBytesMove) {
+  const TempDir dir;
+  HttpServer server(dir.path());
+  server.set_fault(
+      [](const SeenRequest&) { return ServerReply{.status = 200, .body = "late", .hang_s = 60}; });
+  const HttpAnswer hung = http_exchange({.url = server.url() + "/", .timeout_s = 0, .stall_s = 1});
+  EXPECT_EQ(hung.status, 0);
+  EXPECT_EQ(hung.problem, "no answer in 1 s");
+  EXPECT_EQ(hung.headers.size(), 0u);
+}
+
 TEST(HttpExchange, DoesNotFollowRedirects) {
   const TempDir dir;
   HttpServer server(dir.path());
@@ -66,6 +101,8 @@ TEST(HttpExchange, SaysWhyThereIsNoAnswer) {
   EXPECT_EQ(hung.problem, "no answer in 0.2 s");
   server.set_fault([](const SeenRequest&) { return ServerReply{200, std::string(5 << 20, 'x')}; });
   EXPECT_EQ(http_exchange({.url = server.url() + "/"}).problem, "the answer is longer than 4194304 bytes");
+  const HttpAnswer longer = http_exchange({.url = server.url() + "/", .most_body_bytes = 8 << 20});
+  EXPECT_EQ(longer.body.size(), size_t{5 << 20});
 }
 
 TEST(HttpExchange, EndsWhenCancelled) {

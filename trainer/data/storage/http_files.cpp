@@ -6,7 +6,7 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
-#include "trainer/data/storage/http_client.h"
+#include "trainer/data/storage/http_get.h"
 
 namespace tycho {
 namespace {
@@ -19,12 +19,11 @@ class WebFiles final : public RemoteFiles {
 
   FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) override {
     HttpRequest request{place_of(name) + (query_.empty() ? "" : "?" + query_), {}};
-    return client_.get(request, options, sink);
+    return http_get(request, options, sink);
   }
 
  private:
   std::string base_, query_;
-  HttpClient client_;
 };
 
 std::string sas_of(const RemoteUri& place, const std::string& given) {

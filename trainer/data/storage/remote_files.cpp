@@ -4,6 +4,7 @@
 #include "trainer/data/storage/folder_files.h"
 #include "trainer/data/storage/http_files.h"
 #include "trainer/data/storage/s3_files.h"
+#include "trainer/http/curl_library.h"
 
 namespace tycho {
 
@@ -11,9 +12,10 @@ std::unique_ptr<RemoteFiles> open_remote_files(const RemoteUri& place, const std
   switch (place.kind) {
     case RemoteUri::Kind::kFolder: return make_folder_files(place.folder);
     case RemoteUri::Kind::kHub: return make_folder_files(downloaded_hub_folder(place));
-    case RemoteUri::Kind::kS3: return make_s3_files(place);
+    case RemoteUri::Kind::kS3: curl_library(); return make_s3_files(place);
     case RemoteUri::Kind::kHttp: break;
   }
+  curl_library();  // a machine without it hears so now, not in the middle of a run
   return make_web_files(place, sas_env);
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "trainer/data/storage/aws_settings.h"
-#include "trainer/data/storage/http_client.h"
+#include "trainer/data/storage/http_get.h"
 #include "trainer/data/storage/s3_request.h"
 
 namespace tycho {
@@ -21,7 +21,7 @@ class S3Files final : public RemoteFiles {
     HttpRequest request{
         .url = asked.url, .headers = asked.headers, .follow_redirects = false, .ca_file = settings_.ca_file};
     const bool is_signed = !settings_.credentials.key_id.empty();
-    FetchOutcome outcome = client_.get(request, options, sink);
+    FetchOutcome outcome = http_get(request, options, sink);
     if (outcome.state == FetchOutcome::State::kRefused && !is_signed)
       outcome.problem +=
           "; the request was not signed: neither AWS_ACCESS_KEY_ID nor an AWS profile has credentials";
@@ -31,7 +31,6 @@ class S3Files final : public RemoteFiles {
  private:
   RemoteUri place_;
   AwsSettings settings_;
-  HttpClient client_;
 };
 
 }  // namespace

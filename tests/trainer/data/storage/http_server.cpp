@@ -90,6 +90,7 @@ HttpServer::HttpServer(std::string folder) : folder_(std::move(folder)) {
       const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) continue;
       const std::lock_guard lock(mutex_);
+      ++num_connections_;
       connections_.emplace_back([this, connection] { serve(connection); });
     }
   });
@@ -132,6 +133,7 @@ void HttpServer::serve(int connection) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(reply.hang_s);
     while (!stopping_ && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (request->method == "HEAD") continue;
     const size_t sent = reply.cut_at < 0 ? reply.body.size() : static_cast<size_t>(reply.cut_at);
     if (!send_all(connection, reply.body.data(), sent) || reply.cut_at >= 0) break;
   }

@@ -43,6 +43,8 @@ class HttpServer {
   std::vector<SeenRequest> requests() const;
   /// How many of them asked for this path.
   int count(const std::string& path) const;
+  /// How many connections there have been.
+  int num_connections() const { return num_connections_; }
 
  private:
   void serve(int connection);
@@ -51,6 +53,7 @@ class HttpServer {
   std::string folder_;
   int listener_ = -1, port_ = 0;
   std::atomic<bool> stopping_ = false;
+  std::atomic<int> num_connections_ = 0;
   mutable std::mutex mutex_;
   Fault fault_;
   std::vector<SeenRequest> requests_;

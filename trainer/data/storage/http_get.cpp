@@ -1,42 +1,16 @@
-// One easy handle per request, taken from a pool so that connections are kept.
-#include "trainer/data/storage/http_client.h"
-
-#include <strings.h>
+// Judges what arrives while it arrives.
+#include "trainer/data/storage/http_get.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <string_view>
 
 #include "trainer/base/secrets.h"
 #include "trainer/http/curl_handle.h"
+#include "trainer/http/curl_loan.h"
 
 namespace tycho {
-
-class HttpClient::Pool {
- public:
-  ~Pool() {
-    for (CURL* handle : idle_) curl_library().easy_cleanup(handle);
-  }
-  CURL* take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return curl_library().easy_init();
-    CURL* handle = idle_.back();
-    idle_.pop_back();
-    return handle;
-  }
-  void give_back(CURL* handle) {
-    curl_library().easy_reset(handle);  // keeps its connections
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(handle);
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<CURL*> idle_;
-};
-
 namespace {
 
 using State = FetchOutcome::State;
@@ -57,18 +31,6 @@ struct Answer {
   bool is_good() const { return status == 200 || status == 206; }
 };
 
-bool has_name(std::string_view line, std::string_view name) {
-  return line.size() > name.size() && line[name.size()] == ':' &&
-         ::strncasecmp(line.data(), name.data(), name.size()) == 0;
-}
-
-std::string value_of(std::string_view line) {
-  line.remove_prefix(line.find(':') + 1);
-  while (!line.empty() && line.front() <= ' ') line.remove_prefix(1);
-  while (!line.empty() && line.back() <= ' ') line.remove_suffix(1);
-  return std::string(line);
-}
-
 size_t on_header(char* data, size_t size, size_t count, void* context) {
   auto& answer = *static_cast<Answer*>(context);
   const std::string_view line(data, size * count);
@@ -77,17 +39,15 @@ size_t on_header(char* data, size_t size, size_t count, void* context) {
     answer.status =
         space == line.npos ? 0 : std::strtol(std::string(line.substr(space)).c_str(), nullptr, 10);
     answer.version.clear(), answer.modified.clear(), answer.range_begin = -1, answer.wait_s = 0;
-  } else if (has_name(line, "etag")) {
-    // A weak ETag does not promise equal bytes.
-    if (const std::string tag = value_of(line); !tag.starts_with("W/")) answer.version = tag;
-  } else if (has_name(line, "last-modified")) {
-    answer.modified = value_of(line);
-  } else if (has_name(line, "content-range")) {
-    const std::string range = value_of(line);
-    if (range.starts_with("bytes ")) answer.range_begin = std::strtoll(range.c_str() + 6, nullptr, 10);
-  } else if (const auto wait_s = retry_after_s(line)) {
-    answer.wait_s = *wait_s;
+    return line.size();
   }
+  const auto [name, value] = split_header(line);
+  // A weak ETag does not promise equal bytes.
+  if (name == "etag" && !value.starts_with("W/")) answer.version = value;
+  if (name == "last-modified") answer.modified = value;
+  if (name == "content-range" && value.starts_with("bytes "))
+    answer.range_begin = std::strtoll(value.c_str() + 6, nullptr, 10);
+  if (const auto wait_s = retry_after_s(line)) answer.wait_s = *wait_s;
   return line.size();
 }
 
@@ -169,10 +129,8 @@ FetchOutcome judged(CURLcode code, const std::string& text, const FetchOptions& 
 }
 
 void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s) {
-  constexpr long kSlowest = 512;  // bytes/s: less is a hang
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_s * 1000));
-  handle.set(CURLOPT_LOW_SPEED_LIMIT, kSlowest);
-  handle.set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(timeout_s)));
+  handle.set_longest_stall(timeout_s);
   const bool encrypted = request.url.starts_with("https:");
   handle.set(CURLOPT_REDIR_PROTOCOLS_STR, encrypted ? "https" : "http,https");
   handle.set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
@@ -182,17 +140,14 @@ void set_limits(CurlHandle& handle, const HttpRequest& request, double timeout_s
 
 }  // namespace
 
-HttpClient::HttpClient() : pool_(std::make_unique<Pool>()) { curl_library(); }
-HttpClient::~HttpClient() = default;
-
-FetchOutcome HttpClient::get(const HttpRequest& request, const FetchOptions& options, FetchSink& sink) {
+FetchOutcome http_get(const HttpRequest& request, const FetchOptions& options, FetchSink& sink) {
   if (options.stop.stop_requested()) return {State::kStopped, "stopped"};
-  CURL* easy = pool_->take();
+  const CurlLoan loan;
   Answer answer{options, sink};
   CURLcode code = CURLE_OK;
   std::string problem;
   {
-    CurlHandle handle(easy);
+    CurlHandle handle(loan.get());
     set_limits(handle, request, options.timeout_s);
     handle.set_target(request.url, request.ca_file);
     handle.set_receiver({&answer, &on_header, &on_data, &on_progress});
@@ -204,7 +159,6 @@ FetchOutcome HttpClient::get(const HttpRequest& request, const FetchOptions& opt
     code = handle.perform();
     problem = handle.problem(code);
   }
-  pool_->give_back(easy);
   if (answer.error) std::rethrow_exception(answer.error);
   FetchOutcome outcome;
   if (answer.misplaced) {
