@@ -7,13 +7,14 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
 
 constexpr std::string_view kForms =
     "a folder, file:///FOLDER, https://HOST/PATH, http://HOST/PATH, s3://BUCKET/PREFIX or "
-    "hf://datasets/OWNER/NAME";
+    "hf://datasets/OWNER/NAME[@REVISION][/FOLDER]";
 
 std::string without_end_slash(std::string text) {
   while (text.size() > 1 && text.back() == '/') text.pop_back();
@@ -59,9 +60,12 @@ bool is_bucket(const std::string& name) {
 RemoteUri RemoteUri::below(const std::string& split) const {
   if (split.empty()) return *this;
   RemoteUri place = *this;
-  place.text += "/" + (kind == Kind::kHttp ? percent_encoded(split) : split);
+  if (kind == Kind::kHub)
+    place.text = parse_hub_name(text).below(split).text();
+  else
+    place.text += "/" + (kind == Kind::kHttp ? percent_encoded(split) : split);
   if (kind == Kind::kFolder) place.folder += "/" + split;
-  if (kind == Kind::kS3 || kind == Kind::kHub) place.prefix += (prefix.empty() ? "" : "/") + split;
+  if (kind == Kind::kS3) place.prefix += (prefix.empty() ? "" : "/") + split;
   return place;
 }
 
@@ -78,13 +82,7 @@ std::string remote_problem(const std::string& remote) {
   if (scheme == "s3")
     return is_bucket(remote.substr(begin, remote.find('/', begin) - begin)) ? ""
                                                                             : "expected s3://BUCKET/PREFIX";
-  if (scheme == "hf") {
-    const size_t owner = remote.find('/', begin);
-    const size_t name = owner == std::string::npos ? owner : remote.find('/', owner + 1);
-    return remote.compare(begin, 9, "datasets/") == 0 && name != std::string::npos && name + 1 < remote.size()
-               ? ""
-               : "expected hf://datasets/OWNER/NAME or hf://datasets/OWNER/NAME/FOLDER";
-  }
+  if (scheme == "hf") return hub_name_problem(remote);
   return fmt::format("{}:// is not supported; {}", scheme, other_scheme(scheme));
 }
 
@@ -103,10 +101,7 @@ RemoteUri parse_remote(const std::string& remote) {
     if (slash != std::string::npos) place.prefix = place.text.substr(slash + 1);
   } else if (scheme == "hf") {
     place.kind = RemoteUri::Kind::kHub;
-    const size_t name = place.text.find('/', place.text.find('/', 5) + 1) + 1;
-    const size_t end = place.text.find('/', name);
-    place.bucket = place.text.substr(5, end == std::string::npos ? end : end - 5);
-    if (end != std::string::npos) place.prefix = place.text.substr(end + 1);
+    place.text = parse_hub_name(place.text).text();
   } else {
     place.kind = RemoteUri::Kind::kHttp;
   }

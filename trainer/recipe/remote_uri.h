@@ -10,10 +10,9 @@ inline constexpr const char* kCacheWorkFolder = ".tycho-cache";
 struct RemoteUri {
   enum class Kind { kFolder, kHttp, kS3, kHub };
   Kind kind = Kind::kFolder;
-  std::string text;    // as given, without a trailing "/"
-  std::string folder;  // kFolder
-  std::string bucket,
-      prefix;  // kS3: the prefix without "/" around it; kHub: "datasets/owner/name" and the path inside
+  std::string text;            // as given, without a trailing "/"; kHub: see HubName::text
+  std::string folder;          // kFolder
+  std::string bucket, prefix;  // kS3: the prefix without "/" around it
 
   /// Returns the folder `split` inside this one; this one for "".
   RemoteUri below(const std::string& split) const;

@@ -23,8 +23,8 @@ TEST(RemotePlaceTest, ReadsEveryForm) {
   EXPECT_EQ(parse_remote("s3://bucket").below("train").prefix, "train");
   const RemoteUri hub = parse_remote("hf://datasets/owner/name/mds").below("train");
   EXPECT_EQ(hub.kind, Kind::kHub);
-  EXPECT_EQ(hub.bucket, "datasets/owner/name");
-  EXPECT_EQ(hub.prefix, "mds/train");
+  EXPECT_EQ(hub.text, "hf://datasets/owner/name/mds/train");
+  EXPECT_EQ(parse_remote("hf://datasets/wikitext").below("train").text, "hf://datasets/wikitext@main/train");
 }
 
 TEST(RemotePlaceTest, RefusesWhatItCannotReadAndSaysWhatToWrite) {
@@ -37,8 +37,8 @@ TEST(RemotePlaceTest, RefusesWhatItCannotReadAndSaysWhatToWrite) {
            {"s3://", "s3://BUCKET/PREFIX"},
            {"s3://a b/c", "s3://BUCKET/PREFIX"},
            {"https:///x", "names no host"},
-           {"hf://models/owner/name", "hf://datasets/OWNER/NAME"},
-           {"hf://datasets/owner", "hf://datasets/OWNER/NAME"},
+           {"hf://spaces/owner/name", "hf://[datasets/]OWNER/NAME"},
+           {"hf://dataset/owner/name", "write hf://datasets/OWNER/NAME"},
            {"/a\nb", "control character"}})
     EXPECT_NE(remote_problem(remote).find(part), std::string::npos)
         << remote << ": " << remote_problem(remote);

@@ -12,6 +12,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -85,19 +86,21 @@ std::unique_ptr<RemoteFiles> make_folder_files(const std::string& folder) {
 }
 
 std::string downloaded_hub_folder(const RemoteUri& place) {
-  // "datasets/owner/name" is in the folder "datasets--owner--name".
-  std::string name;
-  for (const char c : place.bucket) name += c == '/' ? "--" : std::string(1, c);
-  const std::string base = hub_cache() + "/" + name, head = base + "/refs/main";
+  // "owner/name" is in the folder "datasets--owner--name".
+  const HubName hub = parse_hub_name(place.text);
+  std::string name = hub.kind == HubName::Kind::kDataset ? "datasets--" : "models--";
+  for (const char c : hub.id) name += c == '/' ? "--" : std::string(1, c);
+  const std::string base = hub_cache() + "/" + name;
+  const std::string head = base + "/refs/" + (hub.revision.empty() ? "main" : hub.revision);
   if (::access(head.c_str(), R_OK) != 0)
     fail(ExitCode::kUnusable,
          "[data] {} is not in the Hugging Face cache ({} does not exist): Tycho does not download from the "
          "hub; "
          "run `hf download --repo-type dataset {}` first, or set HF_HUB_CACHE",
-         place.text, head, place.bucket.substr(9));
+         place.text, head, hub.id);
   std::string revision = read_file(head);
   while (!revision.empty() && revision.back() <= ' ') revision.pop_back();
-  return base + "/snapshots/" + revision + (place.prefix.empty() ? "" : "/" + place.prefix);
+  return base + "/snapshots/" + revision + (hub.path.empty() ? "" : "/" + hub.path);
 }
 
 }  // namespace tycho
