@@ -90,10 +90,11 @@ void mds_index(std::string_view bytes) {
 }
 
 /// The first byte chooses the format, the second is the length of the file beside the tokens, which comes
-/// first: Megatron-LM's .idx or a Nanoset's .metadata.
+/// first: Megatron-LM's .idx or a Nanoset's .metadata. Files of the other formats are all bytes after the
+/// first.
 void token_files(std::string_view bytes) {
   if (bytes.size() < 2) return;
-  const int kind = bytes[0] & 3;
+  const int kind = bytes[0] & 7;
   const size_t beside = std::min<size_t>(static_cast<unsigned char>(bytes[1]), bytes.size() - 2);
   const std::string_view first = bytes.substr(2, beside), tokens = bytes.substr(2 + beside);
   TokenFilesConfig config;
@@ -103,8 +104,12 @@ void token_files(std::string_view bytes) {
   } else if (kind == 1) {
     put_file("tokens.ds.metadata", first);
     config.path = put_file("tokens.ds", tokens);
-  } else {
-    config.path = put_file("llmc.bin", bytes.substr(1));
+  } else if (kind == 4 || kind == 5) {
+    config.format = TokenFormat::kRaw;
+    config.dtype = kind == 4 ? TokenDtype::kUint16 : TokenDtype::kUint32;
+    config.path = put_file("raw.bin", bytes.substr(1));
+  } else {  // llm.c or NumPy, by the first bytes
+    config.path = put_file("alone.bin", bytes.substr(1));
   }
   refused_or_taken([&] {
     const RowShape shape{.seq_len = 3, .vocab_size = 1 << 16, .tokenizer = ""};

@@ -223,7 +223,14 @@ void check_kind(const TextConfig& data, const std::string& path, int64_t vocab_s
 void check_kind(const TokenFilesConfig& data, const std::string& path, int64_t vocab_size,
                 bool /*has_tokenizer*/, ConfigProblems& problems) {
   if (data.path.empty())
-    problems.add(path + ".path", "is empty: write a .bin or .ds file, or a folder of them");
+    problems.add(path + ".path", "is empty: write a .bin, .ds or .npy file, or a folder of them");
+  const bool is_raw = data.format == TokenFormat::kRaw;
+  if (is_raw && !data.dtype)
+    problems.add(path + ".dtype",
+                 "is missing: files of the format raw do not say it; write uint16 (nanoGPT's GPT-2 tokens, "
+                 "vocabularies of at most 65536) or uint32");
+  problems.idle(path + ".dtype", data.dtype.has_value(), is_raw,
+                "unless format = \"raw\": other files say it themselves");
   if (data.token_bytes == 3) problems.add(path + ".token_bytes", "is 3, expected 2 or 4");
   problems.idle(path + ".token_bytes", data.token_bytes.has_value(),
                 data.format == TokenFormat::kNanoset || data.format == TokenFormat::kAuto,

@@ -209,20 +209,31 @@ struct MdsConfig {
   }
 };
 
-enum class TokenFormat { kAuto, kMegatron, kNanoset, kLlmc };
-constexpr EnumNames<TokenFormat, 4> enum_names(TokenFormat) {
+enum class TokenFormat { kAuto, kMegatron, kNanoset, kLlmc, kNumpy, kRaw };
+constexpr EnumNames<TokenFormat, 6> enum_names(TokenFormat) {
   return {{{"auto", TokenFormat::kAuto},
            {"megatron", TokenFormat::kMegatron},
            {"nanoset", TokenFormat::kNanoset},
-           {"llmc", TokenFormat::kLlmc}}};
+           {"llmc", TokenFormat::kLlmc},
+           {"numpy", TokenFormat::kNumpy},
+           {"raw", TokenFormat::kRaw}}};
+}
+
+/// Type of the tokens in a file that does not say it.
+enum class TokenDtype { kUint16, kUint32 };
+constexpr EnumNames<TokenDtype, 2> enum_names(TokenDtype) {
+  return {{{"uint16", TokenDtype::kUint16}, {"uint32", TokenDtype::kUint32}}};
 }
 
 /// Files of tokens that other systems wrote, read where they are.
 struct TokenFilesConfig {
   static constexpr const char* kKind = "tokens";
-  static constexpr const char* kHelp = "Token files of Megatron-LM, Nanotron and llm.c.";
+  static constexpr const char* kHelp =
+      "Token files of Megatron-LM, Nanotron and llm.c, NumPy arrays, and files of bare tokens (nanoGPT, "
+      "OLMo).";
   std::string path;
   TokenFormat format = TokenFormat::kAuto;
+  std::optional<TokenDtype> dtype;
   std::optional<int64_t> token_bytes;
   std::optional<int64_t> eos_token_id;
   bool shuffle = true;
@@ -236,10 +247,13 @@ struct TokenFilesConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("path", path, "A .bin or .ds file, or a folder of them, read in the order of their paths.", required);
+    v("path", path, "A .bin, .ds or .npy file, or a folder of them, read in the order of their paths.",
+      required);
     v("format", format,
       "Format of the files. auto: .bin with an .idx beside it is Megatron-LM's, .bin with llm.c's header is "
-      "llm.c's, .ds is a Nanoset.");
+      "llm.c's, .ds is a Nanoset, .npy with NumPy's header is an array. raw: nothing but tokens, as in "
+      "nanoGPT's train.bin and OLMo's .npy.");
+    v("dtype", dtype, "Type of the tokens in files of the format raw.");
     v("token_bytes", token_bytes,
       "Bytes of a token in a Nanoset without .metadata: 2, or 4 for vocabularies above 65536.",
       in_range(2, 4));

@@ -197,6 +197,21 @@ TEST(CheckConfig, RefusesAnOrderThatWouldNotBeUsed) {
             "train_data.batching_method: has no effect without streams; remove it");
 }
 
+TEST(CheckConfig, WantsTheDtypeOfBareTokensAndOfNoOtherFiles) {
+  const auto with = [](TokenFormat format, std::optional<TokenDtype> dtype) {
+    return problems_after([&](TrainConfig& c) {
+      c.train_data.value = TokenFilesConfig{.path = "train.bin", .format = format, .dtype = dtype};
+    });
+  };
+  EXPECT_EQ(with(TokenFormat::kRaw, TokenDtype::kUint16), "");
+  EXPECT_EQ(with(TokenFormat::kRaw, {}),
+            "train_data.dtype: is missing: files of the format raw do not say it; write uint16 (nanoGPT's "
+            "GPT-2 tokens, vocabularies of at most 65536) or uint32");
+  EXPECT_EQ(with(TokenFormat::kAuto, TokenDtype::kUint32),
+            "train_data.dtype: has no effect unless format = \"raw\": other files say it themselves; remove "
+            "it");
+}
+
 TEST(CheckConfig, WantsFilesOfARemoteByName) {
   const auto with = [](const std::string& remote, const std::vector<std::string>& files,
                        const std::string& hash = "") {

@@ -58,7 +58,9 @@ constexpr std::array kOtherKinds = {
     OtherKind{".epub", "", "an EPUB", kTextAdvice},
     OtherKind{".xlsx", "", "a spreadsheet", "save it as CSV first"},
     OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
-    OtherKind{".npy", "\x93NUMPY", "a NumPy array", "tokens cannot be converted: use the original text"},
+    OtherKind{".npy", "\x93NUMPY", "a NumPy array",
+              "tokens need no conversion: name the file in a recipe, train_data = t.data.tokens { path = "
+              "'FILE' }"},
 };
 
 std::string lower_case(std::string text) {

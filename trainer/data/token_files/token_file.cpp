@@ -9,9 +9,11 @@
 #include <sstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/data/mds/mds_format.h"
+#include "trainer/data/token_files/numpy_header.h"
 
 namespace tycho {
 namespace {
@@ -195,16 +197,64 @@ TokenFile read_nanoset(const std::string& path, std::optional<int64_t> token_byt
   return file;
 }
 
+// NumPy
+
+TokenFile read_numpy(const std::string& path) {
+  const NumpyHeader header = read_numpy_header(path);
+  TokenFile file{.path = path, .format = TokenFormat::kNumpy, .begin = header.bytes};
+  set_dtype(file, header.dtype);
+  count_tokens(file);
+  if (header.num_elements != file.num_tokens)
+    fail(ExitCode::kUnusable, "[data] {} holds {} tokens, its header says {}; copy it again", path,
+         file.num_tokens, header.num_elements);
+  return file;
+}
+
+// Bare tokens
+
+/// Refuses tokens of 32 bits that are to be read as 16 bits: every second one would be 0 or close to it.
+void check_width(const TokenFile& file) {
+  constexpr size_t kFewest = 16, kMost = 1024;
+  constexpr uint16_t kMostHigh = 7;  // vocabularies of at most 524288
+  std::vector<std::array<uint16_t, 2>> pairs(static_cast<size_t>(file.num_tokens) / 2);
+  if (pairs.size() < kFewest) return;
+  pairs.resize(std::min(pairs.size(), kMost));
+  read_exactly(file.path, 0, pairs.data(), pairs.size() * sizeof pairs[0]);
+  const auto small_at = [&](size_t place) {
+    return std::all_of(pairs.begin(), pairs.end(),
+                       [&](const auto& pair) { return pair[place] <= kMostHigh; });
+  };
+  if (small_at(1) && !small_at(0))
+    fail(ExitCode::kUnusable,
+         "[data] {} expected tokens of 16 bits, got 32 bits by its first {} tokens: every second half is "
+         "close to 0; write dtype = \"uint32\"",
+         file.path, pairs.size());
+}
+
+TokenFile read_raw(const std::string& path, TokenDtype dtype) {
+  TokenFile file{.path = path, .format = TokenFormat::kRaw};
+  if (has_numpy_header(path) || is_llmc(path))
+    fail(ExitCode::kUnusable,
+         "[data] {} expected nothing but tokens, got a header of {}; leave out format and dtype, which the "
+         "header says",
+         path, is_llmc(path) ? "llm.c" : "NumPy");
+  set_dtype(file, enum_name(dtype));
+  count_tokens(file);
+  if (dtype == TokenDtype::kUint16) check_width(file);
+  return file;
+}
+
 TokenFormat format_of(const std::string& path, TokenFormat wanted) {
   if (wanted != TokenFormat::kAuto) return wanted;
   if (path.ends_with(".ds")) return TokenFormat::kNanoset;
   std::error_code error;
   if (fs::exists(index_path(path), error)) return TokenFormat::kMegatron;
   if (is_llmc(path)) return TokenFormat::kLlmc;
+  if (has_numpy_header(path)) return TokenFormat::kNumpy;
   fail(ExitCode::kUnusable,
-       "[data] {} is not known: it has no {} beside it (Megatron-LM), no header of llm.c, and does not end "
-       "in .ds "
-       "(Nanoset)",
+       "[data] {} is not known: it has no {} beside it (Megatron-LM), no header of llm.c or NumPy, and does "
+       "not end in .ds (Nanoset); if it is nothing but tokens, as nanoGPT's train.bin and OLMo's .npy are, "
+       "write format = \"raw\" and dtype = \"uint16\" or \"uint32\"",
        path, fs::path(index_path(path)).filename().string());
 }
 
@@ -212,6 +262,8 @@ TokenFile read_token_file(const std::string& path, const TokenFilesConfig& confi
   switch (format_of(path, config.format)) {
     case TokenFormat::kMegatron: return read_megatron(path);
     case TokenFormat::kNanoset: return read_nanoset(path, config.token_bytes);
+    case TokenFormat::kNumpy: return read_numpy(path);
+    case TokenFormat::kRaw: return read_raw(path, config.dtype.value_or(TokenDtype::kUint16));
     default: return read_llmc(path);
   }
 }
@@ -224,14 +276,16 @@ std::vector<TokenFile> find_token_files(const TokenFilesConfig& config) {
   if (fs::is_directory(config.path, error)) {
     for (fs::recursive_directory_iterator it(config.path, error), end; !error && it != end;
          it.increment(error)) {
-      const bool is_tokens = it->path().extension() == ".bin" || it->path().extension() == ".ds";
+      const std::string ending = it->path().extension().string();
+      const bool is_tokens = ending == ".bin" || ending == ".ds" || ending == ".npy";
       if (is_tokens && it->is_regular_file(error)) paths.push_back(it->path().string());
     }
   } else {
     paths = {config.path};
   }
   if (error) fail(ExitCode::kUnusable, "[data] cannot read {}: {}", config.path, error.message());
-  if (paths.empty()) fail(ExitCode::kUnusable, "[data] {} has no file that ends in .bin or .ds", config.path);
+  if (paths.empty())
+    fail(ExitCode::kUnusable, "[data] {} has no file that ends in .bin, .ds or .npy", config.path);
   std::sort(paths.begin(), paths.end());
   std::vector<TokenFile> files;
   for (const std::string& path : paths) files.push_back(read_token_file(path, config));

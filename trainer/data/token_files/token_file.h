@@ -19,13 +19,15 @@ struct TokenFile {
   int64_t num_tokens = 0;
 };
 
-/// Finds the files of `config.path`: that file, or all files in the folder and below whose names end in .bin
-/// or .ds, sorted by path. Headers, indexes and sizes are compared with each other. Throws Error (kUnusable)
-/// naming the file and what is wrong with it.
+/// Finds the files of `config.path`: that file, or all files in the folder and below whose names end in
+/// .bin, .ds or .npy, sorted by path. Headers, indexes and sizes are compared with each other. Throws Error
+/// (kUnusable) naming the file and what is wrong with it.
 ///   megatron: NAME.bin with NAME.idx, as Megatron-LM's and fairseq's MMapIndexedDataset write them
 ///             (megatron/core/datasets/indexed_dataset.py; fairseq's has no list of documents)
 ///   nanoset:  NAME.ds of datatrove's tokenizers, with NAME.ds.metadata or token_bytes
 ///   llmc:     NAME.bin with llm.c's header of 1024 bytes (dev/data/data_common.py), GPT-2's or Llama 3's
+///   numpy:    NAME.npy of one dimension, as numpy.save writes it
+///   raw:      nothing but tokens of config.dtype: nanoGPT's train.bin, OLMo's .npy
 std::vector<TokenFile> find_token_files(const TokenFilesConfig& config);
 
 }  // namespace tycho

@@ -118,9 +118,9 @@ class TokenFilesReader final : public RowReader {
     const size_t at = first_outside<Stored>(bytes_.data(), shape_.vocab_size);
     fail(ExitCode::kUnusable,
          "[data] token {} at position {} of {} is outside the model's vocabulary of {}; was the data made "
-         "with a different tokenizer?",
-         stored_at<Stored>(bytes_.data(), at), first + static_cast<int64_t>(at), file.path,
-         shape_.vocab_size);
+         "with a different tokenizer{}?",
+         stored_at<Stored>(bytes_.data(), at), first + static_cast<int64_t>(at), file.path, shape_.vocab_size,
+         file.format == TokenFormat::kRaw ? fmt::format(", or has another dtype than {}", file.dtype) : "");
   }
 
   /// Numbers the documents of the row: the token after an eos begins the next document.

@@ -63,14 +63,15 @@ TEST_F(TokenFileTest, AFolderIsReadInTheOrderOfItsPaths) {
   EXPECT_EQ(files[0].path, temp_ / "f/a.bin");
   EXPECT_EQ(files[1].path, temp_ / "f/b/one.ds");
   fs::create_directories(temp_ / "empty");
-  expect_error(ExitCode::kUnusable, {"no file that ends in .bin or .ds"},
+  expect_error(ExitCode::kUnusable, {"no file that ends in .bin, .ds or .npy"},
                [&] { find_token_files({.path = temp_ / "empty"}); });
   expect_error(ExitCode::kUnusable, {"/nowhere"}, [&] { find_token_files({.path = temp_ / "nowhere"}); });
 }
 
 TEST_F(TokenFileTest, OtherFilesAreRefused) {
   write_text(path("other.bin"), std::string(2000, 'x'));
-  expect_unusable("other.bin", {"other.bin is not known", "other.idx", "llm.c", ".ds"});
+  expect_unusable("other.bin",
+                  {"other.bin is not known", "other.idx", "llm.c or NumPy", ".ds", "format = \"raw\""});
   expect_error(ExitCode::kUnusable, {"does not begin with the header of llm.c"},
                [&] { find_token_files({.path = path("other.bin"), .format = TokenFormat::kLlmc}); });
   expect_error(ExitCode::kUnusable, {"other.idx"},
@@ -120,6 +121,78 @@ TEST_F(TokenFileTest, ANanosetNeedsTheSizeOfItsTokens) {
   fs::remove(path("nanoset.ds.metadata"));
   expect_unusable("nanoset.ds", {"nanoset.ds.metadata does not exist", "token_bytes = 2"});
   EXPECT_EQ(read("nanoset.ds", 2).num_tokens, 87);
+}
+
+class PlainTokensTest : public TokenFileTest {
+ protected:
+  PlainTokensTest() {
+    fs::remove_all(temp_ / "t");
+    fs::copy(golden("plain_tokens"), temp_ / "t");
+  }
+  TokenFile read_raw(const std::string& name, TokenDtype dtype) const {
+    return find_token_files({.path = path(name), .format = TokenFormat::kRaw, .dtype = dtype}).at(0);
+  }
+};
+
+TEST_F(PlainTokensTest, ArraysOfNumpyAreKnownByTheirHeader) {
+  const auto expect = [&](const std::string& name, std::string_view dtype) {
+    const TokenFile file = read(name);
+    EXPECT_EQ(file.format, TokenFormat::kNumpy) << name;
+    EXPECT_EQ(file.dtype, dtype) << name;
+    EXPECT_EQ(file.begin, 128) << name;
+    EXPECT_EQ(file.num_tokens, 75) << name;
+  };
+  expect("saved_uint16.npy", "uint16");
+  expect("saved_uint32.npy", "uint32");
+  expect("saved_int32.npy", "int32");
+  expect("saved_int64.npy", "int64");
+  expect("version_2.npy", "uint16");
+  expect("version_3.npy", "uint16");
+}
+
+TEST_F(PlainTokensTest, OtherArraysOfNumpyAreRefused) {
+  expect_unusable("refused_big_endian.npy", {"refused_big_endian.npy", "little-endian integers", "\">u2\""});
+  expect_unusable("refused_float.npy", {"\"<f4\"", "uint16 or uint32"});
+  expect_unusable("refused_matrix.npy", {"one dimension", "(5, 15)", "reshape(-1)"});
+  const std::string name = "saved_uint16.npy", good = read_file(path(name));
+  const auto refuses = [&](const std::string& bytes, std::initializer_list<std::string_view> parts) {
+    write_text(path(name), bytes);
+    expect_unusable(name, parts);
+  };
+  refuses(good.substr(0, good.size() - 2), {"holds 74 tokens", "header says 75"});
+  refuses(good.substr(0, good.size() - 1), {"149 bytes of tokens", "not a multiple of the 2 bytes"});
+  refuses(good.substr(0, 100), {"expected the whole header"});
+  refuses(good.substr(0, 7), {"expected the whole header"});
+  std::string changed = good;
+  changed[6] = 9;
+  refuses(changed, {"version 1, 2 or 3", "got 9"});
+  changed = good;
+  changed.replace(changed.find("(75"), 3, "(-1");
+  refuses(changed, {"one dimension", "(-1,)"});
+}
+
+TEST_F(PlainTokensTest, BareTokensNeedTheirDtype) {
+  expect_unusable("nanogpt.bin",
+                  {"nanogpt.bin is not known", "format = \"raw\"", "\"uint16\" or \"uint32\""});
+  expect_unusable("olmo_uint32.npy", {"olmo_uint32.npy is not known", "format = \"raw\""});
+  const TokenFile small = read_raw("nanogpt.bin", TokenDtype::kUint16);
+  EXPECT_EQ(small.dtype, "uint16");
+  EXPECT_EQ(small.begin, 0);
+  EXPECT_EQ(small.num_tokens, 75);
+  EXPECT_EQ(read_raw("olmo_uint32.npy", TokenDtype::kUint32).num_tokens, 75);
+}
+
+TEST_F(PlainTokensTest, BareTokensOfTheWrongDtypeAreRefused) {
+  const auto refuses = [&](const std::string& name, TokenDtype dtype,
+                           std::initializer_list<std::string_view> parts) {
+    expect_error(ExitCode::kUnusable, parts, [&] { read_raw(name, dtype); });
+  };
+  refuses("olmo_uint32.npy", TokenDtype::kUint16,
+          {"expected tokens of 16 bits, got 32 bits", "dtype = \"uint32\""});
+  refuses("nanogpt.bin", TokenDtype::kUint32, {"150 bytes of tokens, not a multiple of the 4 bytes"});
+  cut("nanogpt.bin", 1);
+  refuses("nanogpt.bin", TokenDtype::kUint16, {"149 bytes of tokens, not a multiple of the 2 bytes"});
+  refuses("saved_uint16.npy", TokenDtype::kUint16, {"header of NumPy", "leave out format"});
 }
 
 }  // namespace

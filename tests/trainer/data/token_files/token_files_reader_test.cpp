@@ -41,6 +41,35 @@ TEST(TokenFilesReader, GivesTheRowsOfEachSystem) {
   }
 }
 
+TEST(TokenFilesReader, GivesTheRowsThatNumpyReadsFromPlainTokens) {
+  const Json all = parse_json(read_file(golden("plain_tokens/rows.json")), "rows.json");
+  ASSERT_EQ(all.size(), 9u);
+  for (const auto& [name, rows] : all.items()) {
+    TokenFilesConfig config{.path = golden("plain_tokens/" + name)};
+    if (name.starts_with("nanogpt") || name.starts_with("olmo")) {
+      config.format = TokenFormat::kRaw;
+      config.dtype = name.find("uint32") == std::string::npos ? TokenDtype::kUint16 : TokenDtype::kUint32;
+    }
+    const auto reader = open_token_files(config, {.seq_len = 8, .vocab_size = 128256});
+    ASSERT_EQ(reader->num_samples(), std::ssize(rows)) << name;
+    for (uint32_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(row_of(reader->read_batch(std::vector<uint32_t>{i}, 1)), rows[i].get<std::vector<int32_t>>())
+          << name << " row " << i;
+  }
+}
+
+TEST(TokenFilesReader, TokensOfTheWrongDtypeAreOutsideTheVocabulary) {
+  const TempDir temp;
+  fs::copy(golden("plain_tokens/nanogpt.bin"), temp / "train.bin");
+  fs::resize_file(temp / "train.bin", 148);
+  expect_error(ExitCode::kUnusable,
+               {"outside the model's vocabulary of 50304", "or has another dtype than uint32"}, [&] {
+                 open_token_files(
+                     {.path = temp / "train.bin", .format = TokenFormat::kRaw, .dtype = TokenDtype::kUint32},
+                     {.seq_len = 8, .vocab_size = 50304});
+               });
+}
+
 TEST(TokenFilesReader, SeveralFilesFollowEachOtherAndNoRowSpansTwo) {
   const TempDir temp;
   for (const char* name : {"a.bin", "b.bin"}) fs::copy(golden("token_files/llmc_gpt2.bin"), temp / name);
