@@ -22,6 +22,7 @@ std::vector<RunSummary> read_runs(const std::vector<std::string>& folders,
   std::vector<RunSummary> runs;
   for (const std::string& folder : folders) runs.push_back(summarize_run(folder, patterns));
   for (const std::string& pattern : patterns) {
+    if (pattern == "*") continue;  // a run may have no metric yet
     const bool found = std::any_of(runs.begin(), runs.end(), [&](const RunSummary& run) {
       return std::any_of(run.curves.begin(), run.curves.end(), [&](const auto& curve) {
         return ::fnmatch(pattern.c_str(), curve.first.c_str(), 0) == 0;

@@ -1,4 +1,4 @@
-// The Lua standard library as text inside the binary; cmake/EmbedLua.cmake writes the source.
+// The Lua standard library as text inside the binary; cmake/EmbedText.cmake writes the source.
 #pragma once
 #include <string_view>
 #include <vector>

@@ -22,10 +22,10 @@ const VerbSpec kReportSpec = {
     "  tycho report runs/demo --json\n"
     "  tycho report runs/demo --collectives            # which rank the others waited for",
     {{"out", "The page to write: report.html by default, and none with --json.", "FILE"},
-     {"plot", "Further metrics to draw, by names or patterns ('grad/*,loss_ema'): the keys of metrics.jsonl.",
+     {"plot", "Metrics to show first, by names or patterns ('grad/*,loss_ema'): the keys of metrics.jsonl.",
       "NAMES"},
-     {"smooth", "Draw a moving average over each curve: the weight of the past, from 0 to below 1.", "WEIGHT",
-      "0"},
+     {"smooth", "Begin with a moving average over each curve: the weight of the past, from 0 to below 1.",
+      "WEIGHT", "0"},
      {"collectives", "Of a run whose ranks broke: the last collective of each, and who waited for whom."},
      kJsonOption}};
 
@@ -57,14 +57,17 @@ int run_report(const Arguments& arguments) {
   }
   std::vector<std::string> patterns;
   if (arguments.has("plot")) patterns = arguments.list("plot");
+  std::vector<std::string> all = patterns;
+  all.emplace_back("*");
   const std::vector<RunSummary> runs =
-      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders, patterns);
+      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders, all);
   const std::string out = arguments.has("out") ? arguments.text("out") : "report.html";
   if (arguments.has("out") || !arguments.has("json"))
     write_typed_file(real_files(), out,
                      run_page(runs, benches,
                               {.smoothing = arguments.number("smooth", 0, 0.999),
-                               .parents = read_parents(runs, patterns)}));
+                               .chosen = patterns,
+                               .parents = read_parents(runs, all)}));
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;

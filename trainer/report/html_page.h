@@ -1,4 +1,4 @@
-// A page of HTML in one file: tables and drawings, no scripts, no other files. Torch-free.
+// A page of HTML in one file: tables and drawings, no other files. Torch-free.
 #pragma once
 #include <string>
 #include <utility>

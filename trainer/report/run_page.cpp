@@ -2,15 +2,18 @@
 #include "trainer/report/run_page.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <set>
 
 #include "trainer/base/bytes.h"
 #include "trainer/metrics/format.h"
 #include "trainer/report/html_page.h"
+#include "trainer/report/live_plots.h"
 #include "trainer/report/run_table.h"
 #include "trainer/report/svg.h"
 
@@ -19,6 +22,7 @@ namespace {
 
 constexpr int kWide = 1100, kHigh = 340, kSmall = 540;
 constexpr size_t kMostPoints = 400;
+constexpr int64_t kLastStep = std::numeric_limits<int64_t>::max();
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -40,18 +44,10 @@ std::string run_color(size_t i, size_t num_runs) {
   return rank_color(num_runs < 2 ? 0 : static_cast<double>(i) / static_cast<double>(num_runs - 1));
 }
 
-/// Returns the moving average of a curve, with Adam's bias correction for its beginning. Values that are not
-/// finite stay and do not count.
-Curve smoothed(const Curve& curve, double weight) {
-  Curve result = curve;
-  double average = 0, share = 0;
-  for (double& y : result.y) {
-    if (!std::isfinite(y)) continue;
-    average = weight * average + (1 - weight) * y;
-    share = weight * share + (1 - weight);
-    y = average / share;
-  }
-  return result;
+bool is_chosen(const std::string& metric, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), metric.c_str(), 0) == 0;
+  });
 }
 
 /// Returns the part of the parent's curve that a fork continues.
@@ -62,66 +58,68 @@ Curve until(const Curve& curve, int64_t step) {
   return part;
 }
 
-/// A plot of one metric.
-struct MetricPlot {
-  std::string metric, title, label;
-  bool from_zero = false;
-};
-
-/// Draws a metric of each run; "" when none has points. The highest hundredth may be outside the frame, so
-/// that the first steps do not flatten the rest. A fork's line begins at its own first step; its parent's,
-/// drawn pale, leads to it.
-std::string curves_of(const std::vector<RunSummary>& runs, const MetricPlot& plot,
-                      const RunPageOptions& options) {
-  std::vector<Curve> own(runs.size()), led(runs.size());
+/// Draws the loss of each run for a reader without scripts; "" when none has points. The highest hundredth
+/// may be outside the frame, so that the first steps do not flatten the rest.
+std::string still_loss(const std::vector<RunSummary>& runs) {
   std::vector<double> values;
   double last_step = 1;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    own[i] = runs[i].curve(plot.metric);
-    if (const auto parent = options.parents.find(runs[i].parent); parent != options.parents.end())
-      led[i] = until(parent->second.curve(plot.metric), runs[i].first_step);
-    for (const Curve* curve : {&own[i], &led[i]}) {
-      if (!curve->x.empty()) last_step = std::max(last_step, curve->x.back());
-      std::copy_if(curve->y.begin(), curve->y.end(), std::back_inserter(values),
-                   [](double y) { return std::isfinite(y); });
-    }
+  for (const RunSummary& run : runs) {
+    const Curve& curve = run.curve("loss");
+    if (!curve.x.empty()) last_step = std::max(last_step, curve.x.back());
+    std::copy_if(curve.y.begin(), curve.y.end(), std::back_inserter(values),
+                 [](double y) { return std::isfinite(y); });
   }
   if (values.empty()) return "";
   std::sort(values.begin(), values.end());
-  const double high = values[(values.size() - 1) * 99 / 100];
-  const double low = plot.from_zero ? 0 : values.front(), room = high * 0.05 - low * 0.05;
-  const Scale x = Scale::linear(0, last_step * 1.02);
-  const Scale y = Scale::linear(plot.from_zero ? 0 : low - room, high + room);
-  Drawing drawing(kWide, kHigh, plot.title);
+  const double high = values[(values.size() - 1) * 99 / 100], low = values.front();
+  const double room = high * 0.05 - low * 0.05;
+  const Scale x = Scale::linear(0, last_step * 1.02), y = Scale::linear(low - room, high + room);
+  Drawing drawing(kWide, kHigh, "Loss");
   drawing.x_axis(x, "step");
-  drawing.y_axis(y, plot.label);
+  drawing.y_axis(y, "nats per token");
+  std::vector<std::pair<std::string, std::string>> legend;
   for (size_t i = 0; i < runs.size(); ++i) {
-    const std::string color = run_color(i, runs.size());
-    const Points raw = thinned_curve(own[i], x, y), parents = thinned_curve(led[i], x, y);
-    if (!parents.empty()) drawing.line(parents, color, 1.2, 0.35, "parent of " + runs[i].name);
-    if (raw.empty()) continue;
-    const bool smooths = options.smoothing > 0;
-    drawing.line(raw, color, smooths ? 1 : 1.6, smooths ? 0.25 : 0.9, runs[i].name);
-    if (smooths)
-      drawing.line(thinned_curve(smoothed(own[i], options.smoothing), x, y), color, 1.6, 0.9, runs[i].name);
-    if (raw.size() < 30)
-      for (const auto& [at, height] : raw) drawing.dot(at, height, color, runs[i].name, 2.5);
+    legend.emplace_back(run_color(i, runs.size()), runs[i].name);
+    const Points points = thinned_curve(runs[i].curve("loss"), x, y);
+    if (!points.empty()) drawing.line(points, run_color(i, runs.size()), 1.6, 0.9, runs[i].name);
   }
-  return drawing.svg();
+  return "<p>Zooming, smoothing and all other metrics need a browser that runs scripts.</p>" +
+         html_legend(legend) + drawing.svg();
 }
 
-/// Returns drawings of the requested metrics, in the order of their names.
-std::string asked_curves(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
-  std::set<std::string> metrics;
-  for (const RunSummary& run : runs)
-    for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
-  for (const std::string& metric : standard_metrics()) metrics.erase(metric);
-  std::string drawings;
-  for (const std::string& metric : metrics) {
-    const std::string shown = printable(metric, true);
-    drawings += curves_of(runs, {metric, shown, shown}, options);
+/// Adds a run, or a parent that leads to `fork`, with all its curves.
+void add_run(LivePlots& plots, const RunSummary& run, int64_t most_buckets,
+             std::optional<size_t> fork = std::nullopt, int64_t last_step = kLastStep) {
+  const size_t index = plots.runs.size();
+  plots.runs.push_back({fork ? "parent of " + plots.runs[*fork].name : run.name, run.folder, "", fork,
+                        std::nullopt, run.tokens_by_step, run.seconds_by_step});
+  for (const auto& [metric, curve] : run.curves) {
+    const ThinCurve thinned = thin(last_step == kLastStep ? curve : until(curve, last_step), most_buckets);
+    if (!thinned.x.empty()) plots.curves.push_back({index, metric, thinned});
   }
-  return drawings;
+}
+
+/// Returns every curve of the runs. A fork's begin at its own first step; its parent's lead to them.
+std::string plots_of_runs(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
+  LivePlots plots;
+  plots.smoothing = options.smoothing;
+  std::set<std::string> metrics;
+  size_t num_curves = 0;
+  for (const RunSummary& run : runs) {
+    for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
+    const auto parent = options.parents.find(run.parent);
+    num_curves += run.curves.size() + (parent == options.parents.end() ? 0 : parent->second.curves.size());
+  }
+  std::set<std::string> first;
+  std::copy_if(metrics.begin(), metrics.end(), std::inserter(first, first.end()),
+               [&](const std::string& metric) { return is_chosen(metric, options.chosen); });
+  plots.plots = metric_plots(metrics, first);
+  const int64_t most = buckets_for(num_curves);
+  for (const RunSummary& run : runs) add_run(plots, run, most);
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (const auto parent = options.parents.find(runs[i].parent); parent != options.parents.end())
+      add_run(plots, parent->second, most, i, runs[i].first_step);
+  return live_plots(plots, still_loss(runs));
 }
 
 /// Draws tokens per second over ranks, and the ideal in which every rank is as fast as one of the smallest
@@ -177,19 +175,8 @@ std::vector<PageFact> facts_of_runs(const std::vector<RunSummary>& runs) {
 }
 
 std::string sections_of_runs(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
-  std::vector<std::pair<std::string, std::string>> legend;
-  for (size_t i = 0; i < runs.size(); ++i)
-    legend.emplace_back(run_color(i, runs.size()), runs[i].name + (runs[i].parent.empty() ? "" : " (fork)"));
-  const auto draw = [&](const MetricPlot& plot) { return curves_of(runs, plot, options); };
-  return html_section("Runs", html_table(run_table(runs)) + html_legend(legend)) +
-         html_section("Training", draw({"loss", "Loss", "loss"}) +
-                                      draw({"eval.loss", "Loss on held-out data", "eval.loss"})) +
-         html_section("Learning rate and gradients",
-                      draw({"lr", "Learning rate", "lr", true}) +
-                          draw({"grad_norm", "Norm of the gradient, before clipping", "grad_norm", true})) +
-         html_section("Metrics", asked_curves(runs, options)) +
-         html_section("Speed", draw({"tokens_per_s", "Tokens per second", "tokens/s", true}) +
-                                   html_plots(scaling_plot(runs) + waiting_plot(runs)));
+  return html_section("Runs", html_table(run_table(runs))) + plots_of_runs(runs, options) +
+         html_section("Scaling and waiting", html_plots(scaling_plot(runs) + waiting_plot(runs)));
 }
 
 std::string title_of(const std::vector<RunSummary>& runs) {

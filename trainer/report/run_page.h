@@ -12,11 +12,12 @@ namespace tycho {
 /// Options of a page of runs.
 struct RunPageOptions {
   double smoothing = 0;  // weight of the past in a moving average, 0 (none) to below 1, like in TensorBoard
+  std::vector<std::string> chosen;            // shell patterns of metrics that come first
   std::map<std::string, RunSummary> parents;  // parents of forks, by folder; their curves lead to the fork's
 };
 
-/// Returns a page of HTML without further files. Requires at least one run or benchmark. Draws every metric
-/// of a run's `curves`.
+/// Returns a page of HTML without further files. Requires at least one run or benchmark. Has plots of every
+/// metric of a run's `curves`.
 std::string run_page(const std::vector<RunSummary>& runs, const std::vector<BenchFile>& benches = {},
                      const RunPageOptions& options = {});
 

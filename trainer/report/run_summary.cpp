@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "trainer/base/error.h"
@@ -65,22 +66,27 @@ double median_of(std::vector<double> values) {
 class Series {
  public:
   void add(int64_t step, int64_t attempt, double value) {
-    if (attempt > attempt_) by_step_.erase(by_step_.lower_bound(step), by_step_.end());
-    attempt_ = std::max(attempt, attempt_);
-    by_step_[step] = value;
-  }
-  Curve curve() const {
-    Curve curve;
-    for (const auto& [step, value] : by_step_) {
-      curve.x.push_back(static_cast<double>(step));
-      curve.y.push_back(value);
+    const auto x = static_cast<double>(step);
+    auto at = curve_.x.end();
+    if (!curve_.x.empty() && curve_.x.back() >= x) at = std::lower_bound(curve_.x.begin(), curve_.x.end(), x);
+    const std::ptrdiff_t index = at - curve_.x.begin();
+    if (attempt > attempt_) {
+      curve_.x.resize(static_cast<size_t>(index)), curve_.y.resize(static_cast<size_t>(index));
+      at = curve_.x.end();
     }
-    return curve;
+    attempt_ = std::max(attempt, attempt_);
+    if (at != curve_.x.end() && *at == x) {
+      curve_.y[static_cast<size_t>(index)] = value;
+      return;
+    }
+    curve_.x.insert(at, x);
+    curve_.y.insert(curve_.y.begin() + index, value);
   }
+  const Curve& curve() const { return curve_; }
 
  private:
   int64_t attempt_ = 0;
-  std::map<int64_t, double> by_step_;
+  Curve curve_;  // in the order of steps
 };
 
 /// The steps of the newest attempt, from which the steady numbers are computed.
@@ -121,6 +127,8 @@ class FolderReader {
 
   RunSummary summary() {
     for (const auto& [metric, series] : series_) run_.curves[metric] = series.curve();
+    run_.tokens_by_step = tokens_.curve();
+    run_.seconds_by_step = seconds_.curve();
     if (const std::vector<double>& y = run_.curve("loss").y; !y.empty()) run_.loss = late_mean(y);
     if (const Curve& evals = run_.curve("eval.loss"); !evals.y.empty()) run_.eval_loss = evals.y.back();
     if (!accuracies_.empty()) {
@@ -199,6 +207,8 @@ class FolderReader {
       starts_[start->second].has_trained = true;
     run_.step = step;
     run_.tokens = count_in(record, "tokens");
+    tokens_.add(step, attempt, static_cast<double>(run_.tokens));
+    seconds_.add(step, attempt, trained_s(record, attempt));
     // Steps have the same number of tokens, as far as the first record can tell.
     if (!parents_tokens_) parents_tokens_ = run_.tokens / std::max<int64_t>(1, step) * run_.first_step;
     run_.own_tokens = run_.tokens - *parents_tokens_;
@@ -210,6 +220,16 @@ class FolderReader {
     steady_.data_wait_s.push_back(number_in(record, "data_wait_s").value_or(0));
   }
 
+  /// Returns the seconds from the first start to a record, without the pauses between attempts.
+  double trained_s(const Json& record, int64_t attempt) {
+    const auto span = spans_.find(attempt);
+    if (span == spans_.end()) return 0;
+    double seconds = number_in(record, "time").value_or(span->second.first) - span->second.first;
+    for (auto earlier = spans_.begin(); earlier != span; ++earlier)
+      seconds += earlier->second.second - earlier->second.first;
+    return seconds;
+  }
+
   void take_curves(const Json& record, int64_t step, int64_t attempt) {
     for (const auto& [name, given] : record.items()) {
       const std::optional<double> value = number_in(record, name);
@@ -219,7 +239,8 @@ class FolderReader {
 
   bool is_wanted(const std::string& name) {
     const auto [known, is_new] = wanted_.try_emplace(name, false);
-    if (is_new) {
+    static const std::set<std::string> kNoMetrics = {"step", "attempt", "time", "tokens", "samples", "epoch"};
+    if (is_new && !kNoMetrics.contains(name)) {
       const std::vector<std::string>& always = standard_metrics();
       known->second = std::find(always.begin(), always.end(), name) != always.end() ||
                       std::any_of(patterns_.begin(), patterns_.end(), [&](const std::string& pattern) {
@@ -282,6 +303,7 @@ class FolderReader {
   const std::vector<std::string>& patterns_;
   std::map<std::string, bool> wanted_;     // by metric
   std::map<std::string, Series> series_;   // by metric
+  Series tokens_, seconds_;                // trained so far
   std::optional<int64_t> parents_tokens_;  // of a fork; 0 without a parent
   std::map<std::string, double> accuracies_;
   SteadySteps steady_;

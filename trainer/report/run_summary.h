@@ -32,7 +32,8 @@ struct RunSummary {
   std::optional<double> eval_loss;        // newest value
   std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
   std::string end;                 // why it ended; "" while it runs, or after a kill
-  std::map<std::string, Curve> curves;  // by metric, in the order of steps, without empty curves
+  std::map<std::string, Curve> curves;    // by metric, in the order of steps, without empty curves
+  Curve tokens_by_step, seconds_by_step;  // trained so far; seconds without the pauses between attempts
 
   /// Returns the curve of a metric; empty when the run has none.
   const Curve& curve(const std::string& metric) const;
