@@ -1,7 +1,10 @@
 // tycho report: one page about runs.
+#include <filesystem>
+
 #include "host/run_report.h"
 #include "host/text_table.h"
 #include "host/verb.h"
+#include "host/watch_page.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/report/bench_file.h"
@@ -19,6 +22,7 @@ const VerbSpec kReportSpec = {
     "  tycho report runs/nodes-1 runs/nodes-2 runs/nodes-4 --out scaling.html\n"
     "  tycho bench storage runs --json > storage.json; tycho report runs/demo storage.json\n"
     "  tycho report runs/demo runs/fork --plot 'grad/*' --smooth 0.9\n"
+    "  tycho report runs/demo --watch                  # the open page follows the run\n"
     "  tycho report runs/demo --json\n"
     "  tycho report runs/demo --collectives            # which rank the others waited for",
     {{"out", "The page to write: report.html by default, and none with --json.", "FILE"},
@@ -26,6 +30,9 @@ const VerbSpec kReportSpec = {
       "NAMES"},
      {"smooth", "Begin with a moving average over each curve: the weight of the past, from 0 to below 1.",
       "WEIGHT", "0"},
+     {"watch",
+      "Write the page again whenever the runs have something new, until Ctrl-C; the open page reloads "
+      "itself."},
      {"collectives", "Of a run whose ranks broke: the last collective of each, and who waited for whom."},
      kJsonOption}};
 
@@ -43,40 +50,86 @@ int report_collectives(const Arguments& arguments) {
   return 0;
 }
 
+/// The page that was asked for.
+struct PageRequest {
+  std::vector<std::string> folders, chosen;
+  std::vector<BenchFile> benches;
+  std::string out;
+  double smoothing = 0;
+};
+
+PageRequest page_request(const Arguments& arguments) {
+  PageRequest request;
+  for (const std::string& word : arguments.words) {
+    if (word.ends_with(".json"))
+      request.benches.push_back(read_bench_file(word));
+    else
+      request.folders.push_back(word);
+  }
+  if (arguments.has("plot")) request.chosen = arguments.list("plot");
+  request.out = arguments.has("out") ? arguments.text("out") : "report.html";
+  request.smoothing = arguments.number("smooth", 0, 0.999);
+  return request;
+}
+
+/// Returns patterns of the metrics to read: the chosen ones, which must exist, and all others.
+std::vector<std::string> patterns_of(const PageRequest& request) {
+  std::vector<std::string> patterns = request.chosen;
+  patterns.emplace_back("*");
+  return patterns;
+}
+
+std::vector<RunSummary> runs_of(const PageRequest& request) {
+  if (request.folders.empty() && !request.benches.empty()) return {};
+  return read_runs(request.folders, patterns_of(request));
+}
+
+void write_page(const PageRequest& request, const std::vector<RunSummary>& runs, bool watched) {
+  write_typed_file(real_files(), request.out,
+                   run_page(runs, request.benches,
+                            {.watched = watched,
+                             .stamp = page_stamp(),
+                             .smoothing = request.smoothing,
+                             .chosen = request.chosen,
+                             .parents = read_parents(runs, patterns_of(request))}));
+}
+
+int watch_runs(const PageRequest& request) {
+  const auto state = [&] {
+    std::string sizes;
+    for (const std::string& folder : request.folders)
+      for (const char* file : {"/events.jsonl", "/metrics.jsonl", "/evals.jsonl"}) {
+        std::error_code absent;
+        sizes += fmt::format("{} ", std::filesystem::file_size(folder + file, absent));
+      }
+    return sizes;
+  };
+  return watch_page(request.out, state,
+                    [&](bool watched) { write_page(request, runs_of(request), watched); });
+}
+
 }  // namespace
 
 int run_report(const Arguments& arguments) {
   if (arguments.has("collectives")) return report_collectives(arguments);
-  std::vector<std::string> folders;
-  std::vector<BenchFile> benches;
-  for (const std::string& word : arguments.words) {
-    if (word.ends_with(".json"))
-      benches.push_back(read_bench_file(word));
-    else
-      folders.push_back(word);
+  const PageRequest request = page_request(arguments);
+  if (arguments.has("watch")) {
+    if (arguments.has("json"))
+      fail(ExitCode::kUsage,
+           "[tycho report] expected --watch or --json, got both; --watch only writes the page");
+    return watch_runs(request);
   }
-  std::vector<std::string> patterns;
-  if (arguments.has("plot")) patterns = arguments.list("plot");
-  std::vector<std::string> all = patterns;
-  all.emplace_back("*");
-  const std::vector<RunSummary> runs =
-      folders.empty() && !benches.empty() ? std::vector<RunSummary>() : read_runs(folders, all);
-  const std::string out = arguments.has("out") ? arguments.text("out") : "report.html";
-  if (arguments.has("out") || !arguments.has("json"))
-    write_typed_file(real_files(), out,
-                     run_page(runs, benches,
-                              {.smoothing = arguments.number("smooth", 0, 0.999),
-                               .chosen = patterns,
-                               .parents = read_parents(runs, all)}));
+  const std::vector<RunSummary> runs = runs_of(request);
+  if (arguments.has("out") || !arguments.has("json")) write_page(request, runs, false);
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;
   }
   if (!runs.empty()) print_runs(runs);
-  for (const BenchFile& bench : benches)
-    fmt::print("{}{}\n{}", &bench == &benches.front() && runs.empty() ? "" : "\n", bench.title,
+  for (const BenchFile& bench : request.benches)
+    fmt::print("{}{}\n{}", &bench == &request.benches.front() && runs.empty() ? "" : "\n", bench.title,
                text_table(bench.table));
-  fmt::print("\n{} has plots of {}\n", out, arguments.words.size() == 1 ? "it" : "them");
+  fmt::print("\n{} has plots of {}\n", request.out, arguments.words.size() == 1 ? "it" : "them");
   return 0;
 }
 

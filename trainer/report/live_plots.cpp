@@ -125,10 +125,11 @@ std::string joined(const std::vector<T>& items, Write write) {
 }
 
 std::string data_json(const LivePlots& plots) {
-  std::string text =
-      fmt::format("{{\"smoothing\":{},\"rule\":{},\n\"runs\":[{}],\n\"plots\":[{}],\n\"curves\":[{}]}}",
-                  plots.smoothing, text_json(rule_of(plots)), joined(plots.runs, run_json),
-                  joined(plots.plots, plot_json), joined(plots.curves, curve_json));
+  std::string text = fmt::format(
+      "{{\"watched\":{},\"stamp\":{},\"smoothing\":{},\"rule\":{},\n\"runs\":[{}],\n\"plots\":[{}],"
+      "\n\"curves\":[{}]}}",
+      plots.watched, text_json(plots.stamp), plots.smoothing, text_json(rule_of(plots)),
+      joined(plots.runs, run_json), joined(plots.plots, plot_json), joined(plots.curves, curve_json));
   for (size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
     text.replace(at, 1, "\\u003c");  // nothing in the data can end the element that it is in
   return text;
@@ -149,12 +150,19 @@ int64_t buckets_for(size_t num_curves) {
 
 std::string live_plots(const LivePlots& plots, const std::string& still) {
   if (plots.curves.empty()) return "";
-  std::string text = fmt::format("<div id=\"live\"></div>\n<div id=\"still\">{}</div>\n<style>{}</style>\n",
-                                 still, file_text("uPlot.min.css"));
+  // A page that looks whether its file is a new one loads it this far.
+  std::string text = fmt::format(
+      "<script>if (location.hash === \"#probe\") {{ parent.postMessage({{tycho: {}}}, \"*\"); window.stop(); "
+      "}}"
+      "</script>\n",
+      text_json(plots.stamp));
+  text += fmt::format("<div id=\"live\"></div>\n<div id=\"still\">{}</div>\n<style>{}</style>\n", still,
+                      file_text("uPlot.min.css"));
   text += fmt::format("<script type=\"application/json\" id=\"page-data\">{}</script>\n", data_json(plots));
   text += fmt::format("<script>\n/* uPlot 1.6.32\n{}*/\n{}</script>\n<script>(() => {{\n\"use strict\";\n",
                       file_text("uPlot.LICENSE"), file_text("uPlot.min.js"));
-  for (const char* name : {"text.js", "data.js", "plots.js", "controls.js"}) text += file_text(name);
+  for (const char* name : {"text.js", "data.js", "watch.js", "plots.js", "controls.js"})
+    text += file_text(name);
   return text + "})();</script>\n";
 }
 

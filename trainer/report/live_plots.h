@@ -27,6 +27,8 @@ struct PlottedCurve {
 };
 
 struct LivePlots {
+  bool watched = false;  // the page reloads itself when its file has another stamp
+  std::string stamp;     // different each time that the file is written; digits
   double smoothing = 0;  // weight of the past that the page begins with
   std::vector<PlottedRun> runs;
   std::vector<MetricPlot> plots;

@@ -14,6 +14,7 @@
 #include "trainer/metrics/format.h"
 #include "trainer/report/html_page.h"
 #include "trainer/report/live_plots.h"
+#include "trainer/report/run_sections.h"
 #include "trainer/report/run_table.h"
 #include "trainer/report/svg.h"
 
@@ -102,6 +103,7 @@ void add_run(LivePlots& plots, const RunSummary& run, int64_t most_buckets,
 /// Returns every curve of the runs. A fork's begin at its own first step; its parent's lead to them.
 std::string plots_of_runs(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
   LivePlots plots;
+  plots.watched = options.watched, plots.stamp = options.stamp;
   plots.smoothing = options.smoothing;
   std::set<std::string> metrics;
   size_t num_curves = 0;
@@ -176,6 +178,7 @@ std::vector<PageFact> facts_of_runs(const std::vector<RunSummary>& runs) {
 
 std::string sections_of_runs(const std::vector<RunSummary>& runs, const RunPageOptions& options) {
   return html_section("Runs", html_table(run_table(runs))) + plots_of_runs(runs, options) +
+         configuration_section(runs) + texts_section(runs) +
          html_section("Scaling and waiting", html_plots(scaling_plot(runs) + waiting_plot(runs)));
 }
 

@@ -11,6 +11,8 @@ namespace tycho {
 
 /// Options of a page of runs.
 struct RunPageOptions {
+  bool watched = false;  // the page reloads itself when its file has another stamp
+  std::string stamp;     // different each time that the file is written; digits
   double smoothing = 0;  // weight of the past in a moving average, 0 (none) to below 1, like in TensorBoard
   std::vector<std::string> chosen;            // shell patterns of metrics that come first
   std::map<std::string, RunSummary> parents;  // parents of forks, by folder; their curves lead to the fork's

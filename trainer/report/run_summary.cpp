@@ -162,6 +162,7 @@ class FolderReader {
       run_.num_attempts += 1;
       starts_.push_back({facts != record.end() && facts->is_object() ? *facts : Json::object(), "", false});
     }
+    take_text(record, kind);
     if (starts_.empty()) return;
     Start& start = starts_.back();
     if (kind == "run_end") start.end = text_in(record, "text");
@@ -172,6 +173,20 @@ class FolderReader {
     if (kind == "resume" && run_.num_attempts == 1 && facts != record.end() && facts->is_object())
       take_parent(text_in(*facts, "path"));
     attempts_[count_in(record, "attempt")] = starts_.size() - 1;
+  }
+
+  /// Keeps a recorded text. A start drops those of steps that it trains again.
+  void take_text(const Json& record, const std::string& kind) {
+    const auto facts = record.find("facts");
+    if (facts == record.end() || !facts->is_object()) return;
+    const bool starts = kind == "run_start" && facts->contains("first_step");
+    const int64_t step = starts ? count_in(*facts, "first_step") : count_in(record, "step");
+    const std::string name = text_in(*facts, "name");
+    if (!starts && kind != "text") return;
+    std::erase_if(run_.texts, [&](const RecordedText& one) {
+      return starts ? one.step > step : one.step == step && one.prompt == name;
+    });
+    if (!starts) run_.texts.push_back({step, name, text_in(*facts, "text")});
   }
 
   /// Chooses the start that describes the run: the newest one that did a step, or the newest of all.
@@ -262,6 +277,7 @@ class FolderReader {
     if (!fs::exists(path)) return;
     const Json recipe = Json::parse(read_file(path), nullptr, false);
     if (!recipe.is_object()) return;
+    run_.recipe = recipe;
     Json work = Json::object();
     for (const char* key : {"model", "lora", "seq_len", "precision"})
       if (recipe.contains(key)) work[key] = recipe[key];

@@ -6,9 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/metrics/curve.h"
 
 namespace tycho {
+
+/// A text that a callback recorded, such as one that the model generated.
+struct RecordedText {
+  int64_t step = 0;
+  std::string prompt, text;  // the name under which it was recorded is its prompt
+};
 
 /// Numbers that the folder does not have are nullopt or 0. The facts and the end are those of the newest
 /// start that did a step, or of the newest start if none did.
@@ -33,6 +40,8 @@ struct RunSummary {
   std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
   std::string end;                 // why it ended; "" while it runs, or after a kill
   std::map<std::string, Curve> curves;    // by metric, in the order of steps, without empty curves
+  std::vector<RecordedText> texts;        // in the order of steps, those of steps that were lost left out
+  Json recipe;                            // the resolved one; null when the folder has none
   Curve tokens_by_step, seconds_by_step;  // trained so far; seconds without the pauses between attempts
 
   /// Returns the curve of a metric; empty when the run has none.

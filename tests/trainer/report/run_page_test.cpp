@@ -145,7 +145,7 @@ TEST(RunPage, TextsAreEscaped) {
   run.curves["loss"] = {{1, 2}, {2, 1}};
   run.curves[bad] = {{1, 2}, {2, 1}};
   const std::string page = run_page({run});
-  EXPECT_EQ(count_in(page, "<script"), 3) << "data, uPlot, Tycho's";
+  EXPECT_EQ(count_in(page, "<script"), 4) << "stamp, data, uPlot, Tycho's";
   EXPECT_EQ(count_in(page, "<img"), 0);
   const Json data = data_of(page);
   EXPECT_EQ(data["runs"][0]["name"], bad);

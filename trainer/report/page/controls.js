@@ -141,7 +141,7 @@ function build() {
   read_state();
   filter();
   for (const plot of plots) plot.dirty = true, seen.observe(plot.figure), resized.observe(plot.space);
-  root.append(element("p", {class: "rule"}, page.rule));
+  root.append(element("p", {class: "rule"}, page.rule + (page.watched ? " This page reloads itself when its file is written again." : "")));
   show_state();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed());
   addEventListener("hashchange", () => { view.hidden.clear(); view.zoom = null; read_state(); filter(); changed(); });
@@ -154,3 +154,4 @@ function build() {
 
 document.documentElement.classList.add("live");
 build();
+if (page.watched) watch();
