@@ -1,6 +1,6 @@
 # Sweeps: their parts alone, and whole ones with an engine that pretends to train.
 tycho_test(sweep_test LIBS sweep SOURCES
-  trainer/sweep/board_test.cpp trainer/sweep/claim_test.cpp trainer/sweep/definition_test.cpp trainer/sweep/ledger_test.cpp
+  trainer/sweep/board_test.cpp trainer/sweep/claim_test.cpp trainer/sweep/definition_test.cpp trainer/sweep/importance_test.cpp trainer/sweep/ledger_test.cpp
   trainer/sweep/policy_test.cpp trainer/sweep/progress_test.cpp trainer/sweep/report_test.cpp trainer/sweep/search_test.cpp
   trainer/sweep/table_test.cpp)
 

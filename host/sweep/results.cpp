@@ -9,6 +9,7 @@
 #include "host/standard_streams.h"
 #include "host/sweep/best.h"
 #include "host/text_table.h"
+#include "host/watch_page.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/base/regular_file.h"
@@ -200,13 +201,23 @@ int sweep_best_verb(const Arguments& arguments) {
 }
 
 int sweep_report_verb(const Arguments& arguments) {
-  SweepFolder folder = open_sweep(word(arguments, 1, "the name of a sweep"));
+  const std::string name = word(arguments, 1, "the name of a sweep");
   no_more_words(arguments, 2);
-  folder.show_lost_trials();
-  const std::string base = arguments.has("out") ? arguments.text("out") : folder.dir() + "/report";
-  const ReportPages pages = sweep_report(folder);
-  write_file_atomically(real_files(), base + ".html", pages.html);
-  write_file_atomically(real_files(), base + ".md", pages.markdown);
+  const std::string base = arguments.has("out") ? arguments.text("out") : open_sweep(name).dir() + "/report";
+  const auto pages = [&](const SweepPageOptions& options) {
+    SweepFolder folder = open_sweep(name);
+    folder.show_lost_trials();
+    return sweep_report(folder, options);
+  };
+  const auto write = [&](bool watched) {
+    const ReportPages made = pages({.watched = watched, .stamp = page_stamp()});
+    write_file_atomically(real_files(), base + ".html", made.html);
+    write_file_atomically(real_files(), base + ".md", made.markdown);
+  };
+  if (arguments.has("watch"))
+    return watch_page(
+        base + ".html", [&] { return pages({}).html; }, write);
+  write(false);
   fmt::print("{}.html\n{}.md\n", base, base);
   return 0;
 }

@@ -47,6 +47,8 @@ const VerbSpec kSweepSpec = {
      {"sort", "table: sort by this column.", "COLUMN"},
      {"cols", "table: show these columns.", "A,B"},
      {"out", "best, report: where to write the file.", "FILE"},
+     {"watch",
+      "report: write it again whenever there is something new, until Ctrl-C; the open page reloads itself."},
      kJsonOption,
      kTraceOption}};
 

@@ -18,7 +18,7 @@ class Browser:
             for source, at in ((os.dup(to_browser), 3), (os.dup(to_us), 4)):
                 os.dup2(source, at)
 
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--hide-scrollbars",
              "--user-data-dir=" + self.profile.name, "--no-first-run", "about:blank"],

@@ -58,16 +58,17 @@ std::vector<PageFact> facts_of(const Board& board) {
   return facts;
 }
 
-std::string sweep_page(const SweepFolder& folder) {
+std::string sweep_page(const SweepFolder& folder, const SweepPageOptions& options) {
   const Board& board = folder.board();
   const SweepDefinition& definition = board.definition();
   std::string text;
   if (const std::string verdict = verdict_on_winner(board); !verdict.empty())
     text += fmt::format("<p class=\"verdict\">{}</p>\n", escape_html(verdict));
   text += html_section("Best trials", html_table(best_rows(board)));
+  text += html_section("Importance of keys", importance_bars(board));
   text += html_section("Each key against the metric", html_plots(marginal_plots(board)));
   text += html_section("All keys together", parallel_plot(board));
-  text += html_section("Loss curves", curve_plot(folder));
+  text += html_section("Loss curves", curve_plots(folder, options));
   text += html_section("Survival and cost", html_plots(rung_plot(board) + cost_plot(board)));
   const Rows trouble = trouble_rows(board);
   if (trouble.size() > 1) text += html_section("Failed, stopped and dropped", html_table(trouble));
@@ -95,6 +96,8 @@ std::string markdown_page(const SweepFolder& folder) {
 
 }  // namespace
 
-ReportPages sweep_report(const SweepFolder& folder) { return {sweep_page(folder), markdown_page(folder)}; }
+ReportPages sweep_report(const SweepFolder& folder, const SweepPageOptions& options) {
+  return {sweep_page(folder, options), markdown_page(folder)};
+}
 
 }  // namespace tycho

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "trainer/report/live_plots.h"
 #include "trainer/report/svg.h"
+#include "trainer/sweep/importance.h"
 #include "trainer/sweep/progress.h"
 #include "trainer/sweep/search.h"
 #include "trainer/sweep/table.h"
@@ -88,6 +91,41 @@ std::vector<std::pair<double, double>> thinned(const std::vector<MetricPoint>& p
   return out;
 }
 
+/// Draws the training loss for a reader without scripts.
+std::string still_losses(const SweepFolder& folder) {
+  const Ranked ranked = rank(folder.board());
+  std::vector<std::vector<MetricPoint>> curves;
+  std::vector<double> values;
+  double last_step = 1;
+  const size_t stride = std::max<size_t>(1, (ranked.trials.size() + kMaxCurves - 1) / kMaxCurves);
+  for (size_t i = 0; i < ranked.trials.size(); i += stride) {
+    RunProgress progress(folder.run_dir(*ranked.trials[i]));
+    progress.update();
+    curves.push_back(progress.series("loss"));
+    for (const MetricPoint& point : curves.back()) {
+      if (std::isfinite(point.value)) values.push_back(point.value);
+      last_step = std::max(last_step, static_cast<double>(point.step));
+    }
+  }
+  if (values.empty()) return "";
+  std::sort(values.begin(), values.end());
+  const Scale y = Scale::linear(values.front() * 0.98, values[(values.size() - 1) * 98 / 100] * 1.02);
+  const Scale x = Scale::linear(0, last_step * 1.02);
+  Drawing drawing(kWideWidth, kWideHeight,
+                  stride == 1 ? "Training loss of every trial"
+                              : fmt::format("Training loss of every {}th trial", stride));
+  drawing.x_axis(x, "step");
+  drawing.y_axis(y, "loss");
+  drawing.rank_legend();
+  for (size_t c = curves.size(); c-- > 0;) {
+    const size_t i = c * stride;
+    if (!curves[c].empty())
+      drawing.line(thinned(curves[c], x, y), rank_color(ranked.share(i)), i == 0 ? 2.4 : 1.2,
+                   i == 0 ? 1 : 0.6, hint_of(folder.board(), *ranked.trials[i]));
+  }
+  return drawing.svg();
+}
+
 }  // namespace
 
 std::string marginal_plots(const Board& board) {
@@ -143,38 +181,57 @@ std::string parallel_plot(const Board& board) {
   return drawing.svg();
 }
 
-std::string curve_plot(const SweepFolder& folder) {
+std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& options) {
   const Ranked ranked = rank(folder.board());
-  std::vector<std::vector<MetricPoint>> curves;
-  std::vector<double> values;
-  double last_step = 1;
+  LivePlots plots;
+  plots.watched = options.watched, plots.stamp = options.stamp;
+  const std::string& metric = folder.board().definition().config.metric.name;
+  std::set<std::string> metrics = {"loss"};
+  if (metric != "train.loss") metrics.insert(metric);
+  plots.plots = metric_plots(metrics);
   const size_t stride = std::max<size_t>(1, (ranked.trials.size() + kMaxCurves - 1) / kMaxCurves);
   for (size_t i = 0; i < ranked.trials.size(); i += stride) {
     RunProgress progress(folder.run_dir(*ranked.trials[i]));
     progress.update();
-    curves.push_back(progress.series("loss"));
-    for (const MetricPoint& point : curves.back()) {
-      if (std::isfinite(point.value)) values.push_back(point.value);
-      last_step = std::max(last_step, static_cast<double>(point.step));
+    PlottedRun run = {fmt::format("trial {}", ranked.trials[i]->number),
+                      ranked.trials[i]->plan.id,
+                      hint_of(folder.board(), *ranked.trials[i]),
+                      {},
+                      ranked.share(i),
+                      {},
+                      {}};
+    for (const std::string& name : metrics) {
+      Curve curve;
+      for (const MetricPoint& point : progress.series(name)) {
+        curve.x.push_back(static_cast<double>(point.step)), curve.y.push_back(point.value);
+        if (name != "loss") continue;
+        run.tokens.x.push_back(curve.x.back()), run.tokens.y.push_back(static_cast<double>(point.tokens));
+      }
+      if (!curve.x.empty())
+        plots.curves.push_back({plots.runs.size(), name, thin(curve, buckets_for(2 * kMaxCurves) / 4)});
     }
+    run.seconds = {run.tokens.x, std::vector<double>(run.tokens.x.size())};
+    plots.runs.push_back(std::move(run));
   }
-  if (values.empty()) return "";
-  std::sort(values.begin(), values.end());
-  const Scale y = Scale::linear(values.front() * 0.98, values[(values.size() - 1) * 98 / 100] * 1.02);
-  const Scale x = Scale::linear(0, last_step * 1.02);
-  Drawing drawing(kWideWidth, kWideHeight,
-                  stride == 1 ? "Training loss of every trial"
-                              : fmt::format("Training loss of every {}th trial", stride));
-  drawing.x_axis(x, "step");
-  drawing.y_axis(y, "loss");
-  drawing.rank_legend();
-  for (size_t c = curves.size(); c-- > 0;) {
-    const size_t i = c * stride;
-    if (!curves[c].empty())
-      drawing.line(thinned(curves[c], x, y), rank_color(ranked.share(i)), i == 0 ? 2.4 : 1.2,
-                   i == 0 ? 1 : 0.6, hint_of(folder.board(), *ranked.trials[i]));
-  }
-  return drawing.svg();
+  return live_plots(plots, still_losses(folder));
+}
+
+std::string importance_bars(const Board& board) {
+  const SweepImportance importance = importance_of(board);
+  if (importance.keys.empty()) return "";
+  std::string text =
+      "<div class=\"importance\"><b>key</b><b>share of the importance</b><b></b><b>correlation</b>";
+  for (const KeyImportance& one : importance.keys)
+    text += fmt::format("<span>{}</span><i style=\"width:{:.1f}%\"></i><span>{:.0f} %</span><span>{}</span>",
+                        escape_html(one.key), 100 * one.share, 100 * one.share,
+                        one.correlation ? fmt::format("{:+.2f}", *one.correlation) : "words");
+  return text + fmt::format(
+                    "</div>\n<p class=\"rule\">Loss of a random forest's accuracy when the values of a key "
+                    "are exchanged "
+                    "among trials that it has not seen. Together the keys explain {:.0f} % of the "
+                    "differences in rank. "
+                    "Correlation is Spearman's with {}.</p>\n",
+                    100 * importance.explained, escape_html(board.definition().config.metric.name));
 }
 
 std::string rung_plot(const Board& board) {

@@ -4,6 +4,7 @@
 
 #include "trainer/sweep/board.h"
 #include "trainer/sweep/folder.h"
+#include "trainer/sweep/report.h"
 
 namespace tycho {
 
@@ -11,8 +12,10 @@ namespace tycho {
 std::string marginal_plots(const Board& board);
 /// Returns every trial as a line over all keys to the metric.
 std::string parallel_plot(const Board& board);
-/// Returns the training loss over steps, best trials darkest.
-std::string curve_plot(const SweepFolder& folder);
+/// Returns the training loss and the metric over steps as plots to zoom, best trials darkest.
+std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& options);
+/// Returns a bar for each key; "" for too few trials.
+std::string importance_bars(const Board& board);
 /// Returns how many trials reached each rung; "" for a search without rungs.
 std::string rung_plot(const Board& board);
 /// Returns the hours spent, by the trials' final states.

@@ -70,8 +70,14 @@ function positions_of(curve, axis) {
   return curve.positions[axis];
 }
 
-/** Returns the moving average of a curve, with Adam's correction for its beginning; a bucket of n values counts n times. */
+const kFewestSmoothed = 50;
+
+/**
+ * Returns the moving average of a curve, with Adam's correction for its beginning; a bucket of n values counts n times.
+ * Curves of few values, such as evaluations, stay as they are.
+ */
 function smoothed(curve, weight) {
+  if (curve.mean.length < kFewestSmoothed) return curve.mean;
   if (curve.smoothed.weight === weight) return curve.smoothed.y;
   const y = new Float64Array(curve.mean.length);
   let average = 0, share = 0;

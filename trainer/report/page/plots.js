@@ -115,7 +115,7 @@ class Plot {
       axes: [
         {stroke: ink, grid, ticks: grid, font, labelFont: font, label: axes[view.axis].label, labelSize: 18, size: 26, labelGap: 0,
           values: (u, ticks) => ticks.map(x => x === null ? "" : view.axis === "time" ? number_text(x) : count_text(x, 6))},
-        {stroke: ink, grid, ticks: grid, font, size: 64, values: (u, ticks) => tick_texts(ticks, unit)},
+        {stroke: ink, grid, ticks: grid, font, size: 70, values: (u, ticks) => tick_texts(ticks, unit)},
       ],
       cursor: {
         y: false, points: {show: false}, sync: {key: "tycho", scales: ["x", null]}, drag: {x: true, y: false, setScale: false},

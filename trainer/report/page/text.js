@@ -20,7 +20,7 @@ function count_text(value, digits = 4) {
 
 function bytes_text(value) {
   for (const [size, unit] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]])
-    if (Math.abs(value) >= size) return String(Number((value / size).toPrecision(4))) + " " + unit;
+    if (Math.abs(value) >= size) return String(Number((value / size).toPrecision(3))) + " " + unit;
   return value + " B";
 }
 
