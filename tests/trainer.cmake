@@ -43,6 +43,7 @@ foreach(part RANGE 2 ${mesh_matrix_parts})
   set_tests_properties(mesh_matrix_test_${part} PROPERTIES TIMEOUT ${timeout} LABELS torch
     ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=${mesh_matrix_parts};GTEST_SHARD_INDEX=${index}")
 endforeach()
+tycho_test(remote_run_test TORCH SOURCES trainer/run/remote_run_test.cpp LIBS run_fixture)
 tycho_test(mesh_checkpoints_test TORCH LIBS run_fixture SOURCES trainer/run/mesh_checkpoints_test.cpp)
 tycho_test(tensor_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/tensor_parallel_run_test.cpp)
 tycho_test(context_parallel_run_test TORCH LIBS run_fixture SOURCES trainer/run/context_parallel_run_test.cpp)

@@ -143,6 +143,7 @@ void CheckpointStore::retain(CheckpointInfo& saved) {
     if (keep_ == 0) return;
     for (const CheckpointInfo& old :
          superseded(list_checkpoints(dir_), keep_, epoch_, saved.uuid, resumed_from_)) {
+      if (is_needed_ && is_needed_(old.uuid)) continue;
       check_owner();
       tolerate(saved, [&] {
         if (!is_linked(old.path)) remove_checkpoint(files_, old.path);

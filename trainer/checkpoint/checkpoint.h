@@ -48,9 +48,12 @@ struct CheckpointMeta {
   Json world = {};  // see Manifest::world; null for one rank
 };
 
+/// Fills `to` with n bytes of a file of a checkpoint, from `offset` on. Throws Error.
+using ReadCheckpointFile = std::function<void(const std::string& file, int64_t offset, char* to, size_t n)>;
+
 /// One committed checkpoint.
 struct CheckpointInfo {
-  std::string path;  // folder
+  std::string path;  // folder, or place in a store of objects: "s3://bucket/run/checkpoints/step-..."
   int64_t step = 0;
   int64_t epoch = 0;        // fencing epoch of the run that wrote it
   int64_t save_number = 0;  // see Manifest::save_number
@@ -59,7 +62,8 @@ struct CheckpointInfo {
   std::string tag;  // empty for none
   Json manifest;    // COMMIT without its hash; manifest.h names the fields
   std::vector<std::string>
-      warnings;  // from the save or the search that returned it; for display, nothing is lost
+      warnings;                  // from the save or the search that returned it; for display, nothing is lost
+  ReadCheckpointFile read = {};  // of a checkpoint in a store of objects; null for a folder
 };
 
 /// Writes the shards of a checkpoint into a folder.
@@ -83,6 +87,10 @@ class CheckpointStore {
   /// every rank write its tensors and pieces there (write_shard), and returns all shards, which together hold
   /// every element of every tensor once. `num_bytes` is their approximate total.
   CheckpointInfo save(const CheckpointMeta& meta, int64_t num_bytes, const WriteShards& write);
+  /// Makes retention spare the checkpoints whose uuid `is_needed` accepts. Called by the thread that saves.
+  void set_needed(std::function<bool(const std::string& uuid)> is_needed) {
+    is_needed_ = std::move(is_needed);
+  }
   /// Sets the checkpoint that training resumed from, which is the parent of the next one.
   void set_resumed_from(const CheckpointInfo& info) { resumed_from_ = parent_ = info.uuid; }
   /// Makes the next save a copy of `info`, with its save number.
@@ -103,6 +111,7 @@ class CheckpointStore {
   int64_t epoch_;
   int64_t num_saves_ = 0;  // of this epoch, including failed ones
   std::function<void()> check_owner_;
+  std::function<bool(const std::string& uuid)> is_needed_;
   std::string resumed_from_, parent_;  // uuids, empty for none
 };
 
@@ -116,7 +125,8 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& dir,
 /// Returns the epoch of the newest of them, or 0. Throws as list_checkpoints does.
 int64_t newest_epoch(const std::string& dir);
 /// Returns the checkpoint at a path: a checkpoint folder, or the newest one of a run folder or a checkpoints
-/// folder. Throws Error (kUnusable) that says what was found. A `latest` that names another one is a warning.
+/// folder; the same below a place of a store of objects, such as "s3://bucket/run". Throws Error (kUnusable)
+/// that says what was found. A `latest` that names another one is a warning.
 CheckpointInfo find_checkpoint(const std::string& path);
 /// Returns the bytes that this process can still write to the file system of `path`; -1 when it does not say.
 int64_t free_bytes(const std::string& path);

@@ -7,8 +7,9 @@
 #include <tuple>
 
 #include "trainer/base/error.h"
-#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/listing.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/remote_checkpoints.h"
 #include "trainer/checkpoint/retention.h"
 
 namespace fs = std::filesystem;
@@ -43,28 +44,13 @@ std::vector<std::string> checkpoint_folders(const std::string& dir) {
 /// Reads COMMIT and compares file sizes, without reading the shards.
 CheckpointInfo read_info(const std::string& folder) {
   const std::string commit = folder + "/" + kCommitFile;
-  const std::string text = read_file(commit);
-  const Manifest manifest = parse_manifest(text, commit);
-  CheckpointInfo info{.path = folder,
-                      .step = manifest.step,
-                      .epoch = manifest.epoch,
-                      .save_number = manifest.save_number,
-                      .uuid = manifest.uuid,
-                      .tag = manifest.tag};
-  info.num_bytes = static_cast<int64_t>(text.size());
-  for (const FileRecord& file : manifest.files) {
-    const std::string path = folder + "/" + file.name;
+  return info_of_commit(read_file(commit), folder, [&](const std::string& name) {
+    const std::string path = folder + "/" + name;
     std::error_code error;
     const uint64_t size = fs::file_size(path, error);
     if (error) fail(ExitCode::kUnusable, "[checkpoint] cannot read {}: {}", path, error.message());
-    if (size != static_cast<uint64_t>(file.num_bytes)) {
-      fail(ExitCode::kUnusable, "[checkpoint] {} has {} bytes, COMMIT says {} (XXH3-128 {})", path, size,
-           file.num_bytes, file.hash);
-    }
-    info.num_bytes += file.num_bytes;
-  }
-  info.manifest = manifest_json(manifest);
-  return info;
+    return static_cast<int64_t>(size);
+  });
 }
 
 std::string what_is_there(const std::string& dir, const std::vector<std::string>& broken,
@@ -106,6 +92,36 @@ void compare_hint(const std::string& dir, CheckpointInfo& newest) {
 
 }  // namespace
 
+CheckpointInfo info_of_commit(const std::string& text, const std::string& path,
+                              const std::function<int64_t(const std::string&)>& size_of) {
+  const Manifest manifest = parse_manifest(text, path + "/" + kCommitFile);
+  CheckpointInfo info{.path = path,
+                      .step = manifest.step,
+                      .epoch = manifest.epoch,
+                      .save_number = manifest.save_number,
+                      .uuid = manifest.uuid,
+                      .tag = manifest.tag};
+  info.num_bytes = static_cast<int64_t>(text.size());
+  for (const FileRecord& file : manifest.files) {
+    if (const int64_t size = size_of(file.name); size != file.num_bytes)
+      fail(ExitCode::kUnusable, "[checkpoint] {}/{} has {} bytes, COMMIT says {} (XXH3-128 {})", path,
+           file.name, size, file.num_bytes, file.hash);
+    info.num_bytes += file.num_bytes;
+  }
+  info.manifest = manifest_json(manifest);
+  return info;
+}
+
+void sort_newest_first(std::vector<CheckpointInfo>& checkpoints) {
+  std::stable_sort(checkpoints.begin(), checkpoints.end(),
+                   [](const CheckpointInfo& a, const CheckpointInfo& b) {
+                     // Several of one step, such as those with names, are told apart by number; and training
+                     // may go on from an earlier step in the same epoch. Older checkpoints have no numbers.
+                     return std::tuple(a.epoch, a.save_number, a.step, base_name(a.path)) >
+                            std::tuple(b.epoch, b.save_number, b.step, base_name(b.path));
+                   });
+}
+
 int64_t newest_epoch(const std::string& dir) {
   const std::vector<CheckpointInfo> checkpoints = list_checkpoints(dir);
   return checkpoints.empty() ? 0 : checkpoints.front().epoch;
@@ -128,12 +144,7 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& dir, std::vector
       if (broken) broken->push_back(base_name(folder) + ": " + error.what());
     }
   }
-  std::sort(committed.begin(), committed.end(), [](const CheckpointInfo& a, const CheckpointInfo& b) {
-    // Several of one step, such as those with names, are told apart by number; and training may go on from an
-    // earlier step in the same epoch. Older checkpoints have no numbers.
-    return std::tie(a.epoch, a.save_number, a.step, a.path) >
-           std::tie(b.epoch, b.save_number, b.step, b.path);
-  });
+  sort_newest_first(committed);
   if (broken) std::sort(broken->begin(), broken->end());
   if (unfinished) std::sort(unfinished->begin(), unfinished->end());
   return committed;
@@ -141,6 +152,7 @@ std::vector<CheckpointInfo> list_checkpoints(const std::string& dir, std::vector
 
 CheckpointInfo find_checkpoint(const std::string& given) {
   // "runs/a/checkpoints/" has an empty last part.
+  if (is_place_of_store(given)) return find_remote_checkpoint(given);
   std::string path = given;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (!is_dir(path)) {

@@ -42,7 +42,9 @@ using Entries = std::map<std::string, std::tuple<std::string, std::vector<int64_
 /// Reads pieces of one file. Keeps the last block that was needed only in part, for the next piece.
 class VerifiedFile {
  public:
-  VerifiedFile(std::string path, FileRecord record) : path_(std::move(path)), record_(std::move(record)) {}
+  /// `read` is null for a file of this machine.
+  VerifiedFile(std::string path, FileRecord record, ReadCheckpointFile read)
+      : path_(std::move(path)), record_(std::move(record)), read_(std::move(read)) {}
   const FileRecord& record() const { return record_; }
   const std::string& path() const { return path_; }
 
@@ -66,7 +68,10 @@ class VerifiedFile {
   }
   void read_block(int64_t block, char* to) const {
     const int64_t num_bytes = block_bytes(block);
-    read_exactly(path_, block * kHashBlockBytes, to, static_cast<size_t>(num_bytes));
+    if (read_)
+      read_(record_.name, block * kHashBlockBytes, to, static_cast<size_t>(num_bytes));
+    else
+      read_exactly(path_, block * kHashBlockBytes, to, static_cast<size_t>(num_bytes));
     const std::string found = hash_hex({to, static_cast<size_t>(num_bytes)});
     const std::string& wanted = record_.blocks[static_cast<size_t>(block)];
     if (found != wanted) fail_hash(path_, block, wanted, found);
@@ -81,13 +86,17 @@ class VerifiedFile {
 
   std::string path_;
   FileRecord record_;
+  ReadCheckpointFile read_;
   int64_t cached_block_ = -1;
   std::vector<char> cached_;
 };
 
 /// Checks that the shard's header describes the same tensors at the same offsets as COMMIT.
-void check_header(const std::string& path, const Entries& wanted) {
-  const SafetensorsHeader header = read_safetensors_header(path);
+void check_header(VerifiedFile& file, const Entries& wanted) {
+  const std::string& path = file.path();
+  const SafetensorsHeader header = read_safetensors_header(
+      path, file.record().num_bytes,
+      [&](int64_t offset, char* to, size_t n) { file.read(offset, to, static_cast<int64_t>(n)); });
   Entries found;
   for (const SafetensorsEntry& entry : header.entries)
     found[entry.name] = {entry.dtype, entry.shape, header.data_start + entry.begin};
@@ -156,7 +165,7 @@ CheckpointReader::CheckpointReader(const CheckpointInfo& info, CheckpointWeights
   Manifest manifest = manifest_from_json(info.manifest, info.path);
   for (FileRecord& file : manifest.files) {
     const std::string name = file.name;
-    state_->files.emplace(name, VerifiedFile(info.path + "/" + name, std::move(file)));
+    state_->files.emplace(name, VerifiedFile(info.path + "/" + name, std::move(file), info.read));
   }
   for (TensorRecord& record : manifest.tensors) {
     Tensor tensor{.shape = {.name = record.name, .dtype = record.dtype, .shape = record.shape}};
@@ -231,7 +240,7 @@ void CheckpointReader::verify() const {
     }
     if (!name.ends_with(".safetensors")) continue;
     const auto of_file = entries.find(name);
-    check_header(file.path(), of_file == entries.end() ? Entries() : of_file->second);
+    check_header(file, of_file == entries.end() ? Entries() : of_file->second);
   }
 }
 

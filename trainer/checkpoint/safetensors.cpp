@@ -230,19 +230,26 @@ SafetensorsHeader read_safetensors_header(const std::string& path) {
   std::error_code error;
   const auto num_file_bytes = static_cast<int64_t>(std::filesystem::file_size(path, error));
   if (error) fail(ExitCode::kUnusable, "[safetensors] cannot read {}: {}", path, error.message());
+  return read_safetensors_header(
+      path, num_file_bytes, [&](int64_t offset, char* to, size_t n) { read_exactly(path, offset, to, n); });
+}
+
+SafetensorsHeader read_safetensors_header(
+    const std::string& path, int64_t num_file_bytes,
+    const std::function<void(int64_t offset, char* to, size_t n)>& read) {
   if (num_file_bytes < 8)
     fail(ExitCode::kUnusable, "[safetensors] {} has {} bytes, too few", path, num_file_bytes);
-  unsigned char prefix[8];
-  read_exactly(path, 0, prefix, sizeof prefix);
+  char prefix[8];
+  read(0, prefix, sizeof prefix);
   uint64_t length = 0;
-  for (int i = 7; i >= 0; --i) length = length << 8 | prefix[i];
+  for (int i = 7; i >= 0; --i) length = length << 8 | static_cast<unsigned char>(prefix[i]);
   const int64_t limit = std::min(kMaxHeaderBytes, num_file_bytes - 8);
   if (length > static_cast<uint64_t>(limit)) {
     fail(ExitCode::kUnusable, "[safetensors] {}: a header of {} bytes, at most {} are possible", path, length,
          limit);
   }
   std::string json(length, '\0');
-  read_exactly(path, 8, json.data(), json.size());
+  read(8, json.data(), json.size());
   return parse_safetensors_header(json, num_file_bytes, path);
 }
 

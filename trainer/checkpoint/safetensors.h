@@ -1,6 +1,8 @@
 // The safetensors container: a length, a JSON header, contiguous tensor bytes. Torch-free.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -42,5 +44,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, int64_t num_fi
                                            const std::string& place);
 /// Reads the header of a file on disk.
 SafetensorsHeader read_safetensors_header(const std::string& path);
+/// Reads the header of a file of `num_file_bytes` through `read`, which copies n bytes from `offset` on.
+SafetensorsHeader read_safetensors_header(
+    const std::string& place, int64_t num_file_bytes,
+    const std::function<void(int64_t offset, char* to, size_t n)>& read);
 
 }  // namespace tycho

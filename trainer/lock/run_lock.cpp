@@ -245,12 +245,15 @@ RunLock::~RunLock() {
   }
 }
 
-bool names_owner(const std::string& run_dir) {
+std::string uuid_of_owner(const std::string& run_dir) {
   const std::string path = run_dir + "/LOCK";
   std::error_code error;
-  return std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::regular &&
-         owner_in(read_file(path), path).has_value();
+  if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::regular) return "";
+  const std::optional<Owner> owner = owner_in(read_file(path), path);
+  return owner ? owner->uuid : "";
 }
+
+bool names_owner(const std::string& run_dir) { return !uuid_of_owner(run_dir).empty(); }
 
 void RunLock::check_often() const {
   const int64_t now_ns = boot_time_ns();
@@ -264,6 +267,8 @@ void RunLock::check_often() const {
 }
 
 int64_t RunLock::epoch() const { return state_->owner.epoch; }
+
+const std::string& RunLock::uuid() const { return state_->owner.uuid; }
 
 void RunLock::check() const {
   std::optional<std::string> text;

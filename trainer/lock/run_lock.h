@@ -35,6 +35,8 @@ class RunLock {
   /// Returns a number that grows each time the folder changes owner and exceeds the epoch of every checkpoint
   /// in it. It orders checkpoints of successive owners.
   int64_t epoch() const;
+  /// Returns the id of this owner, new for every lock taken.
+  const std::string& uuid() const;
   /// Throws Error (kFolderOwned) when the file is no longer ours, kStorage when it cannot be read. Callable
   /// from any thread.
   void check() const;
@@ -49,6 +51,8 @@ class RunLock {
   std::unique_ptr<State> state_;
 };
 
+/// Returns the id of the owner that the folder's LOCK names, alive or gone; "" when it names none.
+std::string uuid_of_owner(const std::string& run_dir);
 /// Returns true when the folder's LOCK names an owner, alive or gone: the folder then belongs to a run.
 bool names_owner(const std::string& run_dir);
 

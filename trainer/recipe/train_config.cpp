@@ -216,6 +216,7 @@ std::vector<ConfigProblem> check_evaluation(const TrainConfig& config) {
 std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional<int64_t> num_ranks) {
   ConfigProblems problems;
   check_names(config, problems);
+  check_checkpoints(config.ckpt, problems);
   check_sizes(config, problems);
   if (!problems.empty()) return problems.take();
   check_network(config, problems);

@@ -2,6 +2,7 @@
 // memory is.
 #include "trainer/run/run_parts.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -59,10 +60,14 @@ void wait_for_folder(const RunParts& run, const std::string& text, Reporter* dis
     fail(static_cast<ExitCode>(128 + signal), "[lock] stopped while waiting for the run folder");
 }
 
-void own_folder(RunParts& run, const std::string& run_dir, RunLock::Waiting waiting) {
-  run.lock = std::make_unique<RunLock>(real_files(), run_dir, RunLock::kStale_s, std::move(waiting),
-                                       [run_dir] { return newest_epoch(run_dir + "/checkpoints"); });
+void own_folder(RunParts& run, const std::string& run_dir, const RunLock::Waiting& waiting) {
+  run.lock =
+      std::make_unique<RunLock>(real_files(), run_dir, RunLock::kStale_s, waiting, [&run, run_dir, waiting] {
+        return std::max(newest_epoch(run_dir + "/checkpoints"),
+                        take_place(run.remote, run.config, run_dir, waiting, run.stop));
+      });
   run.files.emplace(real_files(), *run.lock);
+  if (run.remote.lease) run.remote.lease->set_folder_owner(run.lock->uuid());
 }
 
 /// Makes rank 0 own the folder and write all its files.
@@ -115,6 +120,7 @@ void record_start(RunParts& run, const RunRequest& request, const std::string& r
 void note_refusal(RunParts& run, const std::string& run_dir, const Error& error) {
   if (run.world->rank() != 0 || !holds_record(run_dir)) return;
   try {
+    run.remote = {};  // the place in a store hears of starts that begin
     if (!run.files)
       own_folder(run, run_dir, [](const std::string& owner) { fail(ExitCode::kFolderOwned, "{}", owner); });
     std::vector<std::unique_ptr<Reporter>> record;
@@ -157,6 +163,8 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
   for (const std::string& note : speed_notes(run.device, run.config))
     run.reporter->event("warning", note, Json::object());
   run.saver = make_saver(run);
+  start_uploads(run.remote, run.config, run.facts.run.run_dir, *run.world, run.lock ? run.lock->epoch() : 0);
+  run.saver->set_uploads(run.remote.uploads.get());
   CheckpointMeta meta =
       describe_checkpoints(run.config, request, run.device, run.mesh->shape(), run.tokenizer_text);
   if (const std::string text = used_template(run.chats); !text.empty()) meta.files[kChatTemplateFile] = text;
@@ -204,10 +212,15 @@ void open_run(RunParts& run, const RunRequest& request, std::unique_ptr<Reporter
   require_one_route(run.config, run.device, *run.world);
   run.world = with_device(std::move(run.world), run.device, sum_order(run.config));
   run.mesh.emplace(mesh_shape(run.config.parallel, run.world->size()), *run.world);
-  together(*run.world, [&] { take_folder(run, run_dir, std::move(display)); });
+  together(*run.world, [&] {
+    if (!run.config.ckpt.remote.empty())
+      run.remote.checkpoints = open_remote_checkpoints(remote_place(run.config.ckpt, run.config.run_name));
+    take_folder(run, run_dir, std::move(display));
+  });
   bool is_announced = false;
   try {
-    const std::vector<CheckpointInfo> candidates = resume_candidates(run.config, run_dir, *run.world);
+    const std::vector<CheckpointInfo> candidates =
+        resume_candidates(run.config, run_dir, *run.world, {run.remote.committed, run.remote.broken});
     if (!candidates.empty()) {
       run.facts.run.first_step = candidates.front().step;
       set_length(run.facts.run, run.config, request.until, clock_from(candidates.front(), run.config));

@@ -24,6 +24,7 @@
 #include "trainer/lock/run_lock.h"
 #include "trainer/metrics/reporter.h"
 #include "trainer/recipe/train_config.h"
+#include "trainer/run/run_remote.h"
 #include "trainer/saving/saver.h"
 #include "trainer/session/callback_source.h"
 #include "trainer/session/run_request.h"
@@ -50,6 +51,7 @@ struct RunParts {
   std::unique_ptr<RunLock> lock;  // on rank 0, like the files
   std::optional<OwnedFiles> files;
   std::unique_ptr<Reporter> reporter;
+  RunRemote remote;  // outlives the saver
   std::unique_ptr<Saver> saver;
   std::unique_ptr<Trainer> trainer;
   std::vector<ParamInfo> params;

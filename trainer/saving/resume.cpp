@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "trainer/base/error.h"
+#include "trainer/checkpoint/listing.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/recipe/config_io.h"
@@ -78,11 +79,15 @@ const std::vector<std::string> kNotTrained = {"run_name", "run_dir", "resume",  
 const std::vector<std::string> kOfTheProcess = {"run_name", "run_dir", "resume", "threads", "parallel",
                                                 "device",   "log",     "ckpt",   "profile"};
 
-std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir) {
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              const StoredCheckpoints& stored) {
   if (config.resume == "none") return {};
   if (config.resume != "auto") return {find_checkpoint(config.resume)};
   std::vector<std::string> broken;
   std::vector<CheckpointInfo> checkpoints = list_checkpoints(run_dir + "/checkpoints", &broken);
+  checkpoints.insert(checkpoints.end(), stored.committed.begin(), stored.committed.end());
+  sort_newest_first(checkpoints);
+  broken.insert(broken.end(), stored.broken.begin(), stored.broken.end());
   // A first save that was killed leaves a folder without COMMIT: nothing was lost, so that alone is a fresh
   // start.
   if (checkpoints.empty() && !broken.empty())
@@ -101,11 +106,11 @@ std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const s
 }
 
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
-                                              Communicator& world) {
+                                              Communicator& world, const StoredCheckpoints& stored) {
   std::vector<CheckpointInfo> candidates;
   Json paths = Json::array();
   together(world, [&] {
-    if (world.rank() == 0) candidates = resume_candidates(config, run_dir);
+    if (world.rank() == 0) candidates = resume_candidates(config, run_dir, stored);
   });
   for (const CheckpointInfo& info : candidates) paths.push_back(info.path);
   // Folders of a shared file system may show themselves to other machines a moment later.

@@ -16,14 +16,21 @@
 
 namespace tycho {
 
+/// Checkpoints in the store of a run (ckpt.remote), newest first, and "name: why" for damaged ones.
+struct StoredCheckpoints {
+  std::vector<CheckpointInfo> committed;
+  std::vector<std::string> broken;
+};
+
 /// Returns the checkpoints that a run may begin from, best first; empty for a fresh start.
-/// resume = auto: those of the run folder. When checkpoints are expected and no readable one is found, throws
-/// Error (kUnusable) instead of starting over. none: empty. A path: that checkpoint alone. The first one's
-/// warnings name those left out as damaged.
-std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir);
+/// resume = auto: those of the run folder and of its store, where the folder's copy comes first. When
+/// checkpoints are expected and no readable one is found, throws Error (kUnusable) instead of starting over.
+/// none: empty. A path: that checkpoint alone. The first one's warnings name those left out as damaged.
+std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
+                                              const StoredCheckpoints& stored = {});
 /// Returns rank 0's result on all ranks. Collective.
 std::vector<CheckpointInfo> resume_candidates(const TrainConfig& config, const std::string& run_dir,
-                                              Communicator& world);
+                                              Communicator& world, const StoredCheckpoints& stored = {});
 /// Throws Error (kUnusable) on every rank when one rank resumed from another checkpoint, because it could not
 /// read a newer one. Collective.
 void require_same_checkpoint(Communicator& world, const CheckpointInfo& loaded);

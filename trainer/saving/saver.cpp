@@ -14,6 +14,7 @@
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
 #include "trainer/rendezvous/progress.h"
+#include "trainer/saving/finish_uploads.h"
 #include "trainer/saving/unit_tensors.h"
 #include "trainer/sharding/arena.h"
 
@@ -240,6 +241,17 @@ void Saver::wait(bool last) {
 
 void Saver::poll() {
   if (written_ && !collecting_) wait(/*last=*/false);
+  if (uploads_ != nullptr) report_uploads(*uploads_, reporter_);
+}
+
+void Saver::set_uploads(CheckpointUploads* uploads) {
+  uploads_ = uploads;
+  if (store_ && uploads != nullptr)
+    store_->set_needed([uploads](const std::string& uuid) { return uploads->needs(uuid); });
+}
+
+void Saver::wait_for_uploads(const std::atomic<int>& stop, int ended_by) {
+  if (uploads_ != nullptr) finish_uploads(*uploads_, world_, reporter_, stop, ended_by);
 }
 
 void Saver::settle(bool last) {
@@ -355,6 +367,8 @@ Json Saver::take_saved() {
     retry_tags_ = outcome.at("tags").get<std::vector<std::string>>();
   }
   Json saved = outcome.at("saved");
+  for (const Json& one : saved)
+    if (uploads_ != nullptr) uploads_->add(one.at("path"));
   if (!saved.empty()) {
     saved_step_ = saved.back().at("saved_step");
     saved_path_ = saved.back().at("path");

@@ -13,6 +13,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/checkpoint/checkpoint_uploads.h"
 #include "trainer/checkpoint/shard_writer.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/kernels/tensor.h"
@@ -42,7 +43,13 @@ class Saver {
   /// Sets the checkpoint that training continues from.
   void set_resumed_from(const CheckpointInfo& info) {
     if (store_) store_->set_resumed_from(info);
+    if (uploads_ != nullptr) uploads_->set_resumed_from(info.uuid);
   }
+  /// Sets where checkpoints are uploaded to once they are durable; null for nowhere. Outlives the saver.
+  /// Retention spares what is not uploaded.
+  void set_uploads(CheckpointUploads* uploads);
+  /// Waits at the end of training for the uploads; see finish_uploads(). Collective.
+  void wait_for_uploads(const std::atomic<int>& stop, int ended_by);
   /// Requests a checkpoint with this tag at the next save; "" for one without.
   void request(const std::string& tag) { requested_.push_back(tag); }
   bool has_requests() const { return !requested_.empty(); }
@@ -65,7 +72,8 @@ class Saver {
   /// counts like training. Throws like trained() on rank 0, and at once when `stop` of any rank holds a
   /// signal. Collective.
   void wait_before_retry(const std::atomic<int>& stop);
-  /// Reports a save that has finished since the last call.
+  /// Reports a save that has finished since the last call, and uploads. Throws what ends the run: a place in
+  /// a store that another run has taken (kFolderOwned), too many checkpoints that wait (kStorage).
   void poll();
   /// Returns the seconds that training was paused for saves since the last call.
   double take_pause_s();
@@ -109,6 +117,7 @@ class Saver {
   Json outcome();
 
   std::optional<CheckpointStore> store_;
+  CheckpointUploads* uploads_ = nullptr;
   bool async_;
   bool joins_;  // shards of several ranks become one file
   std::vector<int> writers_;

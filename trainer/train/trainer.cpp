@@ -68,6 +68,7 @@ int Trainer::fit() {
   }
   save_last();
   obey();  // what callbacks of the last checkpoints did
+  context_.saver.wait_for_uploads(context_.stop, halt_.signal);
   hooks_.report_costs(seconds_since(start));
   return is_finished() ? 0 : halt_.signal;
 }
