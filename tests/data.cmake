@@ -22,9 +22,11 @@ tycho_test(remote_test LIBS loader prepare SOURCES
   trainer/data/storage/compressed_cache_test.cpp trainer/recipe/hub_name_test.cpp trainer/recipe/remote_uri_test.cpp trainer/data/mds/shard_cache_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Stores of objects: one set of cases for all kinds, and each kind's own.
-tycho_test(buckets_test LIBS buckets SOURCES trainer/buckets/folder_bucket_test.cpp)
+tycho_test(buckets_test LIBS buckets http storage SOURCES
+  trainer/buckets/folder_bucket_test.cpp trainer/buckets/s3_bucket_test.cpp trainer/buckets/bucket_peer_test.cpp trainer/buckets/s3_server.cpp trainer/data/storage/http_server.cpp)
 # For scripts: the web server of remote_test as a program.
 add_executable(serve_folder trainer/data/storage/serve_folder.cpp trainer/data/storage/http_server.cpp)
 target_link_libraries(serve_folder PRIVATE tycho_storage)
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
+tycho_script_test(buckets_peer SCRIPT host/buckets_peer.sh)
 tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)

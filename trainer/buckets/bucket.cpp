@@ -5,17 +5,19 @@
 
 #include "trainer/base/error.h"
 #include "trainer/buckets/folder_bucket.h"
+#include "trainer/buckets/s3_bucket.h"
 
 namespace tycho {
 
-std::unique_ptr<Bucket> open_bucket(const RemoteUri& place, const RequestTries&) {
+std::unique_ptr<Bucket> open_bucket(const RemoteUri& place, const RequestTries& tries) {
   switch (place.kind) {
     case RemoteUri::Kind::kFolder: return make_folder_bucket(place.folder);
-    case RemoteUri::Kind::kS3:
+    case RemoteUri::Kind::kS3: return make_s3_bucket(place, tries);
+    case RemoteUri::Kind::kAzure:
     case RemoteUri::Kind::kHttp:
     case RemoteUri::Kind::kHub: break;
   }
-  fail(ExitCode::kUnusable, "[bucket] {} cannot be written to: expected a folder or file:///FOLDER",
+  fail(ExitCode::kUnusable, "[bucket] {} cannot be written to: expected s3://BUCKET/PREFIX or file:///FOLDER",
        place.text);
 }
 

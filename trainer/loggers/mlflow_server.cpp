@@ -15,6 +15,7 @@
 
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
+#include "trainer/base/hmac.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
 #include "trainer/data/storage/s3_request.h"
@@ -196,7 +197,8 @@ class MlflowServer final : public MlflowStore {
   /// Writes to S3 like MLflow's own client, when the server is not a proxy for artifacts.
   void put_in_s3(const std::string& path, const std::string& text) {
     const HttpAnswer answer = tried([&] {
-      S3Request put = s3_request(*s3_, parse_remote(artifact_uri_), path, "PUT", text);
+      S3Request put = s3_request(*s3_, parse_remote(artifact_uri_),
+                                 {.method = "PUT", .name = path, .body_sha256 = hex(sha256(text))});
       put.headers.emplace_back("Content-Type: application/json");  // or libcurl would say that it is a form
       return http_exchange({.method = "PUT",
                             .url = std::move(put.url),

@@ -2,6 +2,7 @@
 // it.
 #include "trainer/recipe/remote_uri.h"
 
+#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -13,7 +14,8 @@ namespace tycho {
 namespace {
 
 constexpr std::string_view kForms =
-    "a folder, file:///FOLDER, https://HOST/PATH, http://HOST/PATH, s3://BUCKET/PREFIX or "
+    "a folder, file:///FOLDER, https://HOST/PATH, http://HOST/PATH, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+    "az://ACCOUNT/CONTAINER/PREFIX or "
     "hf://datasets/OWNER/NAME[@REVISION][/FOLDER]";
 
 std::string without_end_slash(std::string text) {
@@ -31,10 +33,6 @@ std::string other_scheme(const std::string& scheme) {
   if (scheme == "azure" || scheme == "azure-dl" || scheme == "abfs" || scheme == "abfss")
     return "write https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX and put a SAS into "
            "AZURE_STORAGE_SAS_TOKEN";
-  if (scheme == "gs")
-    return "write s3://BUCKET/PREFIX, with AWS_ENDPOINT_URL=https://storage.googleapis.com and an HMAC key "
-           "in "
-           "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
   return fmt::format("write {}, or copy the data to a folder", kForms);
 }
 
@@ -55,6 +53,24 @@ bool is_bucket(const std::string& name) {
   return !name.empty();
 }
 
+/// Splits "a/b/c/d" into "a", "b" and "c/d".
+std::array<std::string, 3> three_parts(const std::string& text) {
+  const size_t first = text.find('/');
+  if (first == std::string::npos) return {text, "", ""};
+  const size_t second = text.find('/', first + 1);
+  if (second == std::string::npos) return {text.substr(0, first), text.substr(first + 1), ""};
+  return {text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+}
+
+constexpr std::string_view kBlobHost = ".blob.core.windows.net";
+
+/// Returns the name of the account of "https://ACCOUNT.blob.core.windows.net/..."; "" for other places.
+std::string blob_account(const std::string& text) {
+  if (!text.starts_with("https://")) return "";
+  const std::string host = three_parts(text.substr(8))[0];
+  return host.ends_with(kBlobHost) ? host.substr(0, host.size() - kBlobHost.size()) : "";
+}
+
 }  // namespace
 
 RemoteUri RemoteUri::below(const std::string& split) const {
@@ -65,7 +81,7 @@ RemoteUri RemoteUri::below(const std::string& split) const {
   else
     place.text += "/" + (kind == Kind::kHttp ? percent_encoded(split) : split);
   if (kind == Kind::kFolder) place.folder += "/" + split;
-  if (kind == Kind::kS3) place.prefix += (prefix.empty() ? "" : "/") + split;
+  if (kind == Kind::kS3 || kind == Kind::kAzure) place.prefix += (prefix.empty() ? "" : "/") + split;
   return place;
 }
 
@@ -82,6 +98,13 @@ std::string remote_problem(const std::string& remote) {
   if (scheme == "s3")
     return is_bucket(remote.substr(begin, remote.find('/', begin) - begin)) ? ""
                                                                             : "expected s3://BUCKET/PREFIX";
+  if (scheme == "gs")
+    return is_bucket(remote.substr(begin, remote.find('/', begin) - begin)) ? ""
+                                                                            : "expected gs://BUCKET/PREFIX";
+  if (scheme == "az") {
+    const auto [account, container, prefix] = three_parts(remote.substr(begin));
+    return is_bucket(account) && is_bucket(container) ? "" : "expected az://ACCOUNT/CONTAINER/PREFIX";
+  }
   if (scheme == "hf") return hub_name_problem(remote);
   return fmt::format("{}:// is not supported; {}", scheme, other_scheme(scheme));
 }
@@ -94,17 +117,45 @@ RemoteUri parse_remote(const std::string& remote) {
   const std::string scheme = scheme_of(remote);
   if (scheme.empty() || scheme == "file") {
     place.folder = without_end_slash(scheme.empty() ? remote : remote.substr(7));
-  } else if (scheme == "s3") {
+  } else if (scheme == "s3" || scheme == "gs") {
     place.kind = RemoteUri::Kind::kS3;
+    if (scheme == "gs") place.endpoint = "https://storage.googleapis.com";
     const size_t slash = place.text.find('/', 5);
     place.bucket = place.text.substr(5, slash - 5);
     if (slash != std::string::npos) place.prefix = place.text.substr(slash + 1);
+  } else if (scheme == "az") {
+    place.kind = RemoteUri::Kind::kAzure;
+    const auto [account, container, prefix] = three_parts(place.text.substr(5));
+    place.account = account, place.bucket = container, place.prefix = prefix;
   } else if (scheme == "hf") {
     place.kind = RemoteUri::Kind::kHub;
     place.text = parse_hub_name(place.text).text();
   } else {
     place.kind = RemoteUri::Kind::kHttp;
   }
+  return place;
+}
+
+std::string store_problem(const std::string& text) {
+  constexpr std::string_view kStores =
+      "write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER";
+  if (const std::string problem = remote_problem(text); !problem.empty()) return problem;
+  const std::string scheme = scheme_of(text);
+  if (scheme == "s3" || scheme == "gs" || scheme == "az" || scheme == "file") return "";
+  if (const std::string account = blob_account(text); !account.empty())
+    return is_bucket(three_parts(text.substr(8))[1])
+               ? ""
+               : "names no container: write https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX";
+  return fmt::format("is no store of objects: {}", kStores);
+}
+
+RemoteUri parse_store(const std::string& text) {
+  if (const std::string problem = store_problem(text); !problem.empty())
+    fail(ExitCode::kUnusable, "[bucket] {}: {}", without_secrets(text), problem);
+  const std::string account = blob_account(text);
+  if (account.empty()) return parse_remote(text);
+  RemoteUri place = parse_remote("az://" + account + text.substr(8 + account.size() + kBlobHost.size()));
+  place.text = without_end_slash(text);
   return place;
 }
 

@@ -8,11 +8,14 @@ namespace tycho {
 inline constexpr const char* kCacheWorkFolder = ".tycho-cache";
 
 struct RemoteUri {
-  enum class Kind { kFolder, kHttp, kS3, kHub };
+  enum class Kind { kFolder, kHttp, kS3, kHub, kAzure };
   Kind kind = Kind::kFolder;
   std::string text;            // as given, without a trailing "/"; kHub: see HubName::text
   std::string folder;          // kFolder
   std::string bucket, prefix;  // kS3: the prefix without "/" around it
+
+  std::string account;   // kAzure, whose container is the bucket
+  std::string endpoint;  // kS3: URL of the store that the text names (gs://); "" for the environment's
 
   /// Returns the folder `split` inside this one; this one for "".
   RemoteUri below(const std::string& split) const;
@@ -21,8 +24,15 @@ struct RemoteUri {
 /// Says what is wrong with the text of a remote, and what to write instead. Returns "" if nothing is.
 std::string remote_problem(const std::string& remote);
 
+/// Says why checkpoints cannot be written below a place, and what to write instead. Returns "" for s3://,
+/// gs://, az:// and file:/// and for a container of Azure's Blob storage by its https:// name.
+std::string store_problem(const std::string& text);
+
 /// Parses the text of a remote. Throws Error (kUnusable) with remote_problem().
 RemoteUri parse_remote(const std::string& remote);
+
+/// Parses the name of a store of objects. Throws Error (kUnusable) with store_problem().
+RemoteUri parse_store(const std::string& text);
 
 /// Encodes a path for a URL: all characters but letters, digits, "-._~" and "/" become %XX.
 std::string percent_encoded(const std::string& path);

@@ -28,6 +28,8 @@ class BucketPlace {
   virtual void leave_unfinished(const std::string& name) = 0;
   /// Smallest part of an upload that the store takes.
   virtual int64_t part_bytes() const { return 1 << 20; }
+  /// False for a server that gives every unfinished upload one time.
+  virtual bool knows_ages() const { return true; }
 };
 
 struct BucketKind {
@@ -208,7 +210,9 @@ TEST_P(BucketConformance, AbortsUnfinishedUploads) {
   place_->leave_unfinished("run-1/shard");
   place_->leave_unfinished("run-2/shard");
   EXPECT_TRUE(names().empty());
-  EXPECT_EQ(bucket_->abort_unfinished("run-1/", 3600), 0);
+  if (place_->knows_ages()) {
+    EXPECT_EQ(bucket_->abort_unfinished("run-1/", 3600), 0);
+  }
   EXPECT_EQ(bucket_->abort_unfinished("run-1/", -3600), 1);
   EXPECT_EQ(bucket_->abort_unfinished("run-", -3600), 1);
   EXPECT_EQ(bucket_->abort_unfinished("", -3600), 0);

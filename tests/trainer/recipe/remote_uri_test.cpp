@@ -30,7 +30,8 @@ TEST(RemotePlaceTest, ReadsEveryForm) {
 TEST(RemotePlaceTest, RefusesWhatItCannotReadAndSaysWhatToWrite) {
   for (const auto& [remote, part] : std::initializer_list<std::pair<const char*, const char*>>{
            {"", "is empty"},
-           {"gs://b/p", "AWS_ENDPOINT_URL=https://storage.googleapis.com"},
+           {"gs:///p", "expected gs://BUCKET/PREFIX"},
+           {"az://account", "expected az://ACCOUNT/CONTAINER/PREFIX"},
            {"azure://c/p", "https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX"},
            {"sftp://h/p", "sftp:// is not supported"},
            {"file://host/p", "file:///FOLDER"},

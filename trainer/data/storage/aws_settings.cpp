@@ -89,4 +89,10 @@ AwsSettings find_aws_settings() {
   return settings;
 }
 
+AwsSettings find_aws_settings(const RemoteUri& place) {
+  AwsSettings settings = find_aws_settings();
+  if (!place.endpoint.empty()) settings.endpoint = place.endpoint;
+  return settings;
+}
+
 }  // namespace tycho

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "trainer/data/storage/aws_signature.h"
+#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
@@ -19,5 +20,8 @@ struct AwsSettings {
 /// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile. The secrets are masked from then on. Throws Error
 /// (kUnusable) when AWS_PROFILE names a profile that does not exist or half of a key is missing.
 AwsSettings find_aws_settings();
+
+/// Returns the settings for a place: gs:// has an endpoint of its own.
+AwsSettings find_aws_settings(const RemoteUri& place);
 
 }  // namespace tycho

@@ -9,7 +9,7 @@
 
 namespace tycho {
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials) {
-  const std::string body_hash = hex(sha256(request.body));
+  const std::string body_hash = request.body_sha256.empty() ? hex(sha256(request.body)) : request.body_sha256;
   auto headers = request.headers;
   headers.emplace_back("x-amz-content-sha256", body_hash);
   headers.emplace_back("x-amz-date", request.time);
@@ -19,7 +19,7 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
   for (const auto& [name, value] : headers) lines.push_back(name + ": " + value);
   headers.emplace_back("host", request.host);  // sent by libcurl
   std::sort(headers.begin(), headers.end());
-  std::string canonical = request.method + "\n" + request.path + "\n\n", names;
+  std::string canonical = request.method + "\n" + request.path + "\n" + request.query + "\n", names;
   for (const auto& [name, value] : headers) {
     canonical += name + ":" + value + "\n";
     names += (names.empty() ? "" : ";") + name;

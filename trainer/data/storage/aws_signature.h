@@ -20,6 +20,8 @@ struct AwsRequest {
   std::string time;  // "20130524T000000Z"
   std::string method = "GET";
   std::string body = {};
+  std::string query = {};        // encoded and sorted, without "?"
+  std::string body_sha256 = {};  // in hex, in place of the body
 };
 
 /// Returns the headers to send, "Name: value": the given ones, the signature's own and Authorization. Source:

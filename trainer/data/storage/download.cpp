@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <random>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/http/retry_wait.h"
 
 namespace tycho {
 namespace {
@@ -59,21 +57,6 @@ class FileSink final : public FetchSink {
   const DownloadProgress& progress_;
 };
 
-/// Waits. Returns false when a stop ended the wait.
-bool wait(double seconds, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
-  return !stop.stop_requested();
-}
-
-/// Returns a random time from half of `seconds` to all of it, so that a thousand nodes do not retry at once.
-double with_jitter(double seconds) {
-  thread_local std::minstd_rand generator(std::random_device{}());
-  return seconds * std::uniform_real_distribution<double>(0.5, 1.0)(generator);
-}
-
 [[noreturn]] void fail_stopped(const std::string& place) {
   fail(ExitCode::kTerminated, "[data] stopped while {} was fetched", place);
 }
@@ -107,7 +90,8 @@ bool download(RemoteFiles& files, const std::string& name, DownloadTarget& targe
            "{}",
            place, outcome.problem, policy.retries + 1, took_s, policy.when_no_answer);
     }
-    if (!wait(std::max(with_jitter(next_wait_s), std::min(outcome.wait_s, 2 * kLongestWait_s)), stop))
+    if (!wait_to_retry(std::max(with_jitter(next_wait_s), std::min(outcome.wait_s, 2 * kLongestWait_s)),
+                       stop))
       fail_stopped(place);
     next_wait_s = std::min(2 * next_wait_s, kLongestWait_s);
   }

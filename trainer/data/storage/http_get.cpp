@@ -6,7 +6,7 @@
 #include <exception>
 #include <string_view>
 
-#include "trainer/base/secrets.h"
+#include "trainer/data/storage/server_text.h"
 #include "trainer/http/curl_handle.h"
 #include "trainer/http/curl_loan.h"
 
@@ -78,29 +78,12 @@ int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Answer*>(context)->options.stop.stop_requested() ? 1 : 0;
 }
 
-/// Returns the message of S3 or Azure, or the beginning of a page, as one line.
-std::string shown_text(const std::string& text) {
-  const auto tag = [&](std::string_view name) -> std::string {
-    const size_t begin = text.find("<" + std::string(name) + ">");
-    const size_t end = text.find("</" + std::string(name) + ">");
-    if (begin == text.npos || end == text.npos || end < begin) return "";
-    return text.substr(begin + name.size() + 2, end - begin - name.size() - 2);
-  };
-  std::string shown = tag("Code");
-  if (const std::string message = tag("Message"); !message.empty())
-    shown += (shown.empty() ? "" : ": ") + message;
-  if (shown.empty() && text.find('<') == text.npos) shown = text;
-  std::string line;
-  for (const char c : shown.substr(0, 300)) line += static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return without_secrets(line);
-}
-
 /// Returns the outcome that the server's status means.
 FetchOutcome judged(const Answer& answer) {
   const long status = answer.status;
   std::string problem = fmt::format("the server answers {}", status);
-  if (const std::string text = shown_text(answer.error_text); !text.empty()) problem += " (" + text + ")";
+  if (const std::string text = shown_server_text(answer.error_text); !text.empty())
+    problem += " (" + text + ")";
   FetchOutcome outcome{State::kRefused, problem, answer.version, answer.wait_s};
   if (status == 404 || status == 410) outcome.state = State::kAbsent;
   if (status == 408 || status == 425 || status == 429 || status >= 500) outcome.state = State::kFailed;

@@ -17,7 +17,7 @@ class S3Files final : public RemoteFiles {
   std::string place_of(const std::string& name) const override { return place_.text + "/" + name; }
 
   FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) override {
-    const S3Request asked = s3_request(settings_, place_, name);
+    const S3Request asked = s3_request(settings_, place_, {.name = name});
     HttpRequest request{
         .url = asked.url, .headers = asked.headers, .follow_redirects = false, .ca_file = settings_.ca_file};
     const bool is_signed = !settings_.credentials.key_id.empty();
@@ -36,7 +36,7 @@ class S3Files final : public RemoteFiles {
 }  // namespace
 
 std::unique_ptr<RemoteFiles> make_s3_files(const RemoteUri& place) {
-  return std::make_unique<S3Files>(place, find_aws_settings());
+  return std::make_unique<S3Files>(place, find_aws_settings(place));
 }
 
 }  // namespace tycho

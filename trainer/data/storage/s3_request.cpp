@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 
@@ -18,10 +19,26 @@ std::string utc_now() {
   return text;
 }
 
+/// Returns the query in the order and the encoding that are signed.
+std::string canonical_query(const S3Call& call) {
+  const auto encoded = [](const std::string& text) {
+    std::string out;
+    for (const char c : percent_encoded(text)) out += c == '/' ? "%2F" : std::string(1, c);
+    return out;
+  };
+  std::vector<std::string> pairs;
+  for (const auto& [name, value] : call.query) pairs.push_back(encoded(name) + "=" + encoded(value));
+  std::sort(pairs.begin(), pairs.end());
+  return fmt::format("{}", fmt::join(pairs, "&"));
+}
+
 }  // namespace
 
-S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const std::string& name,
-                     const std::string& method, const std::string& body) {
+std::string s3_key(const RemoteUri& place, const std::string& name) {
+  return place.prefix.empty() ? name : place.prefix + "/" + name;
+}
+
+S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const S3Call& call) {
   const bool by_path = !settings.endpoint.empty() || place.bucket.find('.') != std::string::npos;
   std::string base = settings.endpoint, path;
   if (base.empty())
@@ -30,12 +47,22 @@ S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const 
   const std::string host_name = base.substr(host, slash - host);
   if (slash != std::string::npos) path = base.substr(slash), base.resize(slash);
   if (by_path) path += "/" + place.bucket;
-  if (!place.prefix.empty()) path += "/" + percent_encoded(place.prefix);
-  path += "/" + percent_encoded(name);
-  S3Request request{base + path, {}};
+  if (!call.name.empty()) path += "/" + percent_encoded(s3_key(place, call.name));
+  if (path.empty()) path = "/";
+  const std::string query = canonical_query(call);
+  S3Request request{base + path + (query.empty() ? "" : "?" + query), {}};
   if (!settings.credentials.key_id.empty())
-    request.headers = signed_headers({host_name, path, {}, settings.region, "s3", utc_now(), method, body},
+    request.headers = signed_headers({.host = host_name,
+                                      .path = path,
+                                      .headers = call.headers,
+                                      .region = settings.region,
+                                      .time = utc_now(),
+                                      .method = call.method,
+                                      .query = query,
+                                      .body_sha256 = call.body_sha256},
                                      settings.credentials);
+  else
+    for (const auto& [name, value] : call.headers) request.headers.push_back(name + ": " + value);
   return request;
 }
 

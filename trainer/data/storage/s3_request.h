@@ -1,6 +1,7 @@
 // A request to S3 or to a store that speaks its protocol: its URL, and its signature.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/data/storage/aws_settings.h"
@@ -8,13 +9,23 @@
 
 namespace tycho {
 
-struct S3Request {
-  std::string url;
-  std::vector<std::string> headers;  // "Name: value"; none without credentials
+/// A request before it is signed.
+struct S3Call {
+  std::string method = "GET";
+  std::string name;  // of an object below the place; "" for the bucket itself
+  std::vector<std::pair<std::string, std::string>> query = {}, headers = {};  // headers in lower case
+  std::string body_sha256 = {};                                               // in hex; "" without a body
 };
 
-/// Makes a request for `name` below the place, signed with the current time. `body` belongs to a PUT.
-S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const std::string& name,
-                     const std::string& method = "GET", const std::string& body = "");
+struct S3Request {
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"; without credentials, those of the call alone
+};
+
+/// Returns the request, signed with the current time.
+S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const S3Call& call);
+
+/// Returns the key in the bucket of the object `name` below the place.
+std::string s3_key(const RemoteUri& place, const std::string& name);
 
 }  // namespace tycho

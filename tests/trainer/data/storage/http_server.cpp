@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -89,6 +90,8 @@ HttpServer::HttpServer(std::string folder) : folder_(std::move(folder)) {
       if (::poll(&waiting, 1, 20) != 1) continue;
       const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (connection < 0) continue;
+      const int at_once = 1;  // or a body waits 40 ms for the word that the head has come
+      ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
       const std::lock_guard lock(mutex_);
       ++num_connections_;
       connections_.emplace_back([this, connection] { serve(connection); });
@@ -125,6 +128,7 @@ int HttpServer::count(const std::string& path) const {
 void HttpServer::serve(int connection) {
   while (const std::optional<SeenRequest> request = read_request(connection, stopping_)) {
     const ServerReply reply = answer(*request);
+    if (reply.drop) break;
     std::string head =
         fmt::format("HTTP/1.1 {} Status\r\nContent-Length: {}\r\n", reply.status, reply.body.size());
     for (const std::string& line : reply.headers) head += line + "\r\n";
@@ -150,7 +154,7 @@ ServerReply HttpServer::answer(const SeenRequest& request) {
   ServerReply reply;
   if (fault)
     if (std::optional<ServerReply> given = fault(request)) reply = *given;
-  if (reply.status != 200 || !reply.body.empty()) return reply;
+  if (reply.is_whole || reply.drop || reply.status != 200 || !reply.body.empty()) return reply;
   const std::string path = folder_ + request.path.substr(0, request.path.find('?'));
   std::ifstream file(path, std::ios::binary);
   if (!file || std::filesystem::is_directory(path)) return {404, "not here"};

@@ -23,9 +23,11 @@ struct ServerReply {
   int status = 200;
   std::string body;
   std::vector<std::string> headers;
-  int64_t cut_at = -1;  // the connection ends after so many bytes of the body
-  double hang_s = 0;    // before the body
-  bool ranges = true;   // whether the body of 200 is the file, cut as Range says
+  int64_t cut_at = -1;    // the connection ends after so many bytes of the body
+  double hang_s = 0;      // before the body
+  bool ranges = true;     // whether the body of 200 is the file, cut as Range says
+  bool is_whole = false;  // sent as it is, also when it is 200 without a body
+  bool drop = false;      // the connection ends without an answer
 };
 
 /// On a port of 127.0.0.1, with ETag, Range and If-Range. Ends with the object.

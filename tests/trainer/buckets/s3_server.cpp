@@ -1,0 +1,271 @@
+// Answers as AWS's documentation of each request says; moto judges the same client
+// (tests/host/buckets_peer.sh).
+#include "tests/trainer/buckets/s3_server.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "trainer/base/hmac.h"
+#include "trainer/buckets/content_digest.h"
+#include "trainer/buckets/xml_text.h"
+
+namespace tycho::testing {
+namespace {
+
+constexpr std::string_view kBucket = "/bucket";
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    out += static_cast<char>(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
+    i += 2;
+  }
+  return out;
+}
+
+ServerReply error(int status, const std::string& code) {
+  return {.status = status,
+          .body = fmt::format(
+              "<?xml version=\"1.0\"?>\n<Error><Code>{0}</Code><Message>It is {0}.</Message></Error>", code),
+          .is_whole = true};
+}
+
+ServerReply good(const std::string& body = "", std::vector<std::string> headers = {}, int status = 200) {
+  return {.status = status, .body = body, .headers = std::move(headers), .is_whole = true};
+}
+
+std::string time_text(double time_s, const char* form) {
+  const auto seconds = static_cast<std::time_t>(time_s);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[64];
+  std::strftime(text, sizeof text, form, &parts);
+  return text;
+}
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+S3Server::S3Server() {
+  http_.set_fault([this](const SeenRequest& request) { return answer(request); });
+}
+
+int S3Server::num_requests() const {
+  const std::lock_guard lock(mutex_);
+  return num_requests_;
+}
+
+int S3Server::num_parts() const {
+  const std::lock_guard lock(mutex_);
+  return num_parts_;
+}
+
+int S3Server::num_unknown() const {
+  const std::lock_guard lock(mutex_);
+  return num_unknown_;
+}
+
+size_t S3Server::num_unfinished() const {
+  const std::lock_guard lock(mutex_);
+  return uploads_.size();
+}
+
+ServerReply S3Server::answer(const SeenRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const StoreFault wrong = fault ? fault(num_requests_) : StoreFault::kNone;
+  ++num_requests_;
+  if (wrong == StoreFault::kDropBefore) return {.drop = true};
+  if (wrong == StoreFault::kErrorBefore) return error(500, "InternalError");
+  if (wrong == StoreFault::kSlowDown) return error(503, "SlowDown");
+  const size_t mark = request.path.find('?');
+  const std::string path = decoded(request.path.substr(0, mark));
+  Query query;
+  std::string rest = mark == std::string::npos ? "" : request.path.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string pair = rest.substr(0, rest.find('&'));
+    rest.erase(0, pair.size() + 1);
+    const size_t equals = pair.find('=');
+    query[decoded(pair.substr(0, equals))] = decoded(pair.substr(equals + 1));
+  }
+  const auto header = [&](const char* name) {
+    const auto found = request.headers.find(name);
+    return found == request.headers.end() ? std::string() : found->second;
+  };
+  ServerReply reply;
+  if (!path.starts_with(kBucket))
+    reply = error(404, "NoSuchBucket");
+  else if (!header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/"))
+    reply = error(403, "AccessDenied");
+  else if (header("x-amz-content-sha256") != hex(content_sha256(request.body)))
+    reply = error(400, "XAmzContentSHA256Mismatch");
+  else if ((request.method == "PUT" || request.method == "POST") &&
+           header("content-md5") != in_base64(content_md5(request.body)))
+    reply = error(400, "BadDigest");
+  else
+    reply = act(request, path.size() > kBucket.size() ? path.substr(kBucket.size() + 1) : "", query);
+  if (reply.status == 501) ++num_unknown_;
+  reply.headers.push_back("Date: " + time_text(now_s(), "%a, %d %b %Y %H:%M:%S GMT"));
+  if (wrong == StoreFault::kDropAfter) return {.drop = true};
+  if (wrong == StoreFault::kErrorAfter) return error(500, "InternalError");
+  if (wrong == StoreFault::kCut) {
+    if (reply.body.empty() || request.method == "HEAD") return {.drop = true};
+    reply.cut_at = static_cast<int64_t>(reply.body.size() / 2);
+  }
+  return reply;
+}
+
+ServerReply S3Server::act(const SeenRequest& request, const std::string& key, const Query& query) {
+  const std::string& method = request.method;
+  if (key.empty()) {
+    if (method == "GET" && query.contains("list-type")) return list(query);
+    if (method == "GET" && query.contains("uploads")) return list_uploads(query);
+    if (method == "POST" && query.contains("delete")) return remove_many(request.body);
+    return error(501, "NotImplemented");
+  }
+  if (method == "PUT") return put(request, key, query);
+  if (method == "POST" && query.contains("uploads")) {
+    const std::string id = fmt::format("id {:04}/+", ++num_uploads_);
+    uploads_[id] = {key, {}, now_s()};
+    return good("<InitiateMultipartUploadResult><UploadId>" + id +
+                "</UploadId></InitiateMultipartUploadResult>");
+  }
+  if (query.contains("uploadId") && !uploads_.contains(query.at("uploadId")))
+    return error(404, "NoSuchUpload");
+  if (method == "POST" && query.contains("uploadId")) return complete(key, query, request.body);
+  if (method == "GET" && query.contains("uploadId")) return list_parts(query);
+  if (method == "DELETE" && query.contains("uploadId")) {
+    uploads_.erase(query.at("uploadId"));
+    return good("", {}, 204);
+  }
+  if (query.empty() && (method == "GET" || method == "HEAD")) return get(request, key);
+  return error(501, "NotImplemented");
+}
+
+ServerReply S3Server::put(const SeenRequest& request, const std::string& key, const Query& query) {
+  const std::string tag = "\"" + hex(content_md5(request.body)) + "\"";
+  if (query.contains("partNumber")) {
+    const auto upload = uploads_.find(query.at("uploadId"));
+    if (upload == uploads_.end()) return error(404, "NoSuchUpload");
+    upload->second.parts[std::atoi(query.at("partNumber").c_str())] = request.body;
+    ++num_parts_;
+    return good("", {"ETag: " + tag});
+  }
+  if (!query.empty()) return error(501, "NotImplemented");
+  if (request.headers.contains("if-none-match") && objects_.contains(key) && !ignores_conditions)
+    return error(412, "PreconditionFailed");
+  objects_[key] = {request.body, tag};
+  return good("", {"ETag: " + tag});
+}
+
+ServerReply S3Server::get(const SeenRequest& request, const std::string& key) const {
+  const auto found = objects_.find(key);
+  if (found == objects_.end()) return error(404, "NoSuchKey");
+  const std::string& bytes = found->second.bytes;
+  const auto range = request.headers.find("range");
+  if (range == request.headers.end()) return good(bytes, {"ETag: " + found->second.tag});
+  char* end = nullptr;
+  const size_t begin = std::strtoull(range->second.c_str() + 6, &end, 10);
+  const size_t last = std::strtoull(end + 1, nullptr, 10);
+  if (begin >= bytes.size()) return error(416, "InvalidRange");
+  return good(bytes.substr(begin, last - begin + 1), {"ETag: " + found->second.tag}, 206);
+}
+
+ServerReply S3Server::list(const Query& query) const {
+  const std::string prefix = query.at("prefix");
+  const std::string after = query.contains("continuation-token") ? query.at("continuation-token") : "";
+  std::string xml = "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"x\">", last;
+  size_t count = 0;
+  bool is_cut = false;
+  for (auto at = objects_.upper_bound(after); at != objects_.end() && !is_cut; ++at) {
+    if (!at->first.starts_with(prefix)) continue;
+    if (count++ == page) {
+      is_cut = true;
+      break;
+    }
+    last = at->first;
+    xml += fmt::format(
+        "<Contents><Key>{}</Key><LastModified>{}</LastModified><ETag>{}</ETag><Size>{}</Size></Contents>",
+        xml_escaped(last), time_text(now_s(), "%Y-%m-%dT%H:%M:%S.000Z"), at->second.tag,
+        at->second.bytes.size());
+  }
+  if (is_cut) xml += "<NextContinuationToken>" + xml_escaped(last) + "</NextContinuationToken>";
+  return good(xml + fmt::format("<IsTruncated>{}</IsTruncated></ListBucketResult>", is_cut));
+}
+
+ServerReply S3Server::list_uploads(const Query& query) const {
+  const std::string marker = query.contains("upload-id-marker") ? query.at("upload-id-marker") : "";
+  std::string xml = "<ListMultipartUploadsResult>", last;
+  size_t count = 0;
+  bool is_cut = false;
+  for (const auto& [id, upload] : uploads_) {
+    if (!upload.key.starts_with(query.at("prefix")) || id <= marker) continue;
+    if (count++ == page) {
+      is_cut = true;
+      break;
+    }
+    last = id;
+    xml += fmt::format("<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiated>{}</Initiated></Upload>",
+                       xml_escaped(upload.key), id, time_text(upload.begun_s, "%Y-%m-%dT%H:%M:%S.000Z"));
+  }
+  if (is_cut)
+    xml += fmt::format("<NextKeyMarker>{}</NextKeyMarker><NextUploadIdMarker>{}</NextUploadIdMarker>",
+                       xml_escaped(uploads_.at(last).key), last);
+  return good(xml + fmt::format("<IsTruncated>{}</IsTruncated></ListMultipartUploadsResult>", is_cut));
+}
+
+ServerReply S3Server::list_parts(const Query& query) const {
+  const int marker =
+      query.contains("part-number-marker") ? std::atoi(query.at("part-number-marker").c_str()) : 0;
+  std::string xml = "<ListPartsResult>";
+  size_t count = 0;
+  int last = 0;
+  bool is_cut = false;
+  for (const auto& [number, bytes] : uploads_.at(query.at("uploadId")).parts) {
+    if (number <= marker) continue;
+    if (count++ == 2) {
+      is_cut = true;
+      break;
+    }
+    last = number;
+    xml += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>\"{}\"</ETag><Size>{}</Size></Part>", number,
+                       hex(content_md5(bytes)), bytes.size());
+  }
+  if (is_cut) xml += fmt::format("<NextPartNumberMarker>{}</NextPartNumberMarker>", last);
+  return good(xml + fmt::format("<IsTruncated>{}</IsTruncated></ListPartsResult>", is_cut));
+}
+
+ServerReply S3Server::remove_many(const std::string& body) {
+  for (const std::string_view object : xml_elements(body, "Object")) objects_.erase(xml_value(object, "Key"));
+  return good("<?xml version=\"1.0\"?>\n<DeleteResult></DeleteResult>");
+}
+
+ServerReply S3Server::complete(const std::string& key, const Query& query, const std::string& body) {
+  const Upload& upload = uploads_.at(query.at("uploadId"));
+  std::string bytes, digests;
+  int previous = 0;
+  for (const std::string_view part : xml_elements(body, "Part")) {
+    const int number = std::atoi(xml_value(part, "PartNumber").c_str());
+    const auto stored = upload.parts.find(number);
+    if (number <= previous || stored == upload.parts.end() ||
+        xml_value(part, "ETag") != "\"" + hex(content_md5(stored->second)) + "\"")
+      return error(400, "InvalidPart");
+    bytes += stored->second;
+    digests += content_md5(stored->second);
+    previous = number;
+  }
+  objects_[key] = {bytes, fmt::format("\"{}-{}\"", hex(content_md5(digests)), digests.size() / 16)};
+  uploads_.erase(query.at("uploadId"));
+  return good("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>");
+}
+
+}  // namespace tycho::testing

@@ -1,0 +1,73 @@
+// Reads with pread, so that threads share one descriptor.
+#include "trainer/buckets/file_parts.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "trainer/base/error.h"
+#include "trainer/base/regular_file.h"
+
+namespace tycho {
+
+FileParts::FileParts(const std::string& path, int64_t num_bytes, int64_t part_bytes)
+    : path_(path), descriptor_(open_regular_file(path)), num_bytes_(num_bytes), part_bytes_(part_bytes) {
+  if (descriptor_ < 0) fail(ExitCode::kUnusable, "[bucket] cannot read {}: {}", path, std::strerror(errno));
+  struct stat info {};
+  if (::fstat(descriptor_, &info) == 0 && info.st_size == num_bytes) return;
+  ::close(descriptor_);
+  fail(ExitCode::kUnusable, "[bucket] {}: expected {} bytes to upload, got {}", path, num_bytes,
+       info.st_size);
+}
+
+FileParts::~FileParts() { ::close(descriptor_); }
+
+int64_t FileParts::bytes_of(int part) const { return std::min(part_bytes_, num_bytes_ - part * part_bytes_); }
+
+std::string FileParts::read(int part) const {
+  std::string bytes(static_cast<size_t>(bytes_of(part)), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
+                              part * part_bytes_ + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      fail(ExitCode::kUnusable, "[bucket] cannot read {}: {}", path_,
+           n < 0 ? std::strerror(errno) : "it has become shorter");
+    done += static_cast<size_t>(n);
+  }
+  return bytes;
+}
+
+void for_each_part(int count, int num_connections, const std::stop_token& stop,
+                   const std::function<void(int, const std::stop_token&)>& upload) {
+  const auto ended = std::make_unique<std::stop_source>();  // g++ 12 sees one on the stack as uninitialised
+  const std::stop_callback forward(stop, [&] { ended->request_stop(); });
+  std::atomic<int> next = 0;
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    try {
+      for (int part; (part = next++) < count;) upload(part, ended->get_token());
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      ended->request_stop();
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (int i = 1; i < std::min(num_connections, count); ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace tycho

@@ -1,0 +1,37 @@
+// The parts of a file that is uploaded, and threads that upload several at a time.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "trainer/buckets/bucket.h"
+
+namespace tycho {
+
+/// A file, cut into parts of one size; the last may be shorter. Functions may be called from any thread.
+class FileParts {
+ public:
+  /// Throws Error (kUnusable) when the file cannot be read or has another size.
+  FileParts(const std::string& path, int64_t num_bytes, int64_t part_bytes);
+  ~FileParts();
+  FileParts(const FileParts&) = delete;
+
+  int64_t num_bytes() const { return num_bytes_; }
+  int count() const { return static_cast<int>((num_bytes_ + part_bytes_ - 1) / part_bytes_); }
+  int64_t bytes_of(int part) const;
+  /// Throws Error (kUnusable) when the file has become shorter.
+  std::string read(int part) const;
+
+ private:
+  std::string path_;
+  int descriptor_;
+  int64_t num_bytes_, part_bytes_;
+};
+
+/// Calls `upload(part, stop)` for parts 0 .. count - 1, on several threads. The first Error ends the others
+/// and is thrown.
+void for_each_part(int count, int num_connections, const std::stop_token& stop,
+                   const std::function<void(int, const std::stop_token&)>& upload);
+
+}  // namespace tycho
