@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/compare.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/checkpoint/remote_checkpoints.h"
 #include "trainer/checkpoint/reshard.h"
 #include "trainer/metrics/format.h"
 #include "trainer/recipe/config_io.h"
@@ -23,6 +24,7 @@ const VerbSpec kCkptSpec = {
     "Lists, describes, verifies, compares and reshards checkpoints. diff: exit status 0: no difference, 1: "
     "some.",
     "  tycho ckpt ls runs/demo\n"
+    "  tycho ckpt ls s3://bucket/demo  # in a store of objects; other commands take such places, too\n"
     "  tycho ckpt verify runs/demo  # all of its checkpoints\n"
     "  tycho ckpt diff runs/demo runs/demo-2\n"
     "  tycho ckpt reshard runs/demo --out one-file  # whole tensors, whatever the ranks wrote",
@@ -40,14 +42,20 @@ Json summary(const CheckpointInfo& info) {
           {"uuid", info.uuid},   {"tag", info.tag.empty() ? Json(nullptr) : Json(info.tag)}};
 }
 
+/// Returns the checkpoints of a run, in a folder or in a store of objects.
+std::vector<CheckpointInfo> list_at(const std::string& given, std::vector<std::string>& broken,
+                                    std::vector<std::string>& unfinished) {
+  if (is_place_of_store(given)) return list_remote_checkpoints(given, &broken, &unfinished);
+  if (!std::filesystem::is_directory(given)) fail(ExitCode::kUnusable, "[ckpt] no folder {}", given);
+  const std::string inside = given + "/checkpoints";
+  return list_checkpoints(std::filesystem::is_directory(inside) ? inside : given, &broken, &unfinished);
+}
+
 int list(const Arguments& arguments) {
-  const std::filesystem::path given = word(arguments, 1, "a run folder");
+  const std::string given = word(arguments, 1, "a run folder");
   no_more_words(arguments, 2);
-  if (!std::filesystem::is_directory(given)) fail(ExitCode::kUnusable, "[ckpt] no folder {}", given.string());
-  const auto inside = given / "checkpoints";
   std::vector<std::string> broken, unfinished;
-  const auto found =
-      list_checkpoints(std::filesystem::is_directory(inside) ? inside : given, &broken, &unfinished);
+  const std::vector<CheckpointInfo> found = list_at(given, broken, unfinished);
   Json json = {{"checkpoints", Json::array()}, {"broken", broken}, {"unfinished", unfinished}};
   const bool has_tags =
       std::any_of(found.begin(), found.end(), [](const CheckpointInfo& info) { return !info.tag.empty(); });
@@ -101,6 +109,7 @@ int info(const Arguments& arguments) {
 
 /// Returns the checkpoint at a path, or all checkpoints of a run. Adds unreadable ones to `broken`.
 std::vector<CheckpointInfo> all_checkpoints(const std::string& path, std::vector<std::string>& broken) {
+  if (is_place_of_store(path)) return list_remote_checkpoints(path, &broken);
   const std::filesystem::path inside = std::filesystem::path(path) / "checkpoints";
   if (std::filesystem::exists(std::filesystem::path(path) / "COMMIT")) return {find_checkpoint(path)};
   auto found = list_checkpoints(std::filesystem::is_directory(inside) ? inside.string() : path, &broken);
@@ -118,7 +127,7 @@ int verify(const Arguments& arguments) {
         CheckpointReader(found).verify();
       } catch (const Error& error) {
         // A run that goes on may have let it go meanwhile.
-        if (std::filesystem::exists(found.path + "/COMMIT")) broken.emplace_back(error.what());
+        if (found.read || std::filesystem::exists(found.path + "/COMMIT")) broken.emplace_back(error.what());
         continue;
       }
       verified.push_back(summary(found));

@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "trainer/base/json.h"
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/remote_checkpoints.h"
 
 namespace tycho {
 
-/// What a rank uploads, and what rank 0 needs to commit and to remove.
+/// Settings of one rank's uploads; rank 0 also commits and removes.
 struct UploadSettings {
   std::shared_ptr<RemoteCheckpoints> remote;
   int rank = 0, num_ranks = 1;

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/checkpoint_uploads.h"
 #include "trainer/checkpoint/place_lease.h"
+#include "trainer/checkpoint/remote_checkpoints.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/recipe/train_config.h"
 

@@ -65,9 +65,9 @@ Saver::~Saver() {
 
 void Saver::save(CheckpointMeta meta, const std::vector<OwnedRange>& ranges, Optimizer& optimizer,
                  WeightAverage* average) {
-  retry_step_.reset();
+  retry_.step.reset();
   std::vector<std::string> tags = std::exchange(requested_, {});
-  for (std::string& tag : std::exchange(retry_tags_, {}))
+  for (std::string& tag : std::exchange(retry_.tags, {}))
     if (!tag.empty()) tags.push_back(std::move(tag));
   std::sort(tags.begin(), tags.end());
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
@@ -315,7 +315,7 @@ void Saver::trained(int64_t step, double seconds) {
   policy_.trained(step, seconds);
   if (!policy_.is_failing()) return;
   require_allowed_loss();
-  const std::string next = retry_step_ ? fmt::format("next try after step {}; ", *retry_step_) : "";
+  const std::string next = retry_.step ? fmt::format("next try after step {}; ", *retry_.step) : "";
   reporter_.screen_warning(fmt::format("no checkpoint could be written for {}; {}after {} the run ends: {}",
                                        short_time(policy_.lost_s()), next, short_time(policy_.max_lost_s()),
                                        why_failed_));
@@ -363,8 +363,8 @@ Json Saver::take_saved() {
   is_open_ = false;
   Json outcome = parse_json(all, "checkpoint");
   if (outcome.contains("retry_step")) {
-    retry_step_ = outcome.at("retry_step");
-    retry_tags_ = outcome.at("tags").get<std::vector<std::string>>();
+    retry_.step = outcome.at("retry_step");
+    retry_.tags = outcome.at("tags").get<std::vector<std::string>>();
   }
   Json saved = outcome.at("saved");
   for (const Json& one : saved)

@@ -66,8 +66,8 @@ class Saver {
   /// Error (kStorage) when that is longer than ckpt.max_lost.
   void trained(int64_t step, double seconds);
   /// Returns true when a save failed and is to be repeated after this step. The same on all ranks.
-  bool is_retry_due(int64_t step) const { return retry_step_ && step >= *retry_step_; }
-  bool must_retry() const { return retry_step_.has_value(); }
+  bool is_retry_due(int64_t step) const { return retry_.step && step >= *retry_.step; }
+  bool must_retry() const { return retry_.step.has_value(); }
   /// Called at the end of training, before a save is repeated: shows that it waits, and waits a while, which
   /// counts like training. Throws like trained() on rank 0, and at once when `stop` of any rank holds a
   /// signal. Collective.
@@ -138,9 +138,12 @@ class Saver {
   RetryPolicy policy_;
   std::string why_failed_;  // on rank 0
   std::vector<std::string> failed_tags_;
-  std::string tag_;                    // tag of the newest snapshot
-  std::optional<int64_t> retry_step_;  // on all ranks, like the tags
-  std::vector<std::string> retry_tags_;
+  std::string tag_;  // tag of the newest snapshot
+  struct Retry {
+    std::optional<int64_t> step;
+    std::vector<std::string> tags;
+  };
+  Retry retry_;  // the next try of a save that failed, on all ranks
   std::vector<std::string> requested_;
   bool is_open_ = false;  // a save was started, and not all ranks know its result
   std::optional<int64_t> saved_step_;
