@@ -17,7 +17,8 @@ std::unique_ptr<Bucket> open_bucket(const RemoteUri& place, const RequestTries& 
     case RemoteUri::Kind::kHttp:
     case RemoteUri::Kind::kHub: break;
   }
-  fail(ExitCode::kUnusable, "[bucket] {} cannot be written to: expected s3://BUCKET/PREFIX or file:///FOLDER",
+  fail(ExitCode::kUnusable,
+       "[bucket] {} cannot be written to: expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or file:///FOLDER",
        place.text);
 }
 

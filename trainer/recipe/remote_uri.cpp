@@ -62,15 +62,6 @@ std::array<std::string, 3> three_parts(const std::string& text) {
   return {text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
-constexpr std::string_view kBlobHost = ".blob.core.windows.net";
-
-/// Returns the name of the account of "https://ACCOUNT.blob.core.windows.net/..."; "" for other places.
-std::string blob_account(const std::string& text) {
-  if (!text.starts_with("https://")) return "";
-  const std::string host = three_parts(text.substr(8))[0];
-  return host.ends_with(kBlobHost) ? host.substr(0, host.size() - kBlobHost.size()) : "";
-}
-
 }  // namespace
 
 RemoteUri RemoteUri::below(const std::string& split) const {
@@ -133,29 +124,6 @@ RemoteUri parse_remote(const std::string& remote) {
   } else {
     place.kind = RemoteUri::Kind::kHttp;
   }
-  return place;
-}
-
-std::string store_problem(const std::string& text) {
-  constexpr std::string_view kStores =
-      "write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER";
-  if (const std::string problem = remote_problem(text); !problem.empty()) return problem;
-  const std::string scheme = scheme_of(text);
-  if (scheme == "s3" || scheme == "gs" || scheme == "az" || scheme == "file") return "";
-  if (const std::string account = blob_account(text); !account.empty())
-    return is_bucket(three_parts(text.substr(8))[1])
-               ? ""
-               : "names no container: write https://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX";
-  return fmt::format("is no store of objects: {}", kStores);
-}
-
-RemoteUri parse_store(const std::string& text) {
-  if (const std::string problem = store_problem(text); !problem.empty())
-    fail(ExitCode::kUnusable, "[bucket] {}: {}", without_secrets(text), problem);
-  const std::string account = blob_account(text);
-  if (account.empty()) return parse_remote(text);
-  RemoteUri place = parse_remote("az://" + account + text.substr(8 + account.size() + kBlobHost.size()));
-  place.text = without_end_slash(text);
   return place;
 }
 

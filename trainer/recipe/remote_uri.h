@@ -24,15 +24,8 @@ struct RemoteUri {
 /// Says what is wrong with the text of a remote, and what to write instead. Returns "" if nothing is.
 std::string remote_problem(const std::string& remote);
 
-/// Says why checkpoints cannot be written below a place, and what to write instead. Returns "" for s3://,
-/// gs://, az:// and file:/// and for a container of Azure's Blob storage by its https:// name.
-std::string store_problem(const std::string& text);
-
 /// Parses the text of a remote. Throws Error (kUnusable) with remote_problem().
 RemoteUri parse_remote(const std::string& remote);
-
-/// Parses the name of a store of objects. Throws Error (kUnusable) with store_problem().
-RemoteUri parse_store(const std::string& text);
 
 /// Encodes a path for a URL: all characters but letters, digits, "-._~" and "/" become %XX.
 std::string percent_encoded(const std::string& path);

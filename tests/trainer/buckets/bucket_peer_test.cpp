@@ -11,8 +11,8 @@ namespace {
 class PeerPlace final : public BucketPlace {
  public:
   std::unique_ptr<Bucket> open() override {
-    return open_bucket(parse_store(environment_variable("TYCHO_BUCKET_PEER") + "/" +
-                                   ::testing::UnitTest::GetInstance()->current_test_info()->name()),
+    return open_bucket(parse_remote(environment_variable("TYCHO_BUCKET_PEER") + "/" +
+                                    ::testing::UnitTest::GetInstance()->current_test_info()->name()),
                        {.retries = 2, .stall_s = 60, .first_wait_s = 0.1});
   }
   void leave_unfinished(const std::string& name) override {

@@ -31,7 +31,7 @@ class S3Place final : public BucketPlace {
   S3Place() { use_server(server.url()); }
   ~S3Place() override { EXPECT_EQ(server.num_unknown(), 0); }
   std::unique_ptr<Bucket> open() override {
-    return open_bucket(parse_store("s3://bucket/some prefix"), kQuick);
+    return open_bucket(parse_remote("s3://bucket/some prefix"), kQuick);
   }
   void leave_unfinished(const std::string& name) override {
     // The second part is never answered, as if the process had been killed.
@@ -191,7 +191,7 @@ TEST_F(S3BucketTest, SaysWhatIsWrongWithoutSecrets) {
   S3Place place;
   const auto says = [&](const std::string& uri, ExitCode code, const std::string& text) {
     try {
-      open_bucket(parse_store(uri), kQuick)->put("a", "x", PutWhen::kAlways);
+      open_bucket(parse_remote(uri), kQuick)->put("a", "x", PutWhen::kAlways);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code) << error.what();
@@ -213,7 +213,7 @@ TEST_F(S3BucketTest, AStopEndsARequestThatHangs) {
   HttpServer server(folder_);
   server.set_fault([](const SeenRequest&) { return ServerReply{.body = "x", .hang_s = 1000}; });
   use_server(server.url());
-  const auto bucket = open_bucket(parse_store("s3://bucket/p"), kQuick);
+  const auto bucket = open_bucket(parse_remote("s3://bucket/p"), kQuick);
   std::stop_source stop;
   std::jthread stopper([&] {
     while (server.requests().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
