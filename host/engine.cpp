@@ -2,6 +2,7 @@
 #include "host/engine.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <malloc.h>
 
 #include <cstdlib>
@@ -11,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "host/build_facts.h"
 #include "host/machine.h"
+#include "host/torch_folder.h"
 #include "trainer/base/error.h"
 #include "trainer/rendezvous/rank_cores.h"
 
@@ -57,10 +60,18 @@ void quiet_libtorch() {
   if (visible_gpus().empty()) set_unless_set("KINETO_LOG_LEVEL", "5");
 }
 
+/// Returns the folder of this program, without symbolic links: pipx links to it.
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+/// Returns the engine of a package (lib/tycho), of an installed or built tree (lib), or beside the program.
 fs::path engine_path() {
   std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& path : {folder / ".." / "lib" / kEngineFile, folder / kEngineFile}) {
+  const fs::path folder = program_folder(), prefix = folder.parent_path();
+  for (const fs::path& path :
+       {prefix / "lib/tycho" / kEngineFile, folder / ".." / "lib" / kEngineFile, folder / kEngineFile}) {
     if (fs::exists(path, error)) return path;
   }
   fail(
@@ -89,16 +100,80 @@ void ensure_room_for_threads(int count) {
          count, found);
 }
 
+/// Returns the folder "torch" of libtorch_cpu.so as the loader finds or has found it, "" where it finds none.
+/// `flags`: RTLD_NOLOAD to ask for a loaded one only.
+fs::path loaded_torch(int flags) {
+  void* library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_LOCAL | flags);
+  const link_map* map = nullptr;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return {};
+  return fs::path(map->l_name).parent_path().parent_path();
+}
+
+/// Throws Error (kUnusable) that names a LibTorch which the engine was not built for.
+void check_torch(const fs::path& torch) {
+  const std::string problem = torch_problem(torch, {build_facts().torch, build_facts().cuda_major});
+  if (!problem.empty()) fail(ExitCode::kUnusable, "[engine] {}", problem);
+}
+
+/// Opens the LibTorch that pip installed, so that the engine finds it open under its name. Throws Error
+/// (kUnusable) when there is none of the right release.
+void open_installed_torch() {
+  const char* base = std::getenv("PYTHONUSERBASE");
+  const char* home = std::getenv("HOME");
+  const fs::path user = base != nullptr   ? fs::path(base)
+                        : home != nullptr ? fs::path(home) / ".local"
+                                          : fs::path();
+  const std::vector<fs::path> found = installed_torches(program_folder().parent_path(), user);
+  const TorchNeed need = {build_facts().torch, build_facts().cuda_major};
+  for (const fs::path& torch : found) {
+    if (!torch_problem(torch, need).empty()) continue;
+    const fs::path library = torch / "lib/libtorch_cpu.so";
+    if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return;
+    fail(ExitCode::kUnusable, "[engine] cannot open {}: {}; install torch again", library.string(),
+         dlerror());
+  }
+  if (!found.empty()) check_torch(found.front());
+  fail(
+      ExitCode::kUnusable,
+      "[engine] expected torch {}, found none in {} nor in the Python packages of this user and this system: "
+      "`pip install 'torch=={}.*'` there, or name the folder of libtorch_cpu.so in LD_LIBRARY_PATH",
+      need.version, program_folder().parent_path().string(), need.version);
+}
+
+/// Opens the engine and the LibTorch that it was built for. The loader looks in LD_LIBRARY_PATH and where the
+/// engine was told to look when it was built; only when there is none there, Python's packages are searched.
+void* open_library(const std::string& path) {
+  const int flags = RTLD_NOW | RTLD_LOCAL;
+  void* library = dlopen(path.c_str(), flags);
+  if (library != nullptr) {
+    check_torch(loaded_torch(RTLD_NOLOAD));
+    return library;
+  }
+  const std::string problem = dlerror();
+  if (const fs::path torch = loaded_torch(0); !torch.empty()) {
+    check_torch(torch);
+    if (problem.find("undefined symbol") != std::string::npos)
+      fail(ExitCode::kUnusable,
+           "[engine] expected torch {}, got another LibTorch in {} ({}): if LD_LIBRARY_PATH names it, take "
+           "it out",
+           build_facts().torch, torch.string(), problem);
+  } else if (problem.find("libtorch_cpu.so") != std::string::npos ||
+             problem.find("libc10.so") != std::string::npos) {
+    open_installed_torch();
+    library = dlopen(path.c_str(), flags);
+    if (library != nullptr) return library;
+    fail(ExitCode::kUnusable, "[engine] cannot open {}: {}", path, dlerror());
+  }
+  fail(ExitCode::kFailure, "[engine] cannot open {}: {}; scripts/setup installs LibTorch", path, problem);
+}
+
 const EngineApi& load(int threads) {
   const std::string path = engine_path();
   ensure_room_for_threads((threads > 0 ? threads : usable_cores()) + kThreadsBesideCompute);
   prepare_openmp(threads);
   keep_memory();
   quiet_libtorch();
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    fail(ExitCode::kFailure, "[engine] cannot open {}: {}; scripts/setup installs LibTorch", path, dlerror());
-  }
+  void* library = open_library(path);
   using Entry = const EngineApi* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "tycho_engine_api"));
   if (entry == nullptr) fail(ExitCode::kFailure, "[engine] {} has no tycho_engine_api: rebuild it", path);

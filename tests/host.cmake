@@ -28,6 +28,7 @@ set(launch_sources process/child_process.cpp process/signal_queue.cpp throw_away
 list(TRANSFORM launch_sources PREPEND ${CMAKE_SOURCE_DIR}/host/)
 tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launch/prefixed_lines_test.cpp host/process/signal_queue_test.cpp
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
+tycho_test(torch_folder_test SOURCES host/torch_folder_test.cpp ${CMAKE_SOURCE_DIR}/host/torch_folder.cpp LIBS base)
 tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_SOURCE_DIR}/host/data/progress_line.cpp ${CMAKE_SOURCE_DIR}/host/standard_streams.cpp LIBS metrics)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
 foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test)

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <luajit.h>
 
+#include "host/build_facts.h"
 #include "host/engine.h"
 #include "host/verb.h"
 
@@ -25,7 +26,14 @@ std::string text_of(const Json& value) {
 
 int run_version(const Arguments& arguments) {
   no_more_words(arguments, 0);
-  Json versions = {{"tycho", TYCHO_VERSION}, {"luajit", LUAJIT_VERSION}, {"compiler", "g++ " __VERSION__}};
+  const BuildFacts& built = build_facts();
+  Json versions = {{"tycho", built.version},
+                   {"commit", built.commit},
+                   {"built_for", *built.cuda_major == '\0'
+                                     ? fmt::format("torch {}", built.torch)
+                                     : fmt::format("torch {}, CUDA {}", built.torch, built.cuda_major)},
+                   {"luajit", LUAJIT_VERSION},
+                   {"compiler", "g++ " __VERSION__}};
   if (arguments.has("engine")) {
     versions.update(parse_json(open_engine(0).versions(), "engine versions"));
   }

@@ -29,12 +29,15 @@
 namespace tycho {
 namespace {
 
-// The folder that holds this code's shared library: the plug-in is installed there.
-std::filesystem::path own_folder() {
+// The folder of the shared library that holds a function.
+std::filesystem::path folder_of(void* function) {
   Dl_info info;
-  dladdr(reinterpret_cast<void*>(&own_folder), &info);
+  dladdr(function, &info);
   return std::filesystem::absolute(info.dli_fname).parent_path();
 }
+
+// The folder that holds this code's shared library: the plug-in is installed there.
+std::filesystem::path own_folder() { return folder_of(reinterpret_cast<void*>(&own_folder)); }
 
 const DriverTable* driver = nullptr;
 void set_driver(const DriverTable* table) { driver = table; }
@@ -44,6 +47,11 @@ const std::string& load_cuda_plugin() {
   static const std::string problem = [] {
     const std::string path = own_folder() / "libtycho_cuda.so";
     if (access(path.c_str(), F_OK) != 0) return path + " does not exist: this build has no CUDA support";
+    // LibTorch's CUDA half beside its CPU half, wherever that was found: its own libraries follow it by name.
+    const std::string torch = folder_of(reinterpret_cast<void*>(&at::get_num_threads)) / "libtorch_cuda.so";
+    if (access(torch.c_str(), F_OK) != 0)
+      return torch + " does not exist: this LibTorch is for CPUs only, and that of PyPI has CUDA";
+    if (dlopen(torch.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return std::string(dlerror());
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (library == nullptr) return std::string(dlerror());
     const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
