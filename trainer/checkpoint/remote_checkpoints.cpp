@@ -85,7 +85,9 @@ std::vector<CheckpointInfo> RemoteCheckpoints::list(std::vector<std::string>* br
     folders[name.substr(0, slash)][name.substr(slash + 1)] = object.num_bytes;
   }
   std::vector<CheckpointInfo> committed;
-  for (const auto& [folder, sizes] : folders) {
+  for (const auto& entry : folders) {
+    const std::string& folder = entry.first;
+    const std::map<std::string, int64_t>& sizes = entry.second;
     if (!sizes.contains(kCommitFile)) {
       if (unfinished) unfinished->push_back(folder + ": no COMMIT, the upload did not finish");
       continue;
