@@ -27,6 +27,7 @@ const std::vector<Verb>& all_verbs() {
       {"ls", kLsSpec, run_ls},
       {"report", kReportSpec, run_report},
       {"types", kTypesSpec, run_types},
+      {"fetch", kFetchSpec, run_fetch},
       {"test", kTestSpec, run_test},
       {"data", kDataSpec, run_data},
       {"tokenizer", kTokenizerSpec, run_tokenizer},

@@ -30,6 +30,7 @@ constexpr HelpLine kHelpLines[] = {
     {"diff", "the keys that differ between recipes or runs"},
     {"test", "checks all recipes of a folder, and runs Lua specs"},
     {"types", "stubs with which an editor completes and checks keys"},
+    {"fetch", "files of the Hugging Face hub, and remote data of a recipe, to this machine"},
     {"", "Data"},
     {"data", "text to shards; shows, counts, verifies, joins and copies data sets"},
     {"tokenizer", "trains, inspects and compares tokenizers; encodes and decodes"},

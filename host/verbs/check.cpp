@@ -1,6 +1,7 @@
 // tycho check: checks a recipe.
 #include "host/signals.h"
 #include "host/verb.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/recipe/train_config.h"
 
@@ -29,6 +30,7 @@ void require_mesh(const ResolvedRecipe& recipe) {
 }  // namespace
 
 int run_check(const Arguments& arguments) {
+  set_hub_access(HubAccess::kCacheOnly);
   const InterruptLua interruptible;
   RecipeRequest request = recipe_request(arguments);
   request.lint = true;

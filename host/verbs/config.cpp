@@ -3,6 +3,7 @@
 #include "host/signals.h"
 #include "host/standard_streams.h"
 #include "host/verb.h"
+#include "trainer/hub/hub_files.h"
 
 namespace tycho {
 
@@ -48,6 +49,7 @@ int print_identity(const ResolvedRecipe& recipe, bool json) {
 }  // namespace
 
 int run_config(const Arguments& arguments) {
+  set_hub_access(HubAccess::kCacheOnly);
   if (arguments.has("markdown")) {
     const InterruptLua interruptible;
     fmt::print("{}", keys_page(arguments.words));

@@ -12,6 +12,7 @@
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/field_types.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
@@ -238,6 +239,7 @@ TrainConfig on_this_device(TrainConfig config) {
 }  // namespace
 
 int run_plan(const Arguments& arguments) {
+  set_hub_access(HubAccess::kCacheOnly);
   const RecipeRequest request = recipe_request(arguments);
   ResolvedRecipe resolved = resolve(request);
   const bool json = arguments.has("json"), probing = arguments.has("probe");

@@ -30,8 +30,8 @@ class CliTest : public ShellTest {
 TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"run", "launch", "check", "config", "plan", "types", "test", "data", "tokenizer",
-                           "eval", "generate", "convert", "ckpt", "completion", "version"}) {
+  for (const char* verb : {"run", "launch", "check", "config", "plan", "types", "fetch", "test", "data",
+                           "tokenizer", "eval", "generate", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);

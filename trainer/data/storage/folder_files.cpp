@@ -8,11 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "trainer/base/environment.h"
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
-#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -73,34 +70,10 @@ class FolderFiles final : public RemoteFiles {
   std::string folder_;
 };
 
-std::string hub_cache() {
-  if (std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return home + "/hub";
-  return environment_variable("HOME") + "/.cache/huggingface/hub";
-}
-
 }  // namespace
 
 std::unique_ptr<RemoteFiles> make_folder_files(const std::string& folder) {
   return std::make_unique<FolderFiles>(folder);
-}
-
-std::string downloaded_hub_folder(const RemoteUri& place) {
-  // "owner/name" is in the folder "datasets--owner--name".
-  const HubName hub = parse_hub_name(place.text);
-  std::string name = hub.kind == HubName::Kind::kDataset ? "datasets--" : "models--";
-  for (const char c : hub.id) name += c == '/' ? "--" : std::string(1, c);
-  const std::string base = hub_cache() + "/" + name;
-  const std::string head = base + "/refs/" + (hub.revision.empty() ? "main" : hub.revision);
-  if (::access(head.c_str(), R_OK) != 0)
-    fail(ExitCode::kUnusable,
-         "[data] {} is not in the Hugging Face cache ({} does not exist): Tycho does not download from the "
-         "hub; "
-         "run `hf download --repo-type dataset {}` first, or set HF_HUB_CACHE",
-         place.text, head, hub.id);
-  std::string revision = read_file(head);
-  while (!revision.empty() && revision.back() <= ' ') revision.pop_back();
-  return base + "/snapshots/" + revision + (hub.path.empty() ? "" : "/" + hub.path);
 }
 
 }  // namespace tycho

@@ -57,16 +57,18 @@ TEST_F(ShardCacheTest, ReadsFromAFolderAndFromAFileUrl) {
 }
 
 TEST_F(ShardCacheTest, ReadsWhatWasDownloadedFromTheHub) {
-  const std::string hub = temp_ / "hub", name = "/datasets--me--texts";
-  std::filesystem::create_directories(hub + name + "/snapshots/abc");
-  std::filesystem::copy(temp_ / "www/train", hub + name + "/snapshots/abc/train");
+  const std::string hub = temp_ / "hub", name = "/datasets--me--texts", commit(40, 'a');
+  std::filesystem::create_directories(hub + name + "/snapshots/" + commit);
+  std::filesystem::copy(temp_ / "www/train", hub + name + "/snapshots/" + commit + "/train");
   ::setenv("HF_HUB_CACHE", hub.c_str(), 1);
+  ::setenv("HF_HUB_OFFLINE", "1", 1);
   spec_.remote = "hf://datasets/me/texts/train";
-  expect_error(ExitCode::kUnusable, {"refs/main", "hf download --repo-type dataset me/texts"},
+  expect_error(ExitCode::kUnusable, {"HF_HUB_OFFLINE is set", "tycho fetch hf://datasets/me/texts/train"},
                [&] { index(); });
-  write_text(hub + name + "/refs/main", "abc\n");
+  write_text(hub + name + "/refs/main", commit);
   read_all();
   ::unsetenv("HF_HUB_CACHE");
+  ::unsetenv("HF_HUB_OFFLINE");
 }
 
 TEST_F(ShardCacheTest, RefusesACacheOfOtherData) {

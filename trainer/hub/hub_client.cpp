@@ -1,0 +1,296 @@
+// The calls of huggingface_hub 2.4 for downloads, with its addresses.
+#include "trainer/hub/hub_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
+#include "trainer/base/secrets.h"
+#include "trainer/recipe/remote_uri.h"
+
+namespace tycho {
+namespace {
+
+constexpr int kMostRedirects = 5;
+constexpr size_t kMostAnswerBytes = size_t{64} << 20;
+constexpr double kLongestWait_s = 30;
+constexpr double kLongestAskedWait_s = 600;
+
+/// Returns scheme, host and port: "https://huggingface.co".
+std::string origin_of(const std::string& url) {
+  const size_t begin = url.find("://");
+  return begin == std::string::npos ? "" : url.substr(0, url.find_first_of("/?#", begin + 3));
+}
+
+std::string revision_in_url(const std::string& revision) {
+  std::string text = percent_encoded(revision.empty() ? "main" : revision);
+  for (size_t i = text.find('/'); i != std::string::npos; i = text.find('/', i)) text.replace(i, 1, "%2F");
+  return text;
+}
+
+std::string unquoted(std::string tag) {
+  if (tag.starts_with("W/")) tag.erase(0, 2);
+  std::erase(tag, '"');
+  return tag;
+}
+
+bool may_pass(int status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+double with_jitter(double seconds) {
+  thread_local std::minstd_rand generator(std::random_device{}());
+  return seconds * std::uniform_real_distribution<double>(0.5, 1.0)(generator);
+}
+
+/// Returns the hub's own words about a refusal, in one line.
+std::string said(const HttpAnswer& answer) {
+  std::string text = answer.header("x-error-message");
+  if (text.empty()) {
+    const Json body = Json::parse(answer.body, nullptr, false);
+    if (body.is_object() && body.value("error", Json()).is_string())
+      text = body.at("error").get<std::string>();
+  }
+  std::string line;
+  for (const char c : text.substr(0, 300)) line += static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
+  return line.empty() ? "" : " (" + without_secrets(line) + ")";
+}
+
+/// Fails with what a refusal means and what to do.
+[[noreturn]] void refuse(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
+  const std::string code = answer.header("x-error-code"), shown = about.text(), words = said(answer);
+  const std::string page =
+      settings.endpoint + "/" + (about.kind == HubName::Kind::kDataset ? "datasets/" : "") + about.id;
+  const auto refused = [&](const std::string& why) {
+    fail(ExitCode::kUnusable, "[hub] {} {}{}", shown, why, words);
+  };
+  const char* log_in =
+      settings.token.empty()
+          ? "set HF_TOKEN to a token that may read it, or run `hf auth login`"
+          : "the token (HF_TOKEN, or the file of `hf auth login`) may not read it, or is not valid";
+  if (code == "DisabledRepo" || answer.header("x-error-message") == "Access to this resource is disabled.")
+    refused("has been disabled by the hub");
+  if (code == "GatedRepo")
+    refused(fmt::format("may be read only after its owner's terms are accepted: accept them at {}; then {}",
+                        page, log_in));
+  if (answer.status == 403) refused(fmt::format("may not be read: {}", log_in));
+  if (code == "RevisionNotFound")
+    refused(
+        fmt::format("does not exist: the repository has no revision \"{}\"; {}/tree/main lists the branches",
+                    about.revision.empty() ? "main" : about.revision, page));
+  if (code == "EntryNotFound")
+    refused(fmt::format("does not exist: the repository has no such file; {}/tree/{} lists them", page,
+                        about.revision.empty() ? "main" : about.revision));
+  if (answer.status == 401 || code == "RepoNotFound" || answer.status == 404)
+    refused(fmt::format("does not exist, or is private: check the name{}; {}",
+                        about.kind == HubName::Kind::kModel ? " (data sets begin with hf://datasets/)" : "",
+                        log_in));
+  fail(ExitCode::kUnusable, "[hub] {}: expected an answer, got status {} from {}{}", shown, answer.status,
+       settings.endpoint, words);
+}
+
+/// Returns the address of the next page of a Link header; "" on the last.
+std::string next_page(const HttpAnswer& answer) {
+  const std::string links = answer.header("link");
+  const size_t rel = links.find("rel=\"next\"");
+  if (rel == std::string::npos) return "";
+  const size_t end = links.rfind('>', rel), begin = links.rfind('<', end);
+  return begin == std::string::npos || end == std::string::npos ? ""
+                                                                : links.substr(begin + 1, end - begin - 1);
+}
+
+HubFile file_of(const Json& entry) {
+  HubFile file;
+  file.path = entry.at("path").get<std::string>();
+  file.git_sha1 = entry.at("oid").get<std::string>();
+  file.num_bytes = entry.at("size").get<int64_t>();
+  if (entry.contains("lfs") && entry.at("lfs").is_object()) {
+    file.sha256 = entry.at("lfs").at("oid").get<std::string>();
+    file.num_bytes = entry.at("lfs").at("size").get<int64_t>();
+  }
+  if (entry.contains("xetHash") && entry.at("xetHash").is_string()) file.xet_hash = entry.at("xetHash");
+  return file;
+}
+
+/// Returns the JSON of an answer. Throws Error (kUnusable) if another server than a hub has answered.
+Json json_of(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
+  Json json = Json::parse(answer.body, nullptr, false);
+  if (json.is_discarded())
+    fail(ExitCode::kUnusable, "[hub] {}: expected JSON from {}, got something else: is HF_ENDPOINT a hub?",
+         about.text(), settings.endpoint);
+  return json;
+}
+
+/// True if a path from a server stays inside the repository's folder, and its hashes are hashes.
+bool is_sound(const HubFile& file) {
+  const auto is_hex = [](const std::string& text, size_t size) {
+    return text.size() == size && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+  };
+  const HubName probe{HubName::Kind::kModel, "a/b", "main", file.path};
+  return !file.path.empty() && hub_name_problem(probe.text()).empty() && is_hex(file.git_sha1, 40) &&
+         (file.sha256.empty() || is_hex(file.sha256, 64)) && file.num_bytes >= 0;
+}
+
+}  // namespace
+
+std::string absolute_url(const std::string& location, const std::string& base) {
+  if (location.find("://") != std::string::npos) return location;
+  if (location.starts_with("//")) return base.substr(0, base.find("//")) + location;
+  if (location.starts_with('/')) return origin_of(base) + location;
+  return base.substr(0, base.find_first_of("?#")).substr(0, base.rfind('/') + 1) + location;
+}
+
+double hub_wait_s(const HttpAnswer& answer) {
+  const std::string limit = answer.header("ratelimit");  // "api";r=0;t=55
+  const size_t rest = limit.find(";r="), time = limit.find(";t=");
+  if (answer.status == 429 && rest != std::string::npos && time != std::string::npos &&
+      std::strtol(limit.c_str() + rest + 3, nullptr, 10) == 0)
+    return std::max(0.0, std::strtod(limit.c_str() + time + 3, nullptr));
+  return answer.wait_s;
+}
+
+void wait_for_hub(double seconds, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+  if (stop.stop_requested()) fail(ExitCode::kTerminated, "[hub] stopped");
+}
+
+HubClient::HubClient(HubSettings settings, std::stop_token stop, HubPolicy policy)
+    : origin_(origin_of(settings.endpoint)),
+      settings_(std::move(settings)),
+      stop_(std::move(stop)),
+      policy_(policy) {}
+
+bool HubClient::is_hub(const std::string& url) const { return origin_of(url) == origin_; }
+
+std::string HubClient::api(const HubName& name, const std::string& rest) const {
+  return fmt::format("{}/api/{}/{}/{}", settings_.endpoint,
+                     name.kind == HubName::Kind::kDataset ? "datasets" : "models", name.id, rest);
+}
+
+HttpAnswer HubClient::exchange(HttpCall call, bool with_token, const std::string& what) const {
+  call.timeout_s = 0;
+  call.stall_s = policy_.stall_s;
+  if (with_token && !settings_.token.empty())
+    call.headers.push_back("Authorization: Bearer " + settings_.token);
+  double wait_s = policy_.first_wait_s;
+  for (int left = policy_.retries;; --left) {
+    HttpAnswer answer = http_exchange(call, stop_);
+    if (stop_.stop_requested()) fail(ExitCode::kTerminated, "[hub] stopped while {} was asked for", what);
+    if (!may_pass(answer.status)) return answer;
+    const double asked_s = std::min(hub_wait_s(answer), kLongestAskedWait_s);
+    if (left <= 0) {
+      const std::string got = answer.status == 0 ? "no answer: " + answer.problem
+                                                 : fmt::format("status {}{}", answer.status, said(answer));
+      const std::string advice = answer.status == 429
+                                     ? "the hub limits requests: set HF_TOKEN, or start again later"
+                                     : "start again when it answers; files that are cached need no request";
+      fail(ExitCode::kStorage, "[hub] {}: expected an answer from {}, got {} ({} tries); {}", what,
+           with_token ? settings_.endpoint : "the host that it points to", got, policy_.retries + 1, advice);
+    }
+    wait_for_hub(std::max(with_jitter(wait_s), asked_s), stop_);
+    wait_s = std::min(2 * wait_s, kLongestWait_s);
+  }
+}
+
+HttpAnswer HubClient::send(HttpCall call, const HubName& about) const {
+  if (call.url.starts_with('/')) call.url = settings_.endpoint + call.url;
+  call.most_body_bytes = kMostAnswerBytes;
+  for (int i = 0; i <= kMostRedirects; ++i) {
+    HttpAnswer answer = exchange(call, is_hub(call.url), about.text());
+    if (answer.status / 100 == 2) return answer;
+    if (!is_redirect(answer.status) || answer.header("location").empty()) refuse(answer, about, settings_);
+    call.url = absolute_url(answer.header("location"), call.url);
+  }
+  fail(ExitCode::kUnusable, "[hub] {}: the hub redirects more than {} times", about.text(), kMostRedirects);
+}
+
+std::string HubClient::find_commit(const HubName& name) const {
+  const HttpAnswer answer =
+      send({.url = api(name, "revision/" + revision_in_url(name.revision))}, name.below(""));
+  const Json info = json_of(answer, name, settings_);
+  const std::string commit = info.is_object() && info.value("sha", Json()).is_string() ? info.at("sha") : "";
+  if (!is_commit(commit))
+    fail(ExitCode::kUnusable, "[hub] {}: expected a commit from {}, got none: is HF_ENDPOINT a hub?",
+         name.text(), settings_.endpoint);
+  return commit;
+}
+
+std::vector<HubFile> HubClient::list(const HubName& at_commit) const {
+  std::vector<HubFile> files;
+  std::string url =
+      api(at_commit, "tree/" + revision_in_url(at_commit.revision)) + "?recursive=true&expand=false";
+  while (!url.empty()) {
+    const HttpAnswer answer = send({.url = url}, at_commit);
+    try {
+      for (const Json& entry : json_of(answer, at_commit, settings_)) {
+        if (entry.at("type") != "file") continue;
+        files.push_back(file_of(entry));
+        if (!is_sound(files.back()))
+          fail(ExitCode::kUnusable, "[hub] {}: the listing has a file that cannot be: \"{}\"",
+               at_commit.text(), without_secrets(files.back().path));
+      }
+    } catch (const Json::exception&) {
+      fail(ExitCode::kUnusable, "[hub] {}: expected a list of files from {}, got something else",
+           at_commit.text(), settings_.endpoint);
+    }
+    const std::string next = next_page(answer);
+    url = next.empty() ? "" : absolute_url(next, url);
+    if (!url.empty() && !is_hub(url))
+      fail(ExitCode::kUnusable, "[hub] {}: the listing goes on at another host", at_commit.text());
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return files;
+}
+
+HubPlace HubClient::locate(const HubName& file) const {
+  HubPlace place;
+  place.url = fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint,
+                          file.kind == HubName::Kind::kDataset ? "datasets/" : "", file.id,
+                          revision_in_url(file.revision), percent_encoded(file.path));
+  for (int i = 0; i <= kMostRedirects; ++i) {
+    HttpCall call{.method = "HEAD", .url = place.url, .headers = {"Accept-Encoding: identity"}};
+    const HttpAnswer answer = exchange(call, true, file.text());
+    const bool moved = is_redirect(answer.status) && !answer.header("location").empty();
+    if (!moved && answer.status / 100 != 2) refuse(answer, file, settings_);
+    // The redirect itself has the hash and the size; what it leads to may not.
+    if (place.commit.empty()) place.commit = answer.header("x-repo-commit");
+    if (place.hash.empty()) place.hash = unquoted(answer.header("x-linked-etag"));
+    const std::string size =
+        answer.header(answer.header("x-linked-size").empty() && !moved ? "content-length" : "x-linked-size");
+    if (place.num_bytes < 0 && !size.empty()) place.num_bytes = std::strtoll(size.c_str(), nullptr, 10);
+    if (!moved) {
+      if (place.hash.empty()) place.hash = unquoted(answer.header("etag"));
+      return place;
+    }
+    place.url = absolute_url(answer.header("location"), place.url);
+    place.is_hub = is_hub(place.url);
+    if (!place.is_hub) return place;
+  }
+  fail(ExitCode::kUnusable, "[hub] {}: the hub redirects more than {} times", file.text(), kMostRedirects);
+}
+
+HttpAnswer HubClient::read(const HubPlace& place, int64_t begin, int64_t end, const std::string& what) const {
+  HttpCall call{.url = place.url, .headers = {"Accept-Encoding: identity"}};
+  call.headers.push_back(fmt::format("Range: bytes={}-{}", begin, end - 1));
+  call.most_body_bytes = static_cast<size_t>(std::max(end - begin, int64_t{1} << 16));
+  bool with_token = place.is_hub;
+  for (int i = 0; i <= kMostRedirects; ++i) {
+    HttpAnswer answer = exchange(call, with_token, what);
+    if (!is_redirect(answer.status) || answer.header("location").empty()) return answer;
+    call.url = absolute_url(answer.header("location"), call.url);
+    with_token = with_token && is_hub(call.url);
+  }
+  fail(ExitCode::kUnusable, "[hub] {}: the hub redirects more than {} times", what, kMostRedirects);
+}
+
+}  // namespace tycho

@@ -1,0 +1,69 @@
+// Requests to the Hugging Face hub, and what its refusals mean.
+#pragma once
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "trainer/http/http_exchange.h"
+#include "trainer/hub/hub_files.h"
+#include "trainer/hub/hub_settings.h"
+#include "trainer/recipe/hub_name.h"
+
+namespace tycho {
+
+/// Number of tries and waits between them.
+struct HubPolicy {
+  int retries = 6;  // after the first try
+  double first_wait_s = 1;
+  double stall_s = 60;  // longest time without a byte
+};
+
+/// Address of the bytes of a file.
+struct HubPlace {
+  std::string url;           // may be signed: never shown
+  bool is_hub = true;        // the hub itself, which may see the token
+  std::string commit, hash;  // X-Repo-Commit; X-Linked-Etag or ETag without quotes; "" where absent
+  int64_t num_bytes = -1;
+};
+
+/// Sends requests with the token, retries those that may succeed later, and follows redirects: the token goes
+/// to the hub's own scheme, host and port alone. From any thread. Functions throw Error: kUnusable with what
+/// to do if the hub refuses, kStorage after all retries, kTerminated on a stop.
+class HubClient {
+ public:
+  explicit HubClient(HubSettings settings, std::stop_token stop = {}, HubPolicy policy = {});
+
+  /// Returns the commit of a branch, a tag or a ref.
+  std::string find_commit(const HubName& name) const;
+  /// Returns all files at a commit, by path.
+  std::vector<HubFile> list(const HubName& at_commit) const;
+  /// Asks where a file is. Does not follow a redirect to another host.
+  HubPlace locate(const HubName& file) const;
+  /// Returns the bytes [begin, end) from a place, or the answer of a server that refuses this address (401,
+  /// 403, 404, 410: a signed one expires). `what`: name for messages.
+  HttpAnswer read(const HubPlace& place, int64_t begin, int64_t end, const std::string& what) const;
+  /// Sends a call to an address below the endpoint ("/api/...") and returns its answer, 2xx.
+  HttpAnswer send(HttpCall call, const HubName& about) const;
+  /// Sends a call once more while that may help. `with_token`: to this address.
+  HttpAnswer exchange(HttpCall call, bool with_token, const std::string& what) const;
+
+  const HubSettings& settings() const { return settings_; }
+
+ private:
+  bool is_hub(const std::string& url) const;
+  std::string api(const HubName& name, const std::string& rest) const;
+  std::string origin_;
+  HubSettings settings_;
+  std::stop_token stop_;
+  HubPolicy policy_;
+};
+
+/// Returns the whole address of a Location header.
+std::string absolute_url(const std::string& location, const std::string& base);
+/// Returns the seconds to wait that an answer asks for: of RateLimit if nothing remains, else of Retry-After.
+double hub_wait_s(const HttpAnswer& answer);
+/// Waits. Throws Error (kTerminated) on a stop.
+void wait_for_hub(double seconds, const std::stop_token& stop);
+
+}  // namespace tycho
