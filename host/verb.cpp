@@ -26,6 +26,7 @@ const std::vector<Verb>& all_verbs() {
       {"diff", kDiffSpec, run_diff},
       {"ls", kLsSpec, run_ls},
       {"report", kReportSpec, run_report},
+      {"log", kLogSpec, run_log},
       {"types", kTypesSpec, run_types},
       {"fetch", kFetchSpec, run_fetch},
       {"test", kTestSpec, run_test},

@@ -50,6 +50,7 @@ int pick_subverb(const Arguments& arguments, const char* verb, const std::vector
 int run_run(const Arguments& arguments);
 int run_rerun(const Arguments& arguments);
 int run_launch(const Arguments& arguments);
+int run_log(const Arguments& arguments);
 int run_ls(const Arguments& arguments);
 int run_attach(const Arguments& arguments);
 int run_ctl(const Arguments& arguments);
@@ -77,7 +78,7 @@ int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
     kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kFetchSpec, kConfigSpec, kPlanSpec, kReplSpec,
-    kReportSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec,
+    kReportSpec, kLogSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec,
     kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -108,6 +108,7 @@ class BackgroundSink final : public MetricSink {
     quits_ = true;
     news_.notify_all();
     throw_news();
+    tell_news();
     if (num_dropped_ > 0)
       fail(ExitCode::kStorage,
            "[log] {} lacks {} records: it could not keep up with the run; metrics.jsonl has them all", kind_,
@@ -133,6 +134,12 @@ class BackgroundSink final : public MetricSink {
     }
     queue_.push_back({std::move(record), {}});
     news_.notify_all();
+    tell_news();
+  }
+
+  void tell_news() {
+    if (const std::string news = writer_->news(); !news.empty())
+      fail(ExitCode::kStorage, "[log] {}: {}", kind_, news);
   }
 
   // Says once why the logger is off. Called with the lock held.

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stop_token>
 
+#include "trainer/base/base64.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/hmac.h"
@@ -30,18 +31,6 @@ namespace {
 constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
 constexpr size_t kMostErrorText = 300;
 constexpr std::string_view kS3 = "s3://";
-
-std::string base64(const std::string& bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t three = 0;
-    for (size_t k = 0; k < 3; ++k)
-      three = three << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
-    for (size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : kDigits[three >> (18 - 6 * k) & 63];
-  }
-  return text;
-}
 
 /// Returns the header that signs in; "" when the environment has no credentials.
 std::string authorization() {

@@ -28,6 +28,9 @@ class RecordWriter {
   /// Tells the running call that nobody waits for it any longer, so that it throws soon. Callable from any
   /// thread.
   virtual void cancel() {}
+  /// Returns a warning that users are to see now, once; "" for none. The logger goes on. Callable from any
+  /// thread.
+  virtual std::string news() { return ""; }
   /// Returns the minimum time between two calls of write.
   virtual double pause_s() const { return 0; }
 };

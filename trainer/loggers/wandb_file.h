@@ -1,6 +1,5 @@
-// The file of an offline run of Weights & Biases, which `wandb sync` uploads: messages in the blocks of
-// LevelDB's log format. Written as wandb_internal.proto of the package wandb 0.31 describes it.
-// https://github.com/google/leveldb/blob/main/doc/log_format.md, with plain CRC-32 of type and data.
+// The records of a run's file of Weights & Biases, as wandb_internal.proto of the package wandb 0.31
+// describes them. wandb_blocks.h makes a file of them, which `wandb sync` uploads.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,19 +11,6 @@
 #include "trainer/metrics/named_table.h"
 
 namespace tycho {
-
-/// Cuts records into blocks of 32 KiB.
-class WandbBlocks {
- public:
-  /// Returns the first bytes of a file.
-  std::string header();
-  /// Returns a record as the next bytes of the file.
-  std::string record(std::string_view bytes);
-
- private:
-  std::string piece(std::string_view bytes, char type);
-  size_t offset_ = 0;  // offset in the file
-};
 
 struct WandbRun {
   std::string id, project, entity, group, name, host;
@@ -57,9 +43,5 @@ std::string wandb_summary_message(int64_t number, const WandbRow& row, double ru
 /// Returns the message for a file below files/ that `wandb sync` uploads.
 std::string wandb_file_message(int64_t number, const std::string& path);
 std::string wandb_exit_message(int64_t number, int exit_code, double runtime_s);
-
-/// Returns the highest step in the history of a file, -1 when there is none. Reads a file that a kill or a
-/// fault cut short as far as its checksums are right.
-int64_t last_wandb_step(std::string_view file);
 
 }  // namespace tycho

@@ -1,4 +1,5 @@
-// Offline runs of Weights & Biases: a folder for each attempt, which `wandb sync` uploads.
+// Runs of Weights & Biases: a folder for each attempt with a file of its records. Offline, `wandb sync`
+// uploads it. Online, this process does, and the file's name keeps `wandb sync` from sending every row again.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,23 +7,27 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hash.h"
 #include "trainer/base/host_name.h"
 #include "trainer/loggers/background_sink.h"
+#include "trainer/loggers/recorded_numbers.h"
 #include "trainer/loggers/sink.h"
+#include "trainer/loggers/wandb_blocks.h"
+#include "trainer/loggers/wandb_entry.h"
 #include "trainer/loggers/wandb_file.h"
+#include "trainer/loggers/wandb_online.h"
+#include "trainer/loggers/wandb_sync.h"
 #include "trainer/metrics/line_file.h"
 
 namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// File in the run folder with the id that all attempts share.
-constexpr const char* kIdFile = "/wandb_run_id.txt";
 
 std::string local_time() {
   const std::time_t now = std::time(nullptr);
@@ -31,14 +36,11 @@ std::string local_time() {
   return fmt::format("{:%Y%m%d_%H%M%S}", local);
 }
 
-/// Returns the highest step that earlier attempts wrote; -1 when there is none.
-int64_t last_step_of(const std::string& dir, const std::string& id) {
-  int64_t last = -1;
-  const std::string file = "run-" + id + ".wandb";
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(dir, ignored))
-    if (const fs::path path = entry.path() / file; fs::exists(path))
-      last = std::max(last, last_wandb_step(read_file(path.string())));
+/// Returns the end of what earlier attempts wrote.
+WandbEnd end_of(const std::vector<std::string>& files) {
+  WandbEnd last;
+  for (const std::string& file : files)
+    if (const WandbEnd end = end_of_wandb_file(file); end.step > last.step) last = end;
   return last;
 }
 
@@ -47,7 +49,11 @@ class WandbWriter final : public RecordWriter {
   WandbWriter(const WandbSinkConfig& config, const SinkTarget& place) : config_(config), place_(place) {}
 
   void start(const RunInfo& info) override {
-    const std::string dir = (config_.dir.empty() ? place_.run_dir : config_.dir) + "/wandb";
+    const bool online = is_online(config_);
+    std::optional<WandbSettings> settings;
+    if (online) settings = find_wandb_settings(config_.entity);
+    info_ = info;
+    const std::string dir = wandb_dir(config_, place_.run_dir);
     make_dirs(place_.files, dir);
     start_s_ = now_s();
     run_.id = run_id();
@@ -60,20 +66,32 @@ class WandbWriter final : public RecordWriter {
     run_.start_s = start_s_;
     if (const std::string recipe = place_.run_dir + "/recipe.json"; fs::exists(recipe))
       run_.config = Json::parse(read_file(recipe));
-    last_step_ = last_step_of(dir, run_.id);
+    std::vector<std::string> files = wandb_files(dir, run_.id);
+    const WandbEnd end = end_of(files);
+    last_step_ = end.step;
+    start_s_ -= end.runtime_s;
     run_.resumes = last_step_ >= 0;
-    const std::string folder = free_folder(fmt::format("{}/offline-run-{}-{}", dir, local_time(), run_.id));
+    const std::string folder = free_folder(
+        fmt::format("{}/{}-run-{}-{}", dir, online ? "online" : "offline", local_time(), run_.id));
     make_dirs(place_.files, folder + "/files");
     folder_ = folder;
-    file_ = place_.files.create(fmt::format("{}/run-{}.wandb", folder, run_.id));
+    files.push_back(fmt::format("{}/run-{}.{}", folder, run_.id, online ? "online" : "wandb"));
+    file_ = place_.files.create(files.back());
     const std::string header = blocks_.header();
     file_->write(header.data(), header.size());
     put(wandb_header_message(next()));
     put(wandb_run_message(next(), run_));
+    if (online) online_ = std::make_unique<WandbOnline>(*settings, place_.run_dir, std::move(files));
   }
 
-  // Steps of a run must grow: those that were written stay, and are not repeated.
-  void resume(int64_t) override { flush_row(); }
+  // Steps of a run must grow: those that were written stay, and are not repeated. Those that a kill kept from
+  // being written are still in metrics.jsonl.
+  void resume(int64_t step) override {
+    flush_row();
+    if (last_step_ < step)
+      write(recorded_numbers(place_.run_dir, last_step_ + 1, step, info_, config_.names));
+    flush_row();
+  }
 
   void write(const std::vector<MetricRecord>& records) override {
     for (const MetricRecord& record : records) {
@@ -90,26 +108,34 @@ class WandbWriter final : public RecordWriter {
   void end(const std::string& reason) override {
     flush_row();
     put(wandb_exit_message(next(), reason.starts_with("failed") ? 1 : 0, now_s() - start_s_));
+    if (!online_) return;
+    const std::string why = online_->end();
+    const std::lock_guard lock(mutex_);
+    if (!why.empty())
+      last_news_ = fmt::format("not everything is sent yet: {}; `tycho log sync {}` sends the rest", why,
+                               place_.run_dir);
+  }
+
+  std::string news() override {
+    const std::lock_guard lock(mutex_);
+    if (!last_news_.empty()) return std::exchange(last_news_, "");
+    return online_ ? online_->news() : "";
+  }
+
+  void cancel() override {
+    if (online_) online_->cancel();
   }
 
  private:
   /// Returns the id: eight characters, like W&B's own ids. Kept in the run folder, so that every attempt has
   /// the same.
   std::string run_id() {
-    const std::string path = place_.run_dir + kIdFile;
+    const std::string path = place_.run_dir + kWandbIdFile;
     if (!fs::exists(path)) {
       const std::string seed = fmt::format("{} {} {} {}", place_.run_dir, host_name(), ::getpid(), start_s_);
       write_file_atomically(place_.files, path, hash_hex(seed).substr(0, 8) + "\n");
     }
-    std::string id = read_file(path);
-    id.erase(id.find_last_not_of(" \n") + 1);
-    const bool good = !id.empty() && id.size() <= 64 &&
-                      std::all_of(id.begin(), id.end(),
-                                  [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; });
-    if (!good)
-      fail(ExitCode::kStorage, "[wandb] {} does not hold an id of W&B; remove it, or write the id into it",
-           path);
-    return id;
+    return wandb_run_id(place_.run_dir);
   }
 
   /// Returns a folder that does not exist, since two attempts within a second must not share one.
@@ -160,13 +186,17 @@ class WandbWriter final : public RecordWriter {
 
   const WandbSinkConfig config_;
   const SinkTarget place_;
+  RunInfo info_;
   WandbRun run_;
   WandbBlocks blocks_;
   std::unique_ptr<OutputFile> file_;
   std::string folder_;           // folder of this attempt
   std::optional<WandbRow> row_;  // row of the newest step, not written yet
   int64_t last_step_ = -1, num_records_ = 0;
-  double start_s_ = 0;
+  double start_s_ = 0;  // of the first attempt, without the time between attempts
+  std::unique_ptr<WandbOnline> online_;
+  std::mutex mutex_;
+  std::string last_news_;
 };
 
 }  // namespace

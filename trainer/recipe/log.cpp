@@ -35,12 +35,11 @@ std::string target_of(const SinkConfig& sink) {
 }
 
 void check_wandb(const std::string& path, const WandbSinkConfig& wandb, ConfigProblems& problems) {
-  if (wandb.mode != "offline")
-    problems.add(
-        path + ".mode",
-        "expected \"offline\", got \"{}\": a run sends nothing itself; write offline, and upload its "
-        "folders with `wandb sync PATH` whenever you like",
-        wandb.mode);
+  if (!wandb.mode.empty() && wandb.mode != "online" && wandb.mode != "offline")
+    problems.add(path + ".mode",
+                 "expected \"online\" or \"offline\", got \"{}\": write one of them, or leave it out and set "
+                 "WANDB_MODE",
+                 wandb.mode);
   // What W&B does not take in a project's name.
   if (wandb.project.empty() || wandb.project.find_first_of("/\\#?%:") != std::string::npos)
     problems.add(path + ".project",

@@ -105,20 +105,22 @@ struct MlflowSinkConfig {
 struct WandbSinkConfig {
   static constexpr const char* kKind = "wandb";
   static constexpr const char* kHelp =
-      "Offline runs of Weights & Biases: `wandb sync` uploads them, during the run or after it.";
+      "A run of Weights & Biases: sent while it runs, or written to a folder that `wandb sync` uploads.";
   std::string project, entity, group;
   std::vector<std::string> tags;
   std::string dir;
-  std::string mode = "offline";
+  std::string mode;
   MetricNames names = MetricNames::kTycho;
   template <class Visitor>
   void fields(Visitor& v) {
     v("project", project, "Project that the run belongs to.", required);
-    v("entity", entity, "User or team that owns the project. Empty: the one that `wandb sync` logs in as.");
+    v("entity", entity, "User or team that owns the project. Empty: WANDB_ENTITY, or the owner of the key.");
     v("group", group, "Group that the run belongs to; empty for none.");
     v("tags", tags, "Tags of the run.");
     v("dir", dir, "Folder with a folder wandb/ for the files of many runs. Empty: the run folder.");
-    v("mode", mode, "\"offline\": the run sends nothing.");
+    v("mode", mode,
+      "\"online\": the run sends its numbers, with the key in WANDB_API_KEY or ~/.netrc. \"offline\": it "
+      "sends nothing. Empty: the variable WANDB_MODE decides, or else offline.");
     v("names", names, kNamesHelp);
   }
 };

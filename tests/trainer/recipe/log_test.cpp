@@ -101,15 +101,17 @@ TEST(LogConfig, RunsOfMlflowAreOnAServerOrInAFolder) {
   EXPECT_EQ(problems(""), "log.sinks[2].experiment: is empty: write the name of one");
 }
 
-TEST(LogConfig, RunsOfWandbAreOfflineAndHaveAProject) {
+TEST(LogConfig, RunsOfWandbHaveAModeAndAProject) {
   WandbSinkConfig config;
   config.project = "llm";
   EXPECT_EQ(problems_of({kJsonl, SinkConfig{{config}}}), "");
-  config.mode = "online";
+  config.mode = "live";
   EXPECT_EQ(
       problems_of({kJsonl, SinkConfig{{config}}}),
-      "log.sinks[2].mode: expected \"offline\", got \"online\": a run sends nothing itself; write offline, "
-      "and upload its folders with `wandb sync PATH` whenever you like");
+      "log.sinks[2].mode: expected \"online\" or \"offline\", got \"live\": write one of them, or leave "
+      "it out and set WANDB_MODE");
+  config.mode = "online";
+  EXPECT_EQ(problems_of({kJsonl, SinkConfig{{config}}}), "");
   config.mode = "offline";
   config.project = "team/llm";
   EXPECT_EQ(

@@ -1,0 +1,39 @@
+// tycho log: sends to a tracker what a run could not send.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "host/verb.h"
+#include "trainer/lock/owner_watch.h"
+#include "trainer/lock/run_lock.h"
+#include "trainer/loggers/wandb_sync.h"
+
+namespace tycho {
+
+const VerbSpec kLogSpec = {"log sync RUN ...",
+                           "Sends what the server of t.log.wandb lacks of runs that have ended, every step "
+                           "once.",
+                           "  tycho log sync runs/demo",
+                           {}};
+
+namespace {
+
+int sync_runs(const Arguments& arguments) {
+  word(arguments, 1, "a run folder");
+  for (size_t i = 1; i < arguments.words.size(); ++i) {
+    const std::string& run = arguments.words[i];
+    if (!std::filesystem::is_directory(run)) fail(ExitCode::kUnusable, "[log] no folder {}", run);
+    if (names_owner(run) && !OwnerWatch(run).look())
+      fail(ExitCode::kFolderOwned,
+           "[log] {} still runs, and sends what is missing itself; sync it when it has ended", run);
+    const WandbSynced synced = sync_wandb(run);
+    fmt::print("{}: {} steps were missing and are sent: {}\n", run, synced.num_rows, synced.page);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int run_log(const Arguments& arguments) { return pick_subverb(arguments, "log", {{"sync", sync_runs}}); }
+
+}  // namespace tycho

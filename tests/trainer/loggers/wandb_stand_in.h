@@ -1,0 +1,167 @@
+// A server of W&B for tests: it keeps runs as W&B does, rows by their place, answers calls that it does not
+// know with 501, and can be told to fail before or after it has stored a request.
+#pragma once
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tests/trainer/data/storage/http_server.h"
+#include "trainer/base/json.h"
+
+namespace tycho::testing {
+
+/// A run on the server.
+struct StoredRun {
+  std::string id, name, group, host;
+  Json config, tags = Json::array();
+  std::vector<std::string> history, events, console;
+  std::string summary;
+  std::vector<int> exit_codes;
+  int beats = 0;
+  std::map<std::string, std::string> files;
+};
+
+class WandbStandIn {
+ public:
+  /// What happens to a request.
+  enum class Fate { kAnswer, kLoseRequest, kLoseAnswer, kHang, k500, k429, k401 };
+
+  explicit WandbStandIn(const std::string& folder) : server_(folder) {
+    server_.set_fault([this](const SeenRequest& request) { return reply(request); });
+  }
+  std::string url() const { return server_.url(); }
+  /// Decides about each request by its number, from 0.
+  void set_fate(std::function<Fate(int)> fate) {
+    const std::lock_guard lock(mutex_);
+    fate_ = std::move(fate);
+    num_requests_ = 0;
+  }
+  StoredRun run() {
+    const std::lock_guard lock(mutex_);
+    return run_;
+  }
+  std::vector<std::string> unknown() {
+    const std::lock_guard lock(mutex_);
+    return unknown_;
+  }
+  int num_requests() {
+    const std::lock_guard lock(mutex_);
+    return num_requests_;
+  }
+  std::vector<SeenRequest> requests() const { return server_.requests(); }
+
+ private:
+  ServerReply reply(const SeenRequest& request) {
+    Fate fate = Fate::kAnswer;
+    {
+      const std::lock_guard lock(mutex_);
+      if (fate_) fate = fate_(num_requests_);
+      ++num_requests_;
+    }
+    if (fate == Fate::k500) return {500, "oops"};
+    if (fate == Fate::k429) return {429, "slow down", {"Retry-After: 1"}};
+    if (fate == Fate::k401) return {401, R"({"errors": [{"message": "user is not logged in"}]})"};
+    if (fate == Fate::kHang) return {200, "{}", {}, -1, 3600};
+    if (fate == Fate::kLoseRequest) return {200, "{}", {}, 0};
+    const std::lock_guard lock(mutex_);
+    ServerReply answer = stored(request);
+    if (fate == Fate::kLoseAnswer) answer.cut_at = 0;
+    answer.ranges = false;
+    return answer;
+  }
+
+  ServerReply stored(const SeenRequest& request) {
+    if (request.method == "PUT" && request.path.starts_with("/storage/")) {
+      const std::string name = request.path.substr(9, request.path.find('?') - 9);
+      run_.files[name] = request.body;
+      return {201, ""};
+    }
+    if (request.path == "/files/alice/proj/" + run_.id + "/file_stream")
+      return stream(Json::parse(request.body));
+    if (request.path == "/graphql") {
+      const Json body = Json::parse(request.body);
+      const auto name = body.value("operationName", "");
+      const Json values = body.value("variables", Json::object());
+      if (name == "RunResumeStatus") return data(resume_status(values));
+      if (name == "UpsertBucket") return data(upsert(values));
+      if (name == "CreateRunFiles") return data(targets(values));
+    }
+    unknown_.push_back(request.method + " " + request.path + " " + request.body);
+    return {501, "unknown"};
+  }
+
+  static ServerReply data(const Json& json) { return {200, Json{{"data", json}}.dump()}; }
+
+  Json resume_status(const Json& values) {
+    if (run_.id != values.at("name")) return {{"model", nullptr}};
+    Json history_tail = Json::array(), events_tail = Json::array();
+    if (!run_.history.empty()) history_tail.push_back(run_.history.back());
+    if (!run_.events.empty()) events_tail.push_back(run_.events.back());
+    return {{"model",
+             {{"bucket",
+               {{"id", "id-" + run_.id},
+                {"name", run_.id},
+                {"historyLineCount", run_.history.size()},
+                {"eventsLineCount", run_.events.size()},
+                {"logLineCount", run_.console.size()},
+                {"historyTail", history_tail.dump()},
+                {"eventsTail", events_tail.dump()},
+                {"summaryMetrics", run_.summary},
+                {"config", run_.config.dump()}}}}}};
+  }
+
+  Json upsert(const Json& values) {
+    const bool inserted = run_.id.empty();
+    run_.id = values.at("name");
+    run_.config = Json::parse(values.at("config").get<std::string>());
+    if (values.contains("tags")) run_.tags = values["tags"];
+    if (values.contains("displayName")) run_.name = values["displayName"];
+    return {{"upsertBucket",
+             {{"bucket",
+               {{"id", "id-" + run_.id},
+                {"project", {{"name", values.at("project")}, {"entity", {{"name", "alice"}}}}}}},
+              {"inserted", inserted}}}};
+  }
+
+  Json targets(const Json& values) {
+    Json files = Json::array();
+    for (const auto& name : values.at("files"))
+      files.push_back(
+          {{"name", name},
+           {"uploadUrl", server_.url() + "/storage/" + name.get<std::string>() + "?signature=s3cr3t"}});
+    return {{"createRunFiles", {{"runID", "x"}, {"uploadHeaders", Json::array()}, {"files", files}}}};
+  }
+
+  ServerReply stream(const Json& body) {
+    if (body.empty()) ++run_.beats;
+    const Json files = body.value("files", Json::object());
+    for (const auto& [name, part] : files.items()) {
+      const auto lines = part.at("content").get<std::vector<std::string>>();
+      auto at = part.at("offset").get<size_t>();
+      if (name == "wandb-summary.json") {
+        run_.summary = lines.back();
+        continue;
+      }
+      std::vector<std::string>& stored = name == "wandb-history.jsonl"  ? run_.history
+                                         : name == "wandb-events.jsonl" ? run_.events
+                                                                        : run_.console;
+      for (const std::string& line : lines) {
+        if (at >= stored.size()) stored.resize(at + 1);
+        stored[at++] = line;
+      }
+    }
+    if (body.value("complete", false)) run_.exit_codes.push_back(body.at("exitcode"));
+    return {200, "{}"};
+  }
+
+  std::mutex mutex_;
+  std::function<Fate(int)> fate_;
+  int num_requests_ = 0;
+  StoredRun run_;
+  std::vector<std::string> unknown_;
+  HttpServer server_;
+};
+
+}  // namespace tycho::testing

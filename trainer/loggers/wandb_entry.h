@@ -1,0 +1,54 @@
+// The records of a run's file of Weights & Biases (wandb_file.h), read back.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "trainer/loggers/wandb_file.h"
+
+namespace tycho {
+
+/// A row of the history: names and JSON, as wandb writes them.
+struct WandbStepEntry {
+  int64_t step = 0;
+  std::vector<NamedText> items = {};
+  double runtime_s() const;
+};
+
+/// Numbers of the machine at a time.
+struct WandbSystemEntry {
+  double time_s = 0;
+  std::vector<NamedText> items = {};
+};
+
+/// Paths below files/.
+struct WandbFilesEntry {
+  std::vector<std::string> paths;
+};
+
+struct WandbExitEntry {
+  int exit_code = 0;
+};
+
+/// std::monostate: a record that a server need not know.
+using WandbEntry =
+    std::variant<std::monostate, WandbRun, WandbStepEntry, WandbSystemEntry, WandbFilesEntry, WandbExitEntry>;
+
+/// Reads a record. A damaged one gives std::monostate.
+WandbEntry read_wandb_entry(std::string_view record);
+
+/// The end of a file's history: the highest step, -1 when there is none, and the run's time then.
+struct WandbEnd {
+  int64_t step = -1;
+  double runtime_s = 0;
+};
+/// Reads a file that a kill or a fault cut short as far as its checksums are right.
+WandbEnd end_of_wandb_file(const std::string& path);
+
+/// Returns the files of the run `id` in the folder of all attempts, in the order of their start.
+std::vector<std::string> wandb_files(const std::string& dir, const std::string& id);
+
+}  // namespace tycho

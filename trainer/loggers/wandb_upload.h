@@ -1,0 +1,83 @@
+// Sends to a server of Weights & Biases what the files of a run have and the server lacks. The files are the
+// queue: a row has the place in the server's history that its place in them gives, so sending it again, after
+// an answer that was lost or by another process, changes nothing.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/loggers/wandb_blocks.h"
+#include "trainer/loggers/wandb_entry.h"
+#include "trainer/loggers/wandb_server.h"
+
+namespace tycho {
+
+/// Used by one thread, except cancel().
+class WandbUpload {
+ public:
+  /// `files` are those of all attempts, in the order of their start; the last one may still grow.
+  WandbUpload(WandbServer& server, std::string run_dir, std::vector<std::string> files);
+
+  /// Sends all whole records of the files and lines of log.txt; opens the run at first. Throws Error like
+  /// WandbServer; the next call continues.
+  void send();
+  /// Sends rows that are in no file, when their steps follow the last one.
+  void send_rows(const std::vector<WandbStepEntry>& rows);
+  /// Tells the server that the run still lives.
+  void beat();
+  /// Sends files and the exit code, if the last attempt has one.
+  void end();
+  /// Returns true when a call before has reached the server.
+  bool is_open() const { return remote_.has_value(); }
+  int64_t num_sent_rows() const { return num_sent_rows_; }
+
+ private:
+  /// One request to the file stream, kept until the server has answered.
+  struct Batch {
+    std::vector<std::string> rows, events, lines;
+    std::vector<std::string> uploaded;
+    size_t num_bytes = 0;
+    int64_t last_step = -1;
+  };
+
+  /// A file below files/ that the server may lack.
+  struct WaitingFile {
+    std::string name, folder;  // of the attempt
+  };
+
+  void open();
+  bool fill();
+  bool fill_from_files();
+  bool fill_from_log();
+  void take(const WandbRun& run);
+  void take(const WandbStepEntry& row);
+  void take(const WandbSystemEntry& numbers);
+  void take(const WandbFilesEntry& files);
+  void take(const WandbExitEntry& exit) { exit_code_ = exit.exit_code; }
+  void take(const std::monostate&) {}
+  void post();
+  Json request() const;
+  std::string summary_line() const;
+  void put_waiting_files();
+  void put(std::vector<std::pair<std::string, std::string>> contents);
+  bool is_full() const;
+
+  WandbServer& server_;
+  const std::string run_dir_;
+  std::deque<WandbBlockFile> files_;  // the first one is being read
+  std::optional<WandbRun> run_;
+  std::optional<WandbRemoteRun> remote_;        // and where the next lines go
+  int64_t rows_to_skip_ = 0;                    // where the server does not tell its last step
+  std::map<std::string, std::string> summary_;  // names and JSON
+  double runtime_s_ = 0;
+  std::optional<int> exit_code_;
+  Batch batch_;
+  int64_t log_at_ = 0, log_line_ = 0;  // next byte and line of log.txt
+  std::deque<WaitingFile> waiting_files_;
+  int64_t num_sent_rows_ = 0;
+};
+
+}  // namespace tycho
