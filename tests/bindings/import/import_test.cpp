@@ -239,7 +239,7 @@ TEST(Import, ReadsTheDataWhereItIs) {
   EXPECT_CONTAINS(data("/data/c4"), "local_dir = \"/data/c4\"");
   EXPECT_CONTAINS(data("null"), "local_dir = \"/tmp/x\"");
   EXPECT_CONTAINS(data("s3://bucket/x"), "  local_dir = \"/tmp/x\",\n  remote = \"s3://bucket/x\",\n");
-  EXPECT_CONTAINS(data("gs://bucket/x"), "AWS_ENDPOINT_URL=https://storage.googleapis.com");
+  EXPECT_CONTAINS(data("gs://bucket/x"), "  local_dir = \"/tmp/x\",\n  remote = \"gs://bucket/x\",\n");
   EXPECT_CONTAINS(refusal("max_duration: 1ba\ntrain_loader: {name: text, dataset: {remote: 's3://b/x'}}\n"),
                   "expected local too");
 }
