@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "trainer/loggers/metric_record.h"
 #include "trainer/loggers/wandb_file.h"
 
 namespace tycho {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/loggers/wandb_server.h"
+#include "trainer/loggers/wandb_settings.h"
 #include "trainer/loggers/wandb_upload.h"
 
 namespace tycho {

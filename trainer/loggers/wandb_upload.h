@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/loggers/wandb_blocks.h"
 #include "trainer/loggers/wandb_entry.h"
+#include "trainer/loggers/wandb_file.h"
 #include "trainer/loggers/wandb_server.h"
 
 namespace tycho {
