@@ -25,13 +25,4 @@ std::string digest_of(const char* name, std::string_view bytes) {
 std::string content_md5(std::string_view bytes) { return digest_of("MD5", bytes); }
 std::string content_sha256(std::string_view bytes) { return digest_of("SHA256", bytes); }
 
-std::string in_base64(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  text.resize(static_cast<size_t>(size));
-  return text;
-}
-
 }  // namespace tycho

@@ -9,7 +9,5 @@ namespace tycho {
 std::string content_md5(std::string_view bytes);
 /// Returns the 32 bytes of SHA-256.
 std::string content_sha256(std::string_view bytes);
-/// Returns the bytes in base64.
-std::string in_base64(std::string_view bytes);
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // Every try is signed anew: signatures hold for minutes, and waits may be longer.
 #include "trainer/buckets/s3_connection.h"
 
+#include "trainer/base/base64.h"
 #include "trainer/base/hmac.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/curl_library.h"
@@ -17,7 +18,7 @@ StoreAnswer S3Connection::ask(S3Call call, const std::string& body, std::initial
   constexpr size_t kMostAnswerBytes = size_t{64} << 20;
   const bool has_body = call.method == "PUT" || call.method == "POST";
   if (has_body) {
-    call.headers.emplace_back("content-md5", in_base64(content_md5(body)));
+    call.headers.emplace_back("content-md5", base64(content_md5(body)));
     call.headers.emplace_back("content-type", "application/octet-stream");
     call.body_sha256 = hex(content_sha256(body));
   }

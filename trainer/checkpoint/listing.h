@@ -1,4 +1,4 @@
-// What listings of folders and of stores of objects share. Torch-free.
+// Parts that listings of folders and of stores of objects share. Torch-free.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -95,7 +95,7 @@ std::vector<CheckpointInfo> RemoteCheckpoints::list(std::vector<std::string>* br
     try {
       committed.push_back(read_info(folder, sizes, stop));
     } catch (const Error& error) {
-      // What the store refuses to hand out is not damaged.
+      // A COMMIT that the store refuses to hand out is not a damaged one.
       const bool is_read = [&] {
         const std::lock_guard lock(mutex_);
         return commits_.contains(folder);

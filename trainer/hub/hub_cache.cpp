@@ -228,7 +228,7 @@ std::string HubCache::publish(const std::string& commit, const HubFile& file) co
   std::string target = "../../";
   for (size_t i = 0; i < depth; ++i) target += "../";
   if (has_links_ && make_link(target + "blobs/" + file.hash(), path)) return path;
-  // As huggingface_hub does without links: the snapshot has the file itself. A blob that other snapshots may
+  // Without links the snapshot has the file itself, as in huggingface_hub. A blob that other snapshots may
   // use is copied, by a hard link where there are those.
   const std::string draft = own_name(path, ".tmp");
   std::error_code error;

@@ -2,15 +2,13 @@
 #include "trainer/hub/hub_client.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdlib>
-#include <mutex>
-#include <random>
 
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
+#include "trainer/http/answer_line.h"
+#include "trainer/http/retry_wait.h"
 #include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
@@ -45,11 +43,6 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-double with_jitter(double seconds) {
-  thread_local std::minstd_rand generator(std::random_device{}());
-  return seconds * std::uniform_real_distribution<double>(0.5, 1.0)(generator);
-}
-
 /// Returns the hub's own words about a refusal, in one line.
 std::string said(const HttpAnswer& answer) {
   std::string text = answer.header("x-error-message");
@@ -58,9 +51,7 @@ std::string said(const HttpAnswer& answer) {
     if (body.is_object() && body.value("error", Json()).is_string())
       text = body.at("error").get<std::string>();
   }
-  std::string line;
-  for (const char c : text.substr(0, 300)) line += static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
-  return line.empty() ? "" : " (" + without_secrets(line) + ")";
+  return text.empty() ? "" : " (" + answer_line(text) + ")";
 }
 
 /// Fails with what a refusal means and what to do.
@@ -156,14 +147,6 @@ double hub_wait_s(const HttpAnswer& answer) {
   return answer.wait_s;
 }
 
-void wait_for_hub(double seconds, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
-  if (stop.stop_requested()) fail(ExitCode::kTerminated, "[hub] stopped");
-}
-
 HubClient::HubClient(HubSettings settings, std::stop_token stop, HubPolicy policy)
     : origin_(origin_of(settings.endpoint)),
       settings_(std::move(settings)),
@@ -197,7 +180,8 @@ HttpAnswer HubClient::exchange(HttpCall call, bool with_token, const std::string
       fail(ExitCode::kStorage, "[hub] {}: expected an answer from {}, got {} ({} tries); {}", what,
            with_token ? settings_.endpoint : "the host that it points to", got, policy_.retries + 1, advice);
     }
-    wait_for_hub(std::max(with_jitter(wait_s), asked_s), stop_);
+    if (!wait_to_retry(std::max(with_jitter(wait_s), asked_s), stop_))
+      fail(ExitCode::kTerminated, "[hub] stopped while {} was asked for", what);
     wait_s = std::min(2 * wait_s, kLongestWait_s);
   }
 }

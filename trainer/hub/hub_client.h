@@ -63,7 +63,5 @@ class HubClient {
 std::string absolute_url(const std::string& location, const std::string& base);
 /// Returns the seconds to wait that an answer asks for: of RateLimit if nothing remains, else of Retry-After.
 double hub_wait_s(const HttpAnswer& answer);
-/// Waits. Throws Error (kTerminated) on a stop.
-void wait_for_hub(double seconds, const std::stop_token& stop);
 
 }  // namespace tycho

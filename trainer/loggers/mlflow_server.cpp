@@ -20,6 +20,7 @@
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
 #include "trainer/data/storage/s3_request.h"
+#include "trainer/http/answer_line.h"
 #include "trainer/http/http_exchange.h"
 #include "trainer/loggers/mlflow_store.h"
 #include "trainer/recipe/remote_uri.h"
@@ -29,7 +30,6 @@ namespace {
 
 // The most that a server accepts in one request of runs/log-batch.
 constexpr size_t kMostMetrics = 1000, kMostTexts = 100;
-constexpr size_t kMostErrorText = 300;
 constexpr std::string_view kS3 = "s3://";
 
 /// Returns the header that signs in; "" when the environment has no credentials.
@@ -72,13 +72,10 @@ bool may_help_again(int status) {
 std::string text_of(const HttpAnswer& answer) {
   if (answer.status == 0) return answer.problem;
   const Json body = Json::parse(answer.body, nullptr, false);
-  std::string text = body.is_object() && body.contains("message") && body["message"].is_string()
-                         ? body["message"].get<std::string>()
-                         : answer.body;
-  text.resize(std::min(text.size(), kMostErrorText));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  std::string shown = fmt::format("the server answers {} ({})", answer.status, without_secrets(text));
+  const std::string text = body.is_object() && body.contains("message") && body["message"].is_string()
+                               ? body["message"].get<std::string>()
+                               : answer.body;
+  std::string shown = fmt::format("the server answers {} ({})", answer.status, answer_line(text));
   if (answer.status == 401 || answer.status == 403)
     shown +=
         "; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, to those of "

@@ -104,7 +104,7 @@ std::optional<std::string> WandbBlockFile::next() {
   }
 }
 
-// What did not make a record is read again: it may have been half-written.
+// Bytes that did not make a record are read again: it may have been half-written.
 bool WandbBlockFile::read_on() {
   std::ifstream file(path_, std::ios::binary);
   if (!file) fail(ExitCode::kUnusable, "[wandb] cannot open {}", path_);

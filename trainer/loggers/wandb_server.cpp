@@ -7,13 +7,11 @@
 #include <cstdlib>
 
 #include "trainer/base/error.h"
-#include "trainer/base/secrets.h"
+#include "trainer/http/answer_line.h"
 #include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 namespace {
-
-constexpr size_t kMostErrorText = 300;
 
 constexpr const char* kResumeQuery =
     "query RunResumeStatus($project: String, $entity: String, $name: String!) {"
@@ -34,13 +32,6 @@ constexpr const char* kFilesQuery =
 
 bool may_help_again(int status) {
   return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
-}
-
-std::string one_line(std::string text) {
-  text.resize(std::min(text.size(), kMostErrorText));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return without_secrets(text);
 }
 
 Json null_if_empty(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -109,7 +100,7 @@ void WandbServer::refuse(const HttpAnswer& answer, const std::string& what) cons
     text = text_at(body, "error");
   const bool is_key = answer.status == 401 || answer.status == 403;
   fail(may_help_again(answer.status) ? ExitCode::kStorage : ExitCode::kUnusable,
-       "[wandb] {} answers {} to {} ({}){}", settings_.url, answer.status, what, one_line(text),
+       "[wandb] {} answers {} to {} ({}){}", settings_.url, answer.status, what, answer_line(text),
        is_key ? "; the key has expired or may not write there: set WANDB_API_KEY to one that may" : "");
 }
 
@@ -216,7 +207,7 @@ void WandbServer::put(const WandbUploadTarget& target, std::string bytes) {
   if (answer.status >= 200 && answer.status < 300) return;
   // An address that has expired is one to ask for again.
   fail(ExitCode::kStorage, "[wandb] cannot store {}: {}", target.name,
-       answer.status == 0 ? answer.problem : fmt::format("{} ({})", answer.status, one_line(answer.body)));
+       answer.status == 0 ? answer.problem : fmt::format("{} ({})", answer.status, answer_line(answer.body)));
 }
 
 }  // namespace tycho

@@ -1,4 +1,4 @@
-// Where a run reports to Weights & Biases, and with which key: from the recipe and the environment.
+// Address and key of a Weights & Biases server, from the recipe and the environment.
 #pragma once
 #include <optional>
 #include <string>

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of one request to the file stream.
+// Limits of one request to the file stream.
 constexpr size_t kMostBytes = 2 << 20, kMostLines = 2000;
 
 /// List, in the folder of an attempt, of files that the server has.

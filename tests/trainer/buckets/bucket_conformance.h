@@ -1,4 +1,4 @@
-// What every store of objects must do: one set of cases, run on each kind.
+// Cases that every kind of store must pass.
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "trainer/base/base64.h"
 #include "trainer/base/hmac.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/buckets/xml_text.h"
@@ -109,7 +110,7 @@ ServerReply S3Server::answer(const SeenRequest& request) {
   else if (header("x-amz-content-sha256") != hex(content_sha256(request.body)))
     reply = error(400, "XAmzContentSHA256Mismatch");
   else if ((request.method == "PUT" || request.method == "POST") &&
-           header("content-md5") != in_base64(content_md5(request.body)))
+           header("content-md5") != base64(content_md5(request.body)))
     reply = error(400, "BadDigest");
   else
     reply = act(request, path.size() > kBucket.size() ? path.substr(kBucket.size() + 1) : "", query);

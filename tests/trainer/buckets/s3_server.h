@@ -11,7 +11,7 @@
 
 namespace tycho::testing {
 
-/// What goes wrong with one request.
+/// Fault of one request.
 enum class StoreFault {
   kNone,
   kDropBefore,   // the connection ends, nothing was done

@@ -1,4 +1,4 @@
-// What huggingface_hub asks of a hub and leaves in its cache, against what we ask and leave.
+// Requests and cache of huggingface_hub, compared with ours.
 #include <algorithm>
 #include <fstream>
 

@@ -220,7 +220,7 @@ TEST(WandbOnline, SyncOfAKilledRunSendsTheStepThatOnlyMetricsJsonlHas) {
   WandbStandIn server(dir.path());
   const Online environment(server.url());
   run_attempt(dir.path(), online("offline"), {0, 4, ""});
-  // What a kill leaves: the last row was not written yet.
+  // A kill leaves the file without its last row.
   const std::string file = files_below(dir.path(), ".wandb").at(0);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 20);
   EXPECT_EQ(sync_wandb(dir.path()).num_rows, 4);

@@ -25,7 +25,7 @@ struct StoredRun {
 
 class WandbStandIn {
  public:
-  /// What happens to a request.
+  /// Fate of a request.
   enum class Fate { kAnswer, kLoseRequest, kLoseAnswer, kHang, k500, k429, k401 };
 
   explicit WandbStandIn(const std::string& folder) : server_(folder) {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "trainer/base/secrets.h"
+#include "trainer/http/answer_line.h"
 
 namespace tycho {
 
@@ -18,10 +18,9 @@ std::string shown_server_text(const std::string& text) {
   if (const std::string message = tag("Message"); !message.empty())
     shown += (shown.empty() ? "" : ": ") + message;
   if (shown.empty() && text.find('<') == text.npos) shown = text;
-  std::string line;
-  for (const char c : shown.substr(0, 300)) line += static_cast<unsigned char>(c) < ' ' || c == 127 ? ' ' : c;
+  std::string line = answer_line(shown);
   while (!line.empty() && line.back() == ' ') line.pop_back();
-  return without_secrets(line);
+  return line;
 }
 
 }  // namespace tycho
