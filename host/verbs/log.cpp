@@ -5,7 +5,6 @@
 
 #include "host/verb.h"
 #include "trainer/lock/owner_watch.h"
-#include "trainer/lock/run_lock.h"
 #include "trainer/loggers/wandb_sync.h"
 
 namespace tycho {
@@ -23,9 +22,8 @@ int sync_runs(const Arguments& arguments) {
   for (size_t i = 1; i < arguments.words.size(); ++i) {
     const std::string& run = arguments.words[i];
     if (!std::filesystem::is_directory(run)) fail(ExitCode::kUnusable, "[log] no folder {}", run);
-    if (names_owner(run) && !OwnerWatch(run).look())
-      fail(ExitCode::kFolderOwned,
-           "[log] {} still runs, and sends what is missing itself; sync it when it has ended", run);
+    // A run that lives sends what is missing itself.
+    wait_until_unowned(run, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
     const WandbSynced synced = sync_wandb(run);
     fmt::print("{}: {} steps were missing and are sent: {}\n", run, synced.num_rows, synced.page);
   }

@@ -1,6 +1,7 @@
 // Tells a process beside the run whether the owner of the run folder is gone. Torch-free.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -23,12 +24,22 @@ class OwnerWatch {
   /// has left the folder, one on another machine when its LOCK shows no heartbeat for silence_s. Returns
   /// nullopt while the owner lives, when there is none, and when the LOCK cannot be read.
   std::optional<Absence> look();
+  /// Returns true if the last look() saw that the owner lives: its process on this machine, or a heartbeat
+  /// since the look before.
+  bool is_alive() const { return is_alive_; }
 
  private:
   const std::string path_;
   const double silence_s_;
   std::string text_;  // at the last look()
+  bool is_alive_ = false;
   std::chrono::steady_clock::time_point unchanged_since_;
 };
+
+/// Returns when nobody owns the run folder any longer, without taking it. Throws Error (kFolderOwned) when
+/// its owner lives. An owner on another machine is watched for `silence_s`; `waiting` is then called once
+/// with a line for display that says so.
+void wait_until_unowned(const std::string& run_dir, const std::function<void(const std::string&)>& waiting,
+                        double silence_s = RunLock::kStale_s);
 
 }  // namespace tycho

@@ -49,9 +49,7 @@ class WandbWriter final : public RecordWriter {
   WandbWriter(const WandbSinkConfig& config, const SinkTarget& place) : config_(config), place_(place) {}
 
   void start(const RunInfo& info) override {
-    const bool online = is_online(config_);
-    std::optional<WandbSettings> settings;
-    if (online) settings = find_wandb_settings(config_.entity);
+    find_server();
     info_ = info;
     const std::string dir = wandb_dir(config_, place_.run_dir);
     make_dirs(place_.files, dir);
@@ -72,16 +70,16 @@ class WandbWriter final : public RecordWriter {
     start_s_ -= end.runtime_s;
     run_.resumes = last_step_ >= 0;
     const std::string folder = free_folder(
-        fmt::format("{}/{}-run-{}-{}", dir, online ? "online" : "offline", local_time(), run_.id));
+        fmt::format("{}/{}-run-{}-{}", dir, is_online_ ? "online" : "offline", local_time(), run_.id));
     make_dirs(place_.files, folder + "/files");
     folder_ = folder;
-    files.push_back(fmt::format("{}/run-{}.{}", folder, run_.id, online ? "online" : "wandb"));
+    files.push_back(fmt::format("{}/run-{}.{}", folder, run_.id, is_online_ ? "online" : "wandb"));
     file_ = place_.files.create(files.back());
     const std::string header = blocks_.header();
     file_->write(header.data(), header.size());
     put(wandb_header_message(next()));
     put(wandb_run_message(next(), run_));
-    if (online) online_ = std::make_unique<WandbOnline>(*settings, place_.run_dir, std::move(files));
+    if (settings_) online_ = std::make_unique<WandbOnline>(*settings_, place_.run_dir, std::move(files));
   }
 
   // Steps of a run must grow: those that were written stay, and are not repeated. Those that a kill kept from
@@ -127,6 +125,21 @@ class WandbWriter final : public RecordWriter {
   }
 
  private:
+  /// Finds out whether numbers are sent, and where to. A run that has trained already writes its file even
+  /// without a key; what the file has is sent later.
+  void find_server() {
+    try {
+      is_online_ = is_online(config_);
+      if (is_online_) settings_ = find_wandb_settings(config_.entity);
+    } catch (const Error& error) {
+      if (place_.attempt == 1) throw;
+      is_online_ = true;  // an earlier attempt may have sent a part
+      last_news_ = fmt::format(
+          "nothing is sent: {}; the file below {} has everything, and `tycho log sync {}` sends it",
+          error.what(), wandb_dir(config_, place_.run_dir), place_.run_dir);
+    }
+  }
+
   /// Returns the id: eight characters, like W&B's own ids. Kept in the run folder, so that every attempt has
   /// the same.
   std::string run_id() {
@@ -186,6 +199,8 @@ class WandbWriter final : public RecordWriter {
 
   const WandbSinkConfig config_;
   const SinkTarget place_;
+  bool is_online_ = false;
+  std::optional<WandbSettings> settings_;  // nullopt: nothing is sent
   RunInfo info_;
   WandbRun run_;
   WandbBlocks blocks_;

@@ -26,6 +26,9 @@ constexpr size_t kMostBytes = 2 << 20, kMostLines = 2000;
 /// List, in the folder of an attempt, of files that the server has.
 constexpr const char* kSentList = "/uploaded.txt";
 
+/// Lines, bytes and hash of the part of log.txt that the server has, in the folder of the first attempt.
+constexpr const char* kConsoleFile = "/console.json";
+
 /// Returns items as the JSON of one line.
 template <class Items>
 std::string line_of(const Items& items) {
@@ -81,7 +84,9 @@ Json file_part(int64_t offset, const std::vector<std::string>& lines) {
 }  // namespace
 
 WandbUpload::WandbUpload(WandbServer& server, std::string run_dir, std::vector<std::string> files)
-    : server_(server), run_dir_(std::move(run_dir)) {
+    : server_(server),
+      run_dir_(std::move(run_dir)),
+      console_file_(files.empty() ? "" : fs::path(files.front()).parent_path().string() + kConsoleFile) {
   for (std::string& file : files) files_.emplace_back(std::move(file));
 }
 
@@ -102,6 +107,7 @@ void WandbUpload::open() {
          run_dir_);
   remote_ = server_.open(*run_);
   if (!remote_->last_step) rows_to_skip_ = remote_->history_lines;
+  find_console_place();
   for (const auto& [name, value] : remote_->summary.items())
     if (name != "_wandb") summary_[name] = value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -162,13 +168,39 @@ bool WandbUpload::fill_from_files() {
   return true;
 }
 
+// The server tells how many lines it has, but not which. Lines of a start that never trained are taken out of
+// log.txt again, so the same number of lines need not be the same lines.
+void WandbUpload::find_console_place() {
+  const Json known = Json::parse(read_file_or_empty(console_file_), nullptr, /*allow_exceptions=*/false);
+  const auto number = [&](const char* name) {
+    return known.is_object() && known.contains(name) && known[name].is_number_integer()
+               ? known[name].get<int64_t>()
+               : 0;
+  };
+  const int64_t lines = number("lines"), bytes = number("bytes");
+  const std::string text = read_file_or_empty(run_dir_ + "/log.txt");
+  const bool is_same = lines <= remote_->log_lines && bytes <= static_cast<int64_t>(text.size()) &&
+                       known.is_object() &&
+                       known.value("hash", Json()) == hash_hex(text.substr(0, static_cast<size_t>(bytes)));
+  log_line_ = is_same ? lines : 0;
+  log_at_ = is_same ? bytes : 0;
+  console_hash_.update(text.data(), static_cast<size_t>(log_at_));
+  remote_->log_lines = log_line_;
+}
+
+void WandbUpload::keep_console_place() {
+  const Json place = {{"lines", log_line_}, {"bytes", log_at_}, {"hash", console_hash_.hex()}};
+  write_file_atomically(real_files(), console_file_, place.dump() + "\n");
+}
+
 bool WandbUpload::fill_from_log() {
   std::ifstream file(run_dir_ + "/log.txt", std::ios::binary);
   file.seekg(log_at_);
   for (std::string line; !is_full() && std::getline(file, line);) {
     if (file.eof()) return false;  // half-written
     log_at_ += static_cast<int64_t>(line.size()) + 1;
-    if (log_line_++ < remote_->log_lines) continue;
+    ++log_line_;
+    console_hash_.update((line + "\n").data(), line.size() + 1);
     batch_.lines.push_back(console_line(line));
     batch_.num_bytes += line.size();
   }
@@ -206,6 +238,7 @@ void WandbUpload::post() {
   remote_->log_lines += static_cast<int64_t>(batch_.lines.size());
   if (batch_.last_step >= 0) remote_->last_step = batch_.last_step;
   num_sent_rows_ += static_cast<int64_t>(batch_.rows.size());
+  has_sent_lines_ = has_sent_lines_ || !batch_.lines.empty();
   batch_ = {};
 }
 
@@ -215,6 +248,7 @@ void WandbUpload::send() {
     more = fill();
     post();
   }
+  if (std::exchange(has_sent_lines_, false)) keep_console_place();
   put_waiting_files();
 }
 

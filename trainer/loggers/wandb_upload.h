@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/hash.h"
 #include "trainer/base/json.h"
 #include "trainer/loggers/wandb_blocks.h"
 #include "trainer/loggers/wandb_entry.h"
@@ -54,6 +55,8 @@ class WandbUpload {
   bool fill();
   bool fill_from_files();
   bool fill_from_log();
+  void find_console_place();
+  void keep_console_place();
   void take(const WandbRun& run);
   void take(const WandbStepEntry& row);
   void take(const WandbSystemEntry& numbers);
@@ -77,7 +80,10 @@ class WandbUpload {
   double runtime_s_ = 0;
   std::optional<int> exit_code_;
   Batch batch_;
+  const std::string console_file_;     // tells how much of log.txt the server has
   int64_t log_at_ = 0, log_line_ = 0;  // next byte and line of log.txt
+  Hasher console_hash_;                // of the bytes before log_at_
+  bool has_sent_lines_ = false;        // since console_file_ was written
   std::deque<WaitingFile> waiting_files_;
   int64_t num_sent_rows_ = 0;
 };

@@ -98,5 +98,35 @@ TEST(OwnerWatch, AnOwnerElsewhereLivesWhileItsLockGrows) {
   EXPECT_EQ(absence->owner, "process 4711 on host n3");
 }
 
+TEST(OwnerWatch, WaitingEndsWhenAnOwnerElsewhereIsSilentAndSaysSoOnce) {
+  const TempDir dir;
+  int num_told = 0;
+  const auto told = [&](const std::string&) { ++num_told; };
+  wait_until_unowned(dir.path(), told, 0.2);  // nobody
+  append_to_lock(dir, owner_line(far_owner()));
+  wait_until_unowned(dir.path(), told, 0.2);
+  EXPECT_EQ(num_told, 1);
+  append_to_lock(dir, std::string(RunLock::kReleased));
+  wait_until_unowned(dir.path(), told, kNever_s);
+  EXPECT_EQ(num_told, 1);
+}
+
+TEST(OwnerWatch, WaitingFailsWhileTheOwnerLives) {
+  const TempDir here, elsewhere;
+  const RunLock lock(real_files(), here.path());
+  append_to_lock(elsewhere, owner_line(far_owner()));
+  for (const TempDir* dir : {&here, &elsewhere}) {
+    try {
+      // Beats as soon as the owner elsewhere is watched.
+      wait_until_unowned(
+          dir->path(), [&](const std::string&) { append_to_lock(*dir, "."); }, 60);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kFolderOwned);
+      EXPECT_NE(std::string(error.what()).find("owner is alive"), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tycho

@@ -14,6 +14,7 @@
 namespace tycho {
 namespace {
 
+using testing::SeenRequest;
 using testing::StoredRun;
 using testing::WandbStandIn;
 using Fate = WandbStandIn::Fate;
@@ -137,6 +138,58 @@ TEST(WandbOnline, WithoutAKeyARunEndsBeforeItsFirstStepAndSaysWhatToDo) {
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   EXPECT_EQ(server.num_requests(), 0);
+}
+
+TEST(WandbOnline, ALaterStartWithoutAKeyWritesItsFileAndSyncSendsIt) {
+  TempDir dir;
+  write_recipe(dir.path());
+  WandbStandIn server(dir.path());
+  const Online environment(server.url());
+  run_attempt(dir.path(), online(), {0, 3});
+  {
+    const ScopedEnv no_key("WANDB_API_KEY", nullptr), no_netrc("NETRC", (dir / "none").c_str());
+    const Told told = run_attempt(dir.path(), online(), {3, 5});
+    ASSERT_EQ(told.warnings.size(), 1u);
+    for (const char* part : {"nothing is sent", "WANDB_API_KEY", "tycho log sync"})
+      EXPECT_NE(told.warnings[0].find(part), std::string::npos) << told.warnings[0];
+  }
+  {
+    const ScopedEnv odd_mode("WANDB_MODE", "onlin");
+    EXPECT_EQ(run_attempt(dir.path(), online(""), {5, 6}).warnings.size(), 1u);
+  }
+  // `wandb sync` would send what the first attempt has sent again.
+  EXPECT_EQ(files_below(dir.path(), ".online").size(), 3u);
+  EXPECT_EQ(server.run().history.size(), 3u);
+  EXPECT_EQ(sync_wandb(dir.path()).num_rows, 3);
+  expect_every_step_once(server.run(), 6);
+}
+
+// A start that ends before its first step leaves no lines, but `tycho log sync` may have sent them.
+TEST(WandbOnline, LinesThatAreNoLongerInTheLogAreReplacedOnTheServer) {
+  TempDir dir;
+  write_recipe(dir.path());
+  WandbStandIn server(dir.path());
+  const Online environment(server.url());
+  run_attempt(dir.path(), online(), {0, 3});
+  const std::string log = text_of(dir / "log.txt");
+  write_text(dir / "log.txt", log + "failed to start\nno memory\n");
+  sync_wandb(dir.path());
+  write_text(dir / "log.txt", log + "resumed\nstep 4\n");
+  sync_wandb(dir.path());
+  const std::vector<std::string> console = server.run().console;
+  ASSERT_EQ(static_cast<int>(console.size()), count_of(log, "\n") + 2);
+  EXPECT_EQ(console[console.size() - 2], "resumed");
+  EXPECT_EQ(console.back(), "step 4");
+  // Lines that the server has are not sent again.
+  const size_t num_requests = server.requests().size();
+  sync_wandb(dir.path());
+  const std::vector<SeenRequest> requests = server.requests();
+  for (size_t i = num_requests; i < requests.size(); ++i) {
+    if (requests[i].path.ends_with("file_stream")) {
+      EXPECT_FALSE(Json::parse(requests[i].body).at("files").contains("output.log"));
+    }
+  }
+  EXPECT_EQ(server.run().console, console);
 }
 
 TEST(WandbOnline, KeysComeFromNetrcToo) {
