@@ -116,19 +116,38 @@ local function on_spike(ctx, config, st)
   end
 end
 
--- Mean and variance move slowly; a spike leaves them as they are, so that it does not hide the next one.
+-- Whether the loss is far above its mean. Mean and variance move slowly; a spike leaves them as they are, so that it does
+-- not hide the next one.
+local function is_spike(ctx, st, sigmas, warmup)
+  if not st.mean then st.mean = ctx.loss end
+  local above = ctx.loss - st.mean
+  if ctx.step > warmup and above > sigmas * math.sqrt(st.var) then return true end
+  st.mean, st.var = st.mean + 0.02 * above, 0.98 * (st.var + 0.02 * above * above)
+  return false
+end
+
 function M.loss_spike(config)
   local given = { sigmas = config.sigmas, warmup = config.warmup.value, action = config.action, factor = config.factor,
     for_next = config.for_next }
   return control({ batch_end = function(ctx, st)
     if not is_kept(ctx, st, "loss_spike") then return end
-    if not st.mean then st.mean = ctx.loss end
-    local above = ctx.loss - st.mean
-    local spike = ctx.step > given.warmup and above > given.sigmas * math.sqrt(st.var)
-    if spike and st.quiet == 0 then return on_spike(ctx, given, st) end
+    if is_spike(ctx, st, given.sigmas, given.warmup) and st.quiet == 0 then return on_spike(ctx, given, st) end
     st.quiet = math.max(0, st.quiet - 1)
-    if spike then return end
-    st.mean, st.var = st.mean + 0.02 * above, 0.98 * (st.var + 0.02 * above * above)
+  end }, { var = 0, quiet = 0 })
+end
+
+-- Spikes, one in 200 steps. Alerts are posted by the run's reporter, which tells of ends and stalls by itself.
+function M.notify(config)
+  local sigmas = config.sigmas
+  return observe({ batch_end = function(ctx, st)
+    local spike = not is_finite(ctx.loss) or is_spike(ctx, st, sigmas, 100)
+    if not spike or st.quiet > 0 then
+      st.quiet = math.max(0, st.quiet - 1)
+      return
+    end
+    st.quiet = 200
+    local mean = st.mean and ("; its average is %g"):format(st.mean) or ""
+    ctx.log:alert("loss spike", ("loss %g at step %d%s"):format(ctx.loss, ctx.step, mean))
   end }, { var = 0, quiet = 0 })
 end
 

@@ -118,9 +118,11 @@ std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<Sin
 }
 
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
-                                            std::unique_ptr<Reporter> display, FileOps& files) {
+                                            std::unique_ptr<Reporter> display,
+                                            std::vector<std::unique_ptr<Reporter>> others, FileOps& files) {
   std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(log.sinks, run_dir, files);
   reporters.push_back(make_file_reporter(run_dir, files));
+  for (auto& other : others) reporters.push_back(std::move(other));
   if (display) reporters.push_back(std::move(display));
   return make_tee(std::move(reporters));
 }

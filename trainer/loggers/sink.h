@@ -59,8 +59,10 @@ std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<Sin
                                                            const std::string& run_dir,
                                                            FileOps& files = real_files());
 
-/// Combines all reporters of a run: its sinks, its folder and the display, which may be null.
+/// Combines all reporters of a run: its sinks, its folder, `others`, and the display, which may be null.
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
-                                            std::unique_ptr<Reporter> display, FileOps& files = real_files());
+                                            std::unique_ptr<Reporter> display,
+                                            std::vector<std::unique_ptr<Reporter>> others = {},
+                                            FileOps& files = real_files());
 
 }  // namespace tycho

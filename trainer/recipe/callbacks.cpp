@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <concepts>
 #include <type_traits>
 
@@ -72,6 +73,12 @@ void check_spike(const LossSpikeConfig& spike, const std::string& path, ConfigPr
                 spike.action != SpikeAction::kStop, "with action = \"stop\"");
 }
 
+/// Returns true for what a shell can export.
+bool is_variable_name(const std::string& name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
 }  // namespace
 
 void check(const CallbackConfig& callback, const std::string& path,
@@ -96,6 +103,13 @@ void check(const CallbackConfig& callback, const std::string& path,
   }
   if (callback.is<GenerateSamplesConfig>() && !has_tokenizer)
     problems.add(path, "generates text, but there is no tokenizer; set tokenizer = \"PATH/tokenizer.json\"");
+  // The value may be the secret address itself, so it is not quoted.
+  if (const auto* notify = std::get_if<NotifyConfig>(&callback.value);
+      notify != nullptr && !is_variable_name(notify->url_env))
+    problems.add(
+        path + ".url_env",
+        "is not the name of a variable: export SLACK_WEBHOOK_URL=ADDRESS, and write \"SLACK_WEBHOOK_URL\" "
+        "here");
   if (const auto* spike = std::get_if<LossSpikeConfig>(&callback.value)) check_spike(*spike, path, problems);
 }
 

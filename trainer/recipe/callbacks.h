@@ -351,12 +351,33 @@ struct ActivationsConfig : ReadyCallback {
   }
 };
 
+struct NotifyConfig : CallbackOptions {
+  static constexpr const char* kKind = "notify";
+  static constexpr const char* kHelp =
+      "Posts to a webhook of Slack how the run ends, spikes of the loss, stalls, and what ctx.log:alert "
+      "says.";
+  std::string url_env;
+  double sigmas = 6;
+  Duration stall = {1800, DurationUnit::kSecond};
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("url_env", url_env,
+      "Name of the variable with the address of the webhook, such as SLACK_WEBHOOK_URL. The address is a "
+      "secret, so it is not in the recipe.",
+      required);
+    v("sigmas", sigmas, "A spike of the loss is this many standard deviations above its average.", positive);
+    v("stall", stall, "A run has stalled when no step, evaluation or checkpoint has ended for this long.",
+      units("s"), positive);
+    option_fields(v);
+  }
+};
+
 /// t.observe, t.control, t.everywhere, and the ready-made ones of t.cb.
 struct CallbackConfig
     : OneOf<ObserveConfig, ControlConfig, EverywhereConfig, SpeedConfig, MemoryConfig, LrConfig,
             RuntimeEstimateConfig, LossEmaConfig, EarlyStopConfig, ThresholdStopConfig, CheckpointBestConfig,
             LossSpikeConfig, KillLossSpikeConfig, GenerateSamplesConfig, GradNormConfig, ParamNormConfig,
-            OptimizerMonitorConfig, HistogramsConfig, ActivationsConfig, MachineUseConfig> {
+            OptimizerMonitorConfig, HistogramsConfig, ActivationsConfig, MachineUseConfig, NotifyConfig> {
   static constexpr const char* kNamespace = "cb";
   const char* kind() const { return kind_name(value); }
 };

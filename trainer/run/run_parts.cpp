@@ -13,6 +13,7 @@
 #include "trainer/comm/world.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/device/device.h"
+#include "trainer/loggers/notify.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/plan/count_step_tokens.h"
 #include "trainer/recipe/config_io.h"
@@ -79,7 +80,9 @@ void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Repo
   bool said = false;
   require_own_folder(run_dir);
   own_folder(run, run_dir, [&](const std::string& text) { wait_for_folder(run, text, display.get(), said); });
-  run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display), *run.files);
+  run.reporter =
+      make_run_reporter(run_dir, run.config.log, std::move(display),
+                        make_notifiers(run.config.callbacks, run.config.run_name, run_dir), *run.files);
 }
 
 /// Writes the record of a start once it has done a step, before any other record of that step. A failure is a
@@ -115,9 +118,21 @@ void record_start(RunParts& run, const RunRequest& request, const std::string& r
   run.reporter = make_tee(std::move(reporters));
 }
 
+/// Posts how a start ends that is not announced, unless another process owns the folder: that one is the run.
+void notify_refusal(const RunParts& run, const std::string& run_dir, const Error& error) {
+  if (run.world->rank() != 0 || error.code() == ExitCode::kFolderOwned) return;
+  try {
+    for (const auto& notifier : make_notifiers(run.config.callbacks, run.config.run_name, run_dir))
+      notifier->run_end(std::string("failed: ") + error.what(), error.code());
+  } catch (const Error&) {
+    // The start ends with its own error, which says more.
+  }
+}
+
 /// Adds a line to the folder of a run for a start that ends before it is announced there, unless another
 /// process owns the folder.
 void note_refusal(RunParts& run, const std::string& run_dir, const Error& error) {
+  notify_refusal(run, run_dir, error);
   if (run.world->rank() != 0 || !holds_record(run_dir)) return;
   try {
     run.remote = {};  // the place in a store hears of starts that begin

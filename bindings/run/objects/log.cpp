@@ -59,6 +59,11 @@ int note_text(Call& call) {
               {{"name", call.text(1)}, {"text", call.text(2)}});
 }
 
+int note_alert(Call& call) {
+  return note(call, "alert", call.text(1) + ": " + call.text(2),
+              {{"title", call.text(1)}, {"text", call.text(2)}});
+}
+
 int note_table(Call& call) {
   return note(call, "table", call.text(1), {{"name", call.text(1)}, {"table", call.data(2)}});
 }
@@ -146,6 +151,11 @@ const Class& log_class() {
           {"warn", "", "A warning.", kMessage, [](Call& c) { return message(c, "warning"); }},
           {"error", "", "An error that does not stop the run.", kMessage,
            [](Call& c) { return message(c, "error"); }},
+          {"alert",
+           "",
+           "A message for people: t.cb.notify posts it, and t.log.wandb sends it as an alert.",
+           {{"title", Kind::kText, "", false}, {"text", Kind::kText, "", false}},
+           note_alert},
           {"text",
            "",
            "A text, such as a sample of the model.",

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "bindings/run/lua_callbacks.h"
 #include "tests/bindings/run/lua_callbacks_fixture.h"
@@ -139,6 +140,23 @@ TEST_F(LuaCallbacksTest, AScheduleThatFailsOrGivesNoShareSaysItsNameAndLineAndKe
             "the schedule mine failed: x.lua:9: attempt to index field 'gone' (a nil value)");
   EXPECT_EQ(raised("state.f = print return 1"),
             "the schedule mine failed: x.lua:7: state must be plain data; this call left a function at f");
+}
+
+TEST_F(LuaCallbacksTest, NotifyAlertsOfTheFirstSpikeOf200Steps) {
+  load("r.callbacks.a = t.cb.notify { url_env = \"HOOK\" }");
+  for (int64_t step = 1; step <= 500; ++step) {
+    metrics_.step = step;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    metrics_.loss = step == 50 || step == 150 || step == 160 ? 50
+                    : step == 400                            ? nan
+                                                             : 2 + 0.1 * static_cast<double>(step % 2);
+    ASSERT_EQ(call(), "");
+  }
+  ASSERT_EQ(session_.events_.size(), 2u);
+  EXPECT_TRUE(session_.events_[0].starts_with("alert: loss spike: loss 50 at step 150; its average is "))
+      << session_.events_[0];
+  EXPECT_TRUE(session_.events_[1].starts_with("alert: loss spike: loss nan at step 400"))
+      << session_.events_[1];
 }
 
 }  // namespace

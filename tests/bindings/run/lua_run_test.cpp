@@ -9,6 +9,7 @@
 
 #include "tests/bindings/run/lua_run_fixture.h"
 #include "tests/trainer/aten.h"
+#include "tests/trainer/metrics/fixtures.h"
 #include "tests/trainer/run/overflowing_model.h"
 
 namespace tycho {
@@ -28,6 +29,7 @@ std::vector<std::string> ready_kinds(const std::variant<Kinds...>&) {
 std::string keys_of(const std::string& kind) {
   if (kind == "generate") return R"(prompts = { "the lines of", "a" }, max_tokens = 2)";
   if (kind == "threshold_stop") return "below = 0";
+  if (kind == "notify") return R"(url_env = "TYCHO_TEST_WEBHOOK")";
   if (kind == "histograms") return R"(of = "both", bins = 5)";
   if (kind == "loss_spike") return R"(warmup = "1ba", sigmas = 1e-9)";
   return "";
@@ -42,10 +44,12 @@ TEST_F(LuaRunTest, EveryReadyCallbackRuns) {
     lines += "if r.callbacks." + kind + ".every ~= nil then r.callbacks." + kind + ".every = \"1ba\" end\n";
   }
   load(lines);
+  const ScopedEnv nobody("TYCHO_TEST_WEBHOOK", "http://127.0.0.1:9/nobody-listens");
   ASSERT_EQ(run(), 0);
   for (const Json& warning : events("warning")) {
     const std::string text = warning.at("text");
-    EXPECT_TRUE(text.starts_with("loss spike") || text.find("training waits for it") != std::string::npos)
+    EXPECT_TRUE(text.starts_with("loss spike") || text.starts_with("[notify]") ||
+                text.find("training waits for it") != std::string::npos)
         << text;
   }
   const Json costs = events("callbacks").at(0).at("facts");

@@ -51,7 +51,7 @@ inline Told run_attempt(const std::string& dir, std::vector<SinkConfig> sinks, c
   LogConfig log;
   log.sinks = std::move(sinks);
   const int64_t number = text_of(dir + "/events.jsonl").empty() ? 1 : 2;
-  const auto reporter = make_run_reporter(dir, log, std::make_unique<ToldReporter>(told), files);
+  const auto reporter = make_run_reporter(dir, log, std::make_unique<ToldReporter>(told), {}, files);
   RunInfo run = some_run();
   run.run_dir = dir;
   run.first_step = attempt.first_step;

@@ -46,8 +46,7 @@ TEST(TensorboardSink, GroupsTagsAndNamesARunByItsFolder) {
     Told told;
     LogConfig log;
     log.sinks = tensorboard();
-    const auto reporter =
-        make_run_reporter(dir.path(), log, std::make_unique<ToldReporter>(told), real_files());
+    const auto reporter = make_run_reporter(dir.path(), log, std::make_unique<ToldReporter>(told));
     RunInfo run = some_run();
     run.run_dir = dir.path();
     reporter->run_start(run);
