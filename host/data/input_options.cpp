@@ -20,16 +20,17 @@ InputRules input_rules(const Arguments& arguments) {
   InputRules rules{.field = arguments.text("field"), .bad_rows = bad_rows(arguments), .takes_any = true};
   if (!arguments.text("ext").empty()) rules.extensions = arguments.list("ext");
   const std::string& format = arguments.text("format");
-  constexpr std::array<std::pair<std::string_view, TextFormat>, 5> kFormats = {
+  constexpr std::array<std::pair<std::string_view, TextFormat>, 6> kFormats = {
       {{"text", TextFormat::kText},
        {"jsonl", TextFormat::kJsonl},
        {"csv", TextFormat::kCsv},
        {"tsv", TextFormat::kTsv},
-       {"parquet", TextFormat::kParquet}}};
+       {"parquet", TextFormat::kParquet},
+       {"arrow", TextFormat::kArrow}}};
   for (const auto& [name, kind] : kFormats)
     if (format == name) rules.format = kind;
   if (!format.empty() && !rules.format)
-    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl, csv, tsv or parquet, got \"{}\"",
+    fail(ExitCode::kUsage, "[tycho {}] --format expects text, jsonl, csv, tsv, parquet or arrow, got \"{}\"",
          arguments.verb, format);
   return rules;
 }

@@ -22,7 +22,7 @@ const VerbSpec kDataSpec = {
     "       tycho data map FUNCTION.lua INPUT ... [field=value ...] --out FILE.jsonl\n"
     "       tycho data preload URL DIR\n"
     "       tycho data preload RECIPE [KEY=VALUE ...]",
-    "Converts text, JSONL, CSV and conversations, also .gz and .zst, and Parquet to MDS shards; shows, "
+    "Converts text, JSONL, CSV and conversations, also .gz and .zst, Parquet and Arrow to MDS shards; shows, "
     "counts and "
     "checks what a data set contains; joins data sets; turns lines of any shape into finetuning rows with a "
     "Lua function; "
@@ -44,19 +44,23 @@ const VerbSpec kDataSpec = {
       "FILE"},
      {"out", "convert: folder of the new data set. map: the file that is written.", "DIR"},
      {"chat",
-      "convert: lines of JSONL, or rows of Parquet, are conversations, or prompts with responses. They stay "
+      "convert: lines of JSONL, or rows of Parquet or Arrow, are conversations, or prompts with responses. "
+      "They stay "
       "text, or become "
       "tokens with --tokenizer."},
      {"template", "convert --chat --tokenizer: as template of t.data.chat.", "NAME", "chatml"},
      {"template-date", "convert --chat --tokenizer: the day that a template prints as today.", "DAY", ""},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
      {"ext",
-      "convert, stats: endings of the files to read in folders. Default: text, JSONL, CSV and Parquet.",
+      "convert, stats: endings of the files to read in folders. Default: text, JSONL, CSV, Parquet and "
+      "Arrow.",
       "LIST", ""},
      {"format",
-      "convert, stats: what the inputs are: text, jsonl, csv, tsv or parquet. Default: by name and contents.",
+      "convert, stats: what the inputs are: text, jsonl, csv, tsv, parquet or arrow. Default: by name and "
+      "contents.",
       "KIND", ""},
-     {"field", "convert, stats: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
+     {"field",
+      "convert, stats: field of a JSONL line, or column of CSV, Parquet or Arrow, that holds the text.",
       "NAME", "text"},
      {"bad-rows",
       "convert, stats, map: what happens to lines and rows that cannot be used, such as invalid JSON or a "

@@ -37,12 +37,15 @@ const VerbSpec kTokenizerSpec = {
      {"special", "train: special tokens.", "LIST", "<|endoftext|>"},
      {"min-frequency", "train: pairs rarer than this are not merged.", "N", "2"},
      {"ext",
-      "train, compare: endings of the files to read in folders. Default: text, JSONL, CSV and Parquet.",
+      "train, compare: endings of the files to read in folders. Default: text, JSONL, CSV, Parquet and "
+      "Arrow.",
       "LIST", ""},
      {"format",
-      "train, compare: what the inputs are: text, jsonl, csv, tsv or parquet. Default: by name and contents.",
+      "train, compare: what the inputs are: text, jsonl, csv, tsv, parquet or arrow. Default: by name and "
+      "contents.",
       "KIND", ""},
-     {"field", "train, compare: field of a JSONL line, or column of CSV or Parquet, that holds the text.",
+     {"field",
+      "train, compare: field of a JSONL line, or column of CSV, Parquet or Arrow, that holds the text.",
       "NAME", "text"},
      {"bad-rows",
       "train, compare: what happens to lines and rows that cannot be used, such as invalid JSON: error, or "

@@ -22,6 +22,7 @@
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/sources/arrow/arrow_records.h"
 #include "trainer/data/sources/csv_reader.h"
 #include "trainer/data/sources/json_line.h"
 #include "trainer/data/sources/parquet/parquet_records.h"
@@ -204,6 +205,25 @@ void parquet(std::string_view bytes) {
   });
 }
 
+/// An Arrow file or stream, of a thousand rows at most: its column "text", and each of its columns as JSON.
+void arrow(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  refused_or_taken([&] {
+    const ArrowFile open(file.path());
+    for (const ArrowField& field : open.schema().children)
+      refused_or_taken([&] {
+        ArrowRows rows(std::make_shared<ArrowFile>(file.path()), {field.name});
+        std::vector<Json> values;
+        for (int row = 0; row < 1000 && rows.next(values); ++row) continue;
+      });
+  });
+  refused_or_taken([&] {
+    const auto texts = open_arrow(file.path(), "text");
+    std::string text;
+    for (int row = 0; row < 1000 && texts->next(text); ++row) continue;
+  });
+}
+
 std::vector<std::vector<std::string>> csv_rows(std::string_view bytes, char separator) {
   const MemoryFile file(bytes);
   CsvReader reader(file.path(), separator);
@@ -352,6 +372,7 @@ std::vector<FuzzTarget> data_fuzz_targets() {
           {"line_shard", line_shard, 256},
           {"csv", csv, 512},
           {"parquet", parquet, 2048},
+          {"arrow", arrow, 8192},
           {"token_files", token_files, 1536},
           {"decompress", decompress, 512},
           {"json_lines", json_lines, 512},

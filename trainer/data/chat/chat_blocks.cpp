@@ -141,6 +141,7 @@ std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file, const std::s
          file.path, weights);
   switch (file.format) {
     case TextFormat::kParquet: return open_chat_blocks(open_parquet_rows(file.path));
+    case TextFormat::kArrow: return open_chat_blocks(open_arrow_rows(file.path));
     case TextFormat::kCsv: return open_chat_blocks(open_csv_rows(file.path, ','));
     case TextFormat::kTsv: return open_chat_blocks(open_csv_rows(file.path, '\t'));
     case TextFormat::kDataSet:

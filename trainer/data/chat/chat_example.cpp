@@ -90,13 +90,24 @@ ChatExample ChatEncoder::join(std::vector<TokenTurn> turns) const {
     if (last && (turn.response.empty() || turn.response.back() != eos_)) turn.response.push_back(eos_);
     add(turn.response, last || config_.target_responses == TargetResponses::kAll);
   }
-  example.truncated = example.tokens.size() > seq_len_;
-  if (example.truncated) {
-    example.num_cut = std::ssize(example.tokens) - static_cast<int64_t>(seq_len_);
-    example.tokens.resize(seq_len_);
-    example.learnt.resize(seq_len_);
-  }
+  cut(example);
   return example;
+}
+
+ChatExample ChatEncoder::labelled(std::vector<int32_t> tokens, const std::vector<int32_t>& labels) const {
+  ChatExample example;
+  example.tokens = std::move(tokens);
+  for (const int32_t label : labels) example.learnt.push_back(label >= 0);
+  cut(example);
+  return example;
+}
+
+void ChatEncoder::cut(ChatExample& example) const {
+  example.truncated = example.tokens.size() > seq_len_;
+  if (!example.truncated) return;
+  example.num_cut = std::ssize(example.tokens) - static_cast<int64_t>(seq_len_);
+  example.tokens.resize(seq_len_);
+  example.learnt.resize(seq_len_);
 }
 
 }  // namespace tycho

@@ -44,9 +44,14 @@ class ChatEncoder {
   std::vector<TokenTurn> tokenize(const ChatRow& row) const;
   /// Joins the tokens of turns into an example, as encode() does. Requires at least one turn.
   ChatExample join(std::vector<TokenTurn> turns) const;
+  /// Makes an example of tokens with a label each, as transformers has them: the token itself where it is
+  /// learnt, else -100. Adds no token. Requires as many labels as tokens.
+  ChatExample labelled(std::vector<int32_t> tokens, const std::vector<int32_t>& labels) const;
   int32_t eos_token_id() const { return eos_; }
 
  private:
+  void cut(ChatExample& example) const;
+
   ChatConfig config_;
   ChatTemplate template_;
   const Tokenizer& tokenizer_;

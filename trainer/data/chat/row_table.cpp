@@ -7,6 +7,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/data/mds/mds_reader.h"
+#include "trainer/data/sources/arrow/arrow_records.h"
 #include "trainer/data/sources/csv_reader.h"
 #include "trainer/data/sources/parquet/parquet_file.h"
 #include "trainer/data/sources/parquet/parquet_rows.h"
@@ -14,38 +15,54 @@
 namespace tycho {
 namespace {
 
+constexpr const char* kOtherValues = "of other values than texts and lists";
+
 std::string encoding_of(const ParquetNode& node) {
   if (!node.type || node.is_repeated) return "json";
-  return node.type == ParquetType::kBytes ? "str" : "of other values than texts and lists";
+  return node.type == ParquetType::kBytes ? "str" : kOtherValues;
 }
 
-class ParquetTable final : public RowTable {
- public:
-  explicit ParquetTable(const std::string& path) : file_(std::make_shared<const ParquetFile>(path)) {
-    std::vector<MdsColumn> columns;
-    for (const ParquetNode& node : file_->footer().schema.children)
-      columns.push_back({node.name, encoding_of(node)});
-    columns_.emplace(columns, path);
-    rows_.emplace(file_, columns_->names());
-  }
+std::string encoding_of(const ArrowField& field) {
+  if (field.is_text) return "str";
+  const bool is_nested = field.kind == ArrowKind::kList || field.kind == ArrowKind::kListView ||
+                         field.kind == ArrowKind::kFixedList || field.kind == ArrowKind::kStruct;
+  return is_nested ? "json" : kOtherValues;
+}
 
-  const RowColumns& columns() const override { return *columns_; }
+const ParquetNode& schema_of(const ParquetFile& file) { return file.footer().schema; }
+const ArrowField& schema_of(const ArrowFile& file) { return file.schema(); }
+
+template <class File>
+RowColumns columns_of(const File& file) {
+  std::vector<MdsColumn> columns;
+  for (const auto& field : schema_of(file).children) columns.push_back({field.name, encoding_of(field)});
+  return {columns, file.path()};
+}
+
+/// Rows that are read as JSON: those of Parquet and Arrow.
+template <class File, class Rows>
+class JsonTable final : public RowTable {
+ public:
+  explicit JsonTable(std::shared_ptr<File> file)
+      : path_(file->path()), columns_(columns_of(*file)), rows_(std::move(file), columns_.names()) {}
+
+  const RowColumns& columns() const override { return columns_; }
   bool next(std::vector<RowCell>& cells) override {
-    if (!rows_->next(values_)) return false;
+    if (!rows_.next(values_)) return false;
     ++row_;
     std::vector<std::string> texts;
     for (Json& value : values_)
       texts.push_back(value.is_string() ? std::move(value.get_ref<std::string&>()) : value.dump());
-    cells = columns_->cells(std::move(texts));
+    cells = columns_.cells(std::move(texts));
     return true;
   }
-  std::string place() const override { return fmt::format("{}, row {}", file_->path(), row_); }
-  int64_t file_bytes() const override { return rows_->file_bytes(); }
+  std::string place() const override { return fmt::format("{}, row {}", path_, row_); }
+  int64_t file_bytes() const override { return rows_.file_bytes(); }
 
  private:
-  std::shared_ptr<const ParquetFile> file_;
-  std::optional<RowColumns> columns_;
-  std::optional<ParquetRows> rows_;
+  std::string path_;
+  RowColumns columns_;
+  Rows rows_;
   std::vector<Json> values_;
   int64_t row_ = 0;
 };
@@ -107,7 +124,12 @@ class MdsTable final : public RowTable {
 }  // namespace
 
 std::unique_ptr<RowTable> open_parquet_rows(const std::string& path) {
-  return std::make_unique<ParquetTable>(path);
+  return std::make_unique<JsonTable<const ParquetFile, ParquetRows>>(
+      std::make_shared<const ParquetFile>(path));
+}
+
+std::unique_ptr<RowTable> open_arrow_rows(const std::string& path) {
+  return std::make_unique<JsonTable<ArrowFile, ArrowRows>>(std::make_shared<ArrowFile>(path));
 }
 
 std::unique_ptr<RowTable> open_csv_rows(const std::string& path, char separator) {

@@ -1,4 +1,4 @@
-// Rows of finetuning data from a table: Parquet, CSV, or the samples of a data set.
+// Rows of finetuning data from a table: Parquet, Arrow, CSV, or the samples of a data set.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,6 +28,9 @@ class RowTable {
 /// Opens a Parquet file. Texts are columns of encoding "str"; lists and structs are JSON. Throws Error for
 /// files that cannot be read, and as RowColumns.
 std::unique_ptr<RowTable> open_parquet_rows(const std::string& path);
+
+/// Opens an Arrow file or stream; see open_parquet_rows().
+std::unique_ptr<RowTable> open_arrow_rows(const std::string& path);
 
 /// Opens a CSV file. Prompts and responses are texts; messages, turns and tokens are JSON. Throws as
 /// CsvReader and RowColumns.

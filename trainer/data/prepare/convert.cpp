@@ -263,13 +263,15 @@ std::vector<std::string> describe_inputs(const InputFiles& inputs, const Convert
   };
   const auto text = count(TextFormat::kText), jsonl = count(TextFormat::kJsonl);
   const auto csv = count(TextFormat::kCsv) + count(TextFormat::kTsv);
-  const auto parquet = count(TextFormat::kParquet), data_sets = count(TextFormat::kDataSet);
+  const auto parquet = count(TextFormat::kParquet), arrow = count(TextFormat::kArrow);
+  const auto data_sets = count(TextFormat::kDataSet);
   std::vector<std::string> kinds;
   if (text > 0) kinds.push_back(fmt::format("{} as text", text));
   if (jsonl > 0) kinds.push_back(fmt::format("{} as JSONL (field \"{}\")", jsonl, options.rules.field));
   if (csv > 0) kinds.push_back(fmt::format("{} as CSV (column \"{}\")", csv, options.rules.field));
   if (parquet > 0)
     kinds.push_back(fmt::format("{} as Parquet (column \"{}\")", parquet, options.rules.field));
+  if (arrow > 0) kinds.push_back(fmt::format("{} as Arrow (column \"{}\")", arrow, options.rules.field));
   if (data_sets > 0)
     kinds.push_back(fmt::format("{} as data sets (column \"{}\")", data_sets, options.rules.field));
   std::vector<std::string> notes;

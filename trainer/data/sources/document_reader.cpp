@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/text/utf8.h"
 #include "trainer/data/rows/skipped_rows.h"
+#include "trainer/data/sources/arrow/arrow_records.h"
 #include "trainer/data/sources/csv_reader.h"
 #include "trainer/data/sources/json_line.h"
 #include "trainer/data/sources/parquet/parquet_records.h"
@@ -66,6 +67,8 @@ void DocumentReader::open() {
   const InputFile& file = files_[file_];
   if (file.format == TextFormat::kParquet) {
     records_ = open_parquet(file.path, rules_.field);
+  } else if (file.format == TextFormat::kArrow) {
+    records_ = open_arrow(file.path, rules_.field);
   } else if (file.format == TextFormat::kCsv || file.format == TextFormat::kTsv) {
     records_ = open_csv(file.path, file.format == TextFormat::kTsv ? '\t' : ',', rules_.field);
   } else if (file.format == TextFormat::kDataSet) {

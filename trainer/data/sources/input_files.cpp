@@ -13,6 +13,8 @@
 #include "trainer/data/sources/byte_source.h"
 #include "trainer/data/sources/folder_splits.h"
 #include "trainer/data/sources/json_line.h"
+#include "trainer/data/sources/saved_data_set.h"
+#include "trainer/data/sources/unread_kinds.h"
 
 namespace tycho {
 namespace {
@@ -23,45 +25,9 @@ constexpr size_t kHeadBytes = 64 << 10;
 constexpr std::array kTextEndings = {".txt", ".text"};
 constexpr std::array kJsonlEndings = {".jsonl", ".ndjson", ".json"};
 constexpr std::string_view kParquetEnding = ".parquet", kParquetMagic = "PAR1";
+constexpr std::array kArrowEndings = {".arrow", ".feather"};
+constexpr std::string_view kArrowMagic = "ARROW1", kArrowStreamBegin = "\xFF\xFF\xFF\xFF";
 constexpr std::string_view kCsvEnding = ".csv", kTsvEnding = ".tsv";
-
-/// A format that contains text but is not read, with advice how to make text or JSONL of it.
-struct OtherKind {
-  std::string_view ending, magic, name, advice;
-  size_t magic_at = 0;
-};
-constexpr std::string_view kDatasetsAdvice =
-    "write it as JSONL first, for example with datasets: Dataset.from_file('FILE').to_json('FILE.jsonl')";
-constexpr std::string_view kUnpackAdvice = "unpack it and name the folder";
-constexpr std::string_view kTextAdvice = "save its text as .txt or JSONL first";
-constexpr std::array kOtherKinds = {
-    OtherKind{".arrow", "ARROW1", "Arrow", kDatasetsAdvice},
-    OtherKind{".feather", "FEA1", "Feather", kDatasetsAdvice},
-    OtherKind{".avro", "Obj\x01", "Avro", kTextAdvice},
-    OtherKind{".orc", "ORC", "ORC", kTextAdvice},
-    OtherKind{".mds", "", "an MDS shard",
-              "it is already a data set: name its folder in the recipe; to convert its texts, name the "
-              "folder with its index.json"},
-    OtherKind{".tar", "ustar", "a tar archive", kUnpackAdvice, 257},
-    OtherKind{".tgz", "", "a tar archive", kUnpackAdvice},
-    OtherKind{".zip", "PK\x03\x04", "a zip archive", kUnpackAdvice},
-    OtherKind{".7z", "7z\xBC\xAF", "a 7z archive", kUnpackAdvice},
-    OtherKind{".rar", "Rar!", "a rar archive", kUnpackAdvice},
-    OtherKind{".bz2", "BZh", "bzip2 data", "run bunzip2 on it, or compress it as .gz or .zst"},
-    OtherKind{".xz",
-              "\xFD"
-              "7zXZ",
-              "xz data", "run unxz on it, or compress it as .gz or .zst"},
-    OtherKind{".lz4", "\x04\x22\x4D\x18", "lz4 data", "run unlz4 on it, or compress it as .gz or .zst"},
-    OtherKind{".pdf", "%PDF-", "a PDF", kTextAdvice},
-    OtherKind{".docx", "", "a Word document", kTextAdvice},
-    OtherKind{".epub", "", "an EPUB", kTextAdvice},
-    OtherKind{".xlsx", "", "a spreadsheet", "save it as CSV first"},
-    OtherKind{".sqlite", "SQLite format 3", "an SQLite database", kTextAdvice},
-    OtherKind{".npy", "\x93NUMPY", "a NumPy array",
-              "tokens need no conversion: name the file in a recipe, train_data = t.data.tokens { path = "
-              "'FILE' }"},
-};
 
 std::string lower_case(std::string text) {
   for (char& c : text)
@@ -73,28 +39,6 @@ template <class Endings>
 bool ends_in(const std::string& name, const Endings& endings) {
   return std::any_of(endings.begin(), endings.end(),
                      [&](const auto& ending) { return name.ends_with(ending); });
-}
-
-const OtherKind* other_kind_by_name(const std::string& name) {
-  for (const OtherKind& kind : kOtherKinds)
-    if (name.ends_with(kind.ending)) return &kind;
-  return nullptr;
-}
-
-const OtherKind* other_kind_by_content(std::string_view head) {
-  for (const OtherKind& kind : kOtherKinds)
-    if (!kind.magic.empty() && head.size() >= kind.magic_at &&
-        head.substr(kind.magic_at).starts_with(kind.magic))
-      return &kind;
-  return nullptr;
-}
-
-[[noreturn]] void refuse(const std::string& path, const OtherKind& kind, bool in_folder) {
-  std::string advice(kind.advice);
-  for (size_t at = advice.find("FILE"); at != std::string::npos; at = advice.find("FILE", at + path.size()))
-    advice.replace(at, 4, path);
-  fail(ExitCode::kUnusable, "[data] {} is {}, which is not read here: {}{}", path, kind.name, advice,
-       in_folder ? "; or select other files of the folder with --ext" : "");
 }
 
 enum class FirstLine { kOther, kObject, kObjectWithField };
@@ -158,10 +102,12 @@ class Finder {
   }
 
   void add_folder(const std::string& folder) {
-    std::vector<std::string> wanted, skipped;
-    for (const std::string& path : files_in(folder)) (is_wanted(path) ? wanted : skipped).push_back(path);
+    const std::vector<FolderSplit> saved = saved_splits(folder);
+    std::vector<std::string> wanted, skipped, results;
+    for (const std::string& path : saved.empty() ? files_in(folder) : files_of(folder, saved))
+      (is_result_of_map(path) ? results : is_wanted(path) ? wanted : skipped).push_back(path);
     const size_t before = found_.files.size();
-    for (const std::string& path : of_split(folder, std::move(wanted))) {
+    for (const std::string& path : of_split(folder, std::move(wanted), saved)) {
       if (const auto format = look(path, true)) {
         found_.files.push_back({path, *format, bytes_of(path)});
       } else {
@@ -169,10 +115,15 @@ class Finder {
       }
     }
     if (found_.files.size() == before) fail_empty(folder);
+    if (!results.empty())
+      found_.notes.push_back(
+          fmt::format("left out, as results of map and filter that datasets keeps beside its "
+                      "data: {}; name such files to read them",
+                      some_of(results)));
     if (!rules_.extensions.empty()) skipped.clear();  // the user has chosen
     std::sort(skipped.begin(), skipped.end());
     if (!skipped.empty())
-      found_.notes.push_back(fmt::format("skipped, neither {}JSONL, CSV nor Parquet by name: {}; {}",
+      found_.notes.push_back(fmt::format("skipped, neither {}JSONL, CSV, Parquet nor Arrow by name: {}; {}",
                                          rules_.rows_only ? "" : "text, ", some_of(skipped),
                                          "name such files, or a pattern, to read them"));
     found_.skipped.insert(found_.skipped.end(), skipped.begin(), skipped.end());
@@ -184,19 +135,23 @@ class Finder {
   /// True if a file of a folder should be read, by its name alone.
   bool is_wanted(const std::string& path) const {
     const std::string name = uncompressed_name(lower_case(path));
+    if (describes_data(path)) return false;
     if (!rules_.extensions.empty())
       return ends_in(uncompressed_name(path), rules_.extensions) || ends_in(path, rules_.extensions);
     return (!rules_.rows_only && ends_in(name, kTextEndings)) || ends_in(name, kJsonlEndings) ||
-           name.ends_with(kParquetEnding) || name.ends_with(kCsvEnding) || name.ends_with(kTsvEnding) ||
-           other_kind_by_name(name) != nullptr;
+           name.ends_with(kParquetEnding) || ends_in(name, kArrowEndings) || name.ends_with(kCsvEnding) ||
+           name.ends_with(kTsvEnding) || unread_kind_by_name(name) != nullptr;
   }
 
-  /// Returns the files in `paths` that belong to the wanted split of a folder.
-  std::vector<std::string> of_split(const std::string& folder, std::vector<std::string> paths) {
-    if (rules_.split.empty() || !rules_.extensions.empty()) return paths;
+  /// Returns the files in `paths` that belong to the wanted split of a folder. `saved`: its splits, if
+  /// `datasets` has saved it.
+  std::vector<std::string> of_split(const std::string& folder, std::vector<std::string> paths,
+                                    const std::vector<FolderSplit>& saved) {
+    const bool has_one = saved.size() == 1 && saved[0].name.empty();
+    if (rules_.split.empty() || !rules_.extensions.empty() || has_one) return paths;
     std::vector<std::string> names;
     for (const std::string& path : paths) names.push_back(fs::path(path).lexically_relative(folder).string());
-    const std::vector<FolderSplit> splits = folder_splits(names);
+    const std::vector<FolderSplit> splits = saved.empty() ? folder_splits(names) : saved;
     if (splits.empty() && (rules_.takes_unsplit || rules_.split == "train")) return paths;
     const FolderSplit* wanted = find_split(splits, rules_.split);
     if (wanted == nullptr && rules_.takes_unsplit)  // "train_small" is made of "train"
@@ -230,7 +185,7 @@ class Finder {
     if (rules_.extensions.empty())
       fail(ExitCode::kUnusable,
            "[data] folder {} has no {}.jsonl, .ndjson or .json, .csv or .tsv (also .gz, .zst) and no "
-           ".parquet; name the files{}",
+           ".parquet or .arrow; name the files{}",
            folder, rules_.rows_only ? "" : ".txt, ", rules_.rows_only ? "" : ", or their endings with --ext");
     fail(ExitCode::kUnusable,
          "[data] folder {} has no file that ends in {}; choose other endings, or name the files", folder,
@@ -263,10 +218,11 @@ class Finder {
   /// Returns the format of a file; nothing for a .json that is not one object on every line.
   std::optional<TextFormat> look(const std::string& path, bool in_folder) const {
     const std::string name = uncompressed_name(lower_case(path));
-    if (const OtherKind* kind = other_kind_by_name(name); kind != nullptr && !rules_.format)
+    if (const UnreadKind* kind = unread_kind_by_name(name); kind != nullptr && !rules_.format)
       refuse(path, *kind, in_folder);
     const std::string head = read_head(path, kHeadBytes);
-    if (const OtherKind* kind = other_kind_by_content(head)) refuse(path, *kind, in_folder);
+    if (const UnreadKind* kind = unread_kind_by_content(head)) refuse(path, *kind, in_folder);
+    if (const auto arrow = look_at_arrow(path, head, in_folder)) return arrow;
     const bool is_parquet = head.starts_with(kParquetMagic);
     if (rules_.format && is_parquet == (rules_.format == TextFormat::kParquet)) return rules_.format;
     if (is_parquet || name.ends_with(kParquetEnding) || rules_.format == TextFormat::kParquet)
@@ -289,6 +245,23 @@ class Finder {
            path, rules_.field);
     }
     return TextFormat::kText;
+  }
+
+  /// Returns kArrow for a file that is Arrow by its first bytes. Checks a file that is declared to be.
+  std::optional<TextFormat> look_at_arrow(const std::string& path, std::string_view head,
+                                          bool in_folder) const {
+    const std::string name = lower_case(path);
+    const bool is_named = ends_in(name, kArrowEndings) || rules_.format == TextFormat::kArrow;
+    const bool is_arrow = head.starts_with(kArrowMagic) || (is_named && head.starts_with(kArrowStreamBegin));
+    if (is_arrow && rules_.format && rules_.format != TextFormat::kArrow)
+      fail(ExitCode::kUsage, "[data] {} is an Arrow file: leave --format out", path);
+    if (is_arrow) return TextFormat::kArrow;
+    if (is_named)
+      fail(ExitCode::kUnusable,
+           "[data] {} is not an Arrow file, despite its name or --format; "
+           "copy or download it again, or name its kind with --format{}",
+           path, in_folder ? "; or select other files of the folder with --ext" : "");
+    return std::nullopt;
   }
 
   /// Checks a file that is Parquet, or is declared to be.

@@ -1,5 +1,5 @@
-// Detects the format of input files: text, JSONL, CSV (all compressed or not), Parquet, a data set of texts,
-// or something that must be converted first.
+// Detects the format of input files: text, JSONL, CSV (all compressed or not), Parquet, Arrow, a data set of
+// texts, or something that must be converted first.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace tycho {
 
 /// kTsv: CSV with tabs. kDataSet: folder of a mosaicml-streaming data set with a column of texts.
-enum class TextFormat { kText, kJsonl, kCsv, kTsv, kParquet, kDataSet };
+enum class TextFormat { kText, kJsonl, kCsv, kTsv, kParquet, kArrow, kDataSet };
 
 struct InputFile {
   std::string path;
@@ -20,14 +20,14 @@ struct InputFile {
 };
 
 struct InputRules {
-  /// Endings of the files to read in folders, without .gz, .zst and .zstd. If empty: CSV, Parquet, and every
-  /// file that is text or JSONL by name and content.
+  /// Endings of the files to read in folders, without .gz, .zst and .zstd. If empty: CSV, Parquet, Arrow, and
+  /// every file that is text or JSONL by name and content.
   std::vector<std::string> extensions;
   std::optional<TextFormat> format;  // format of every file; nothing: detect it
-  std::string field = "text";        // field of JSONL; column of CSV and Parquet
+  std::string field = "text";        // field of JSONL; column of the others
   BadRows bad_rows = BadRows::kError;
-  /// Read only rows of finetuning data: JSONL, CSV, Parquet and data sets. A named file of another ending is
-  /// JSONL.
+  /// Read only rows of finetuning data: JSONL, CSV, Parquet, Arrow and data sets. A named file of another
+  /// ending is JSONL.
   bool rows_only = false;
   /// Split to read in folders whose names tell splits apart (folder_splits); "", or with extensions: all
   /// files. A folder without splits counts as "train", or as any split if takes_unsplit is set. A folder
@@ -47,7 +47,7 @@ struct InputFiles {
 /// files; a named folder with the index.json of a data set is one input. A pattern such as "texts/*.jsonl"
 /// stands for the paths that it matches, sorted. A named file of an unknown ending is text. Throws Error:
 /// kUnusable for a missing input, a folder with nothing to read or without the split, and data of a kind that
-/// cannot be read (Arrow, archives), saying what to do; kUsage for a text file that looks like JSONL.
+/// cannot be read (archives, PDF), saying what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
 /// Returns a text that changes when the file does.

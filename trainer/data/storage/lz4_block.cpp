@@ -43,7 +43,7 @@ class BlockReader {
 
 }  // namespace
 
-bool decode_lz4_block(std::string_view block, size_t most_bytes, std::string& out) {
+bool decode_lz4_block(std::string_view block, size_t most_bytes, std::string& out, size_t history) {
   const size_t begin = out.size();
   const auto room = [&] { return most_bytes - (out.size() - begin); };
   BlockReader in(block);
@@ -57,7 +57,7 @@ bool decode_lz4_block(std::string_view block, size_t most_bytes, std::string& ou
     const auto length = high ? in.length(*token & 15) : std::nullopt;
     if (!length || *length + kShortestCopy > room()) return false;
     const size_t back = *low | static_cast<size_t>(*high) << 8;
-    if (back == 0 || back > out.size() - begin) return false;
+    if (back == 0 || back > out.size() - begin + history) return false;
     // Byte by byte, because a copy may overlap its own output.
     for (size_t i = 0; i < *length + kShortestCopy; ++i) out += out[out.size() - back];
   }

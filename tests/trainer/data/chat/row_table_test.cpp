@@ -102,5 +102,39 @@ TEST_F(ParquetChatTest, WrongFilesAreNamed) {
                [&] { open(temp_ / "a.parquet"); });
 }
 
+TEST_F(ParquetChatTest, FoldersThatDatasetsSavedGiveTheExamplesOfTheirRows) {
+  std::string lines;
+  for (int i = 0; i < 6; ++i)
+    lines += fmt::format(
+        "{{\"messages\": [{{\"role\": \"user\", \"content\": \"Question {0}?\"}}, "
+        "{{\"role\": \"assistant\", \"content\": \"Answer {0}.\"}}]}}\n",
+        i);
+  write_text(temp_ / "saved.jsonl", lines);
+  const auto from_lines = open(temp_ / "saved.jsonl"), saved = open(golden("arrow/saved/chats"));
+  ASSERT_EQ(saved->num_rows(), 6);
+  const Batch a = batch_of(*from_lines), b = batch_of(*saved);
+  EXPECT_EQ(a.tokens.widened(), b.tokens.widened());
+  EXPECT_EQ(a.targets, b.targets);
+  EXPECT_EQ(open(golden("arrow/saved/tokens"))->num_rows(), 6);
+}
+
+TEST(RowColumns, LabelsOfTransformersAreTakenAsTheyAre) {
+  const auto tokenizer = load_tokenizer(golden("tokenizer/lines.json"));
+  const ChatEncoder encoder({.path = "x"}, "", *tokenizer, 4);
+  const RowColumns columns({{"input_ids", "json"}, {"labels", "json"}}, "x");
+  const auto encode = [&](const std::string& ids, const std::string& labels) {
+    return columns.encode({{"json", ids}, {"json", labels}}, encoder, 100, "x, row 1");
+  };
+  const ChatExample example = encode("[5, 6, 7, 8, 9]", "[-100, 6, -100, 8, 9]");
+  EXPECT_EQ(example.tokens, (std::vector<int32_t>{5, 6, 7, 8}));  // of seq_len, without another eos
+  EXPECT_EQ(example.learnt, (std::vector<uint8_t>{0, 1, 0, 1}));
+  EXPECT_TRUE(example.truncated);
+  expect_error(ExitCode::kUnusable, {"x, row 1", "a label for each of 3 tokens, got 2"},
+               [&] { encode("[1, 2, 3]", "[-100, 2]"); });
+  expect_error(ExitCode::kUnusable, {"the token 2 or -100 as label 1, got 3", "not shifted"},
+               [&] { encode("[1, 2, 3]", "[-100, 3, 3]"); });
+  expect_error(ExitCode::kUnusable, {"token -100 is outside"}, [&] { encode("[-100, 2]", "[-100, 2]"); });
+}
+
 }  // namespace
 }  // namespace tycho

@@ -104,7 +104,8 @@ TEST_F(InputFilesTest, OtherKindsOfDataAreNamedWithWhatToDo) {
   refuses("a.parquet.gz", read_file(golden("conversion/d.txt.gz")), {"is not a Parquet file"});
   refuses("a.xlsx", "x", {"a.xlsx is a spreadsheet", "save it as CSV first"});
   refuses("a.csv", "PK\x03\x04", {"a.csv is a zip archive"});
-  refuses("a.jsonl", "ARROW1..", {"a.jsonl is Arrow", "to_json"});
+  refuses("a.arrow", "text", {"a.arrow is not an Arrow file", "--format"});
+  refuses("a.feather", "FEA1", {"a.feather is Feather of version 1", "write_feather"});
   refuses("a.txt", "%PDF-1.7", {"is a PDF"});
   refuses("a.txt", "BZh9", {"bzip2", "bunzip2"});
   refuses("a.tar.gz", read_file(golden("conversion/d.txt.gz")), {"is a tar archive", "unpack it"});

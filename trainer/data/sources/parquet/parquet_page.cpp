@@ -10,8 +10,8 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/sources/parquet/thrift.h"
+#include "trainer/data/sources/sized_block.h"
 #include "trainer/data/storage/lz4_block.h"
-#include "trainer/data/storage/stream_decoder.h"
 
 namespace tycho {
 namespace {
@@ -83,27 +83,10 @@ ParquetValue take_plain(ParquetType type, std::string_view& bytes) {
   return value;
 }
 
-/// Decompresses a page. The buffer grows with the output, because a header may claim any size.
 std::string decompress_with(CompressionKind kind, std::string_view in, size_t raw_bytes) {
-  constexpr size_t kFirstRoom = 64 << 10;
-  std::string raw;
-  std::span<char> room;
-  const std::unique_ptr<StreamDecoder> decoder = make_stream_decoder(kind);
-  bool ended = false;
-  while (!in.empty() || !ended) {
-    if (room.empty() && raw.size() < raw_bytes) {
-      const size_t made = raw.size();
-      raw.resize(std::min(raw_bytes, std::max(2 * made, kFirstRoom)));
-      room = std::span(raw).subspan(made);
-    }
-    const size_t before = in.size(), room_before = room.size();
-    ended = decoder->decode(in, room);
-    if (!ended && in.size() == before && room.size() == room_before)
-      damaged("a page does not decompress to its {} bytes", raw_bytes);
-  }
-  if (!room.empty() || raw.size() != raw_bytes)
-    damaged("a page does not decompress to its {} bytes", raw_bytes);
-  return raw;
+  std::optional<std::string> raw = decompress_sized(kind, in, raw_bytes);
+  if (!raw) damaged("a page does not decompress to its {} bytes", raw_bytes);
+  return std::move(*raw);
 }
 
 std::string decompress_lz4_block(std::string_view in, size_t raw_bytes) {
