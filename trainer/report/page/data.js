@@ -142,21 +142,25 @@ function in_columns(shown, view, most) {
   return {x: ends, curves: rows};
 }
 
-/** Returns the range of y that shows the columns. `outliers` false: without the highest and lowest hundredth. */
+/**
+ * Returns the range of y that shows the columns. Unless the whole range is asked for, the highest and lowest hundredth of
+ * what is drawn may be outside, where it would make the range more than a third larger.
+ */
 function y_range(columns, view, from_zero) {
-  let low = Infinity, high = -Infinity;
-  const values = [];
+  const drawn = [];
   for (const row of columns.curves)
     for (let i = 0; i < columns.x.length; ++i) {
       if (row.raw[i] === undefined || row.raw[i] === null) continue;
-      values.push(view.weight > 0 && row.smooth[i] !== null ? row.smooth[i] : row.raw[i]);
-      low = Math.min(low, row.low[i]), high = Math.max(high, row.high[i]);
+      drawn.push(row.low[i], row.high[i], view.weight > 0 && row.smooth[i] !== null ? row.smooth[i] : row.raw[i]);
     }
-  if (values.length === 0) return [NaN, NaN];
-  if (!view.outliers && values.length >= 50) {
-    values.sort((a, b) => a - b);
-    const cut = Math.floor((values.length - 1) / 100);
-    low = Math.max(low, values[cut]), high = Math.min(high, values[values.length - 1 - cut]);
+  if (drawn.length === 0) return [NaN, NaN];
+  const sorted = Float64Array.from(drawn).sort();
+  let low = sorted[0], high = sorted[sorted.length - 1];
+  if (!view.outliers && sorted.length >= 150) {
+    const cut = Math.floor((sorted.length - 1) / 100), least = sorted[cut], greatest = sorted[sorted.length - 1 - cut];
+    const room = (greatest - least) / 3;
+    if (low < least - room) low = least;
+    if (high > greatest + room) high = greatest;
   }
   if (view.log_y) return low === high ? [low / 2, high * 2] : [low / Math.pow(high / low, 0.05), high * Math.pow(high / low, 0.05)];
   if (from_zero && low >= 0) low = 0;
