@@ -2,22 +2,22 @@
 #include "bindings/define/source_file.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/regular_file.h"
 
 namespace tycho {
 namespace {
 
-constexpr size_t kMaxBytes = 1 << 20;
+constexpr int64_t kMaxBytes = 1 << 20;
 constexpr size_t kMostModuleFiles = 1000;
 
 /// Returns the number of bytes after the first byte of a UTF-8 character; nullopt for a byte that begins no
@@ -47,23 +47,19 @@ SourceFile read_source(const std::string& path) {
   // Opening a pipe without a writer would block forever; /dev/stdin and /dev/fd/63 have writers.
   if (std::filesystem::is_fifo(path, ignored) && !path.starts_with("/dev/"))
     return {{}, fmt::format("{} is a named pipe; a recipe is a file, or /dev/stdin", path), false};
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  if (struct stat info = {}; ::stat(path.c_str(), &info) < 0) {
     const int error = errno;
-    const bool absent = error == ENOENT || error == ENOTDIR || error == 0;
+    const bool absent = error == ENOENT || error == ENOTDIR;
     const std::string why = absent ? did_you_mean_file(path) : fmt::format(": {}", std::strerror(error));
     return {{}, fmt::format("cannot read {}{}", path, why), absent};
   }
-  std::string text;
-  for (std::array<char, 65536> piece; file && text.size() <= kMaxBytes;) {
-    file.read(piece.data(), piece.size());
-    text.append(piece.data(), static_cast<size_t>(file.gcount()));
+  try {
+    return {read_typed_file(path, kMaxBytes), "", false};
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    const size_t place_end = text.find("] ");
+    return {{}, text.substr(place_end == std::string::npos ? 0 : place_end + 2), false};
   }
-  if (text.size() > kMaxBytes) {
-    return {{}, fmt::format("{} is too large for a recipe: more than {} MiB", path, kMaxBytes >> 20), false};
-  }
-  return {std::move(text), "", false};
 }
 
 std::vector<std::string> lua_files_below(const std::string& folder) {

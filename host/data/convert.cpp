@@ -25,7 +25,7 @@ void refuse_options(const Arguments& arguments, std::initializer_list<const char
 }
 
 ConvertOptions to_options(const Arguments& arguments) {
-  word(arguments, 1, "text, JSONL, CSV or Parquet files, or folders, to convert");
+  word(arguments, 1, "text, JSONL, CSV, Parquet or Arrow files, or folders, to convert");
   ConvertOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
   options.rules = input_rules(arguments);
@@ -110,7 +110,7 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
                  {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
                   "no-added-tokens", "keep-newlines", "no-wrap", "max-documents"},
                  "has no effect with --chat");
-  word(arguments, 1, "JSONL, CSV or Parquet files, or folders of them, to convert");
+  word(arguments, 1, "JSONL, CSV, Parquet or Arrow files, or folders of them, to convert");
   ConvertChatOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
   options.splits = {.out_dir = arguments.text("out"),

@@ -49,7 +49,7 @@ bool is_converted(const std::string& path) {
 int show_text_stats(const Arguments& arguments) {
   const InputRules rules = input_rules(arguments);
   const InputFiles inputs =
-      named_inputs(arguments, "text, JSONL, CSV or Parquet files, folders, or a data set");
+      named_inputs(arguments, "text, JSONL, CSV, Parquet or Arrow files, folders, or a data set");
   std::unique_ptr<Tokenizer> tokenizer;
   if (arguments.has("tokenizer")) tokenizer = load_tokenizer(arguments.text("tokenizer"));
   auto threads = static_cast<int>(arguments.integer("threads", 0, 4096));

@@ -30,10 +30,10 @@ constexpr EnumNames<ChatCompat, 2> enum_names(ChatCompat) {
   return {{{"none", ChatCompat::kNone}, {"composer", ChatCompat::kComposer}}};
 }
 
-/// Conversations, and prompts with responses, as JSONL, Parquet or MDS. LLM Foundry calls this finetuning.
+/// Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS. LLM Foundry calls this finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
-  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet or MDS.";
+  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS.";
   std::string path;
   std::string split = "train";
   std::string remote;
@@ -76,8 +76,8 @@ struct ChatConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A JSONL or CSV file, also .gz or .zst, a Parquet file, a folder of these, which are read sorted by "
-      "path, or the folder of an MDS data set.",
+      "A JSONL or CSV file, also .gz or .zst, a Parquet or Arrow file, a folder of these, which are read "
+      "sorted by path, or the folder of an MDS data set, or one that datasets saved.",
       required);
     v("split", split,
       "Of a folder whose file or folder names tell splits apart, as in train.jsonl and test.jsonl: which one "

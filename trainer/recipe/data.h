@@ -272,7 +272,7 @@ struct TokenFilesConfig {
 struct TextConfig {
   static constexpr const char* kKind = "text";
   static constexpr const char* kHelp =
-      "Text, JSONL, CSV, Parquet or a data set of texts, tokenised at the start as TorchTitan does.";
+      "Text, JSONL, CSV, Parquet, Arrow or a data set of texts, tokenised at the start as TorchTitan does.";
   std::string path;
   std::string remote;
   std::vector<std::string> remote_files;
@@ -296,8 +296,8 @@ struct TextConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A text, JSONL or CSV file, also .gz or .zst, a Parquet file, a folder of these, or a data set with a "
-      "column of texts.",
+      "A text, JSONL or CSV file, also .gz or .zst, a Parquet or Arrow file, a folder of these, or a data set "
+      "with a column of texts.",
       required);
     v("remote", remote,
       "Where the file is, if not in path, which is then its copy on this machine: a path or a URL that "

@@ -52,6 +52,12 @@ TEST_F(SourceFileTest, WaitsForNoNamedPipe) {
             std::string::npos);
 }
 
+TEST_F(SourceFileTest, TakesNoTextThatWasReadInPart) {
+  const SourceFile damaged = read_source("/proc/self/mem");  // can be opened; reading at its start fails
+  EXPECT_FALSE(damaged.text);
+  EXPECT_EQ(damaged.message, "cannot read /proc/self/mem: Input/output error");
+}
+
 TEST_F(SourceFileTest, RefusesMoreThanAMebibyte) {
   EXPECT_TRUE(read_source(write("big.lua", std::string(1 << 20, 'x'))).text);
   EXPECT_FALSE(read_source(write("bigger.lua", std::string((1 << 20) + 1, 'x'))).text);

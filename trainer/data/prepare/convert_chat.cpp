@@ -272,7 +272,7 @@ class ChatConversion {
 
 ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   if (options.inputs.empty())
-    fail(ExitCode::kUsage, "[data] name at least one JSONL, CSV or Parquet file or folder to convert");
+    fail(ExitCode::kUsage, "[data] name at least one JSONL, CSV, Parquet or Arrow file or folder to convert");
   check_splits(options.splits);
   const SampleMaker maker(options);
   const InputFiles inputs = find_input_files(
