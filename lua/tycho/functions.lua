@@ -6,7 +6,9 @@ local M = {}
 
 local kMaxDepth = 8
 local Ref = { __metatable = "function" }
-local sessions = setmetatable({}, { __mode = "k" })   -- environment -> the session whose code has it
+-- Environment -> the session whose code has it. A session refers to its environment, so a strong value would keep
+-- both for ever; the environment keeps the session alive by its require.
+local sessions = setmetatable({}, { __mode = "kv" })
 
 -- Functions made in this environment belong to this session.
 function M.register(env, session) sessions[env] = session end

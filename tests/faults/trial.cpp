@@ -331,7 +331,7 @@ class Runner {
 
 const std::vector<Moment>& moments() {
   static const std::vector<Moment> all = {
-      {"the recipe is read", "open", "/x.lua", 1, true, true, {12, 15}},
+      {"the recipe is read", "open", "/x.lua", 1, true, true, {10}},
       {"the data is opened", "open", "/learn/train/index.json", 1, true, true, {12}},
       {"the folder is taken", "create", "/LOCK.epoch-", 1, false, false, {15}},
       {"the record is written", "rename", "/recipe.json", 1, false, false, {0, 15}},

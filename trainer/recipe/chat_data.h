@@ -30,10 +30,12 @@ constexpr EnumNames<ChatCompat, 2> enum_names(ChatCompat) {
   return {{{"none", ChatCompat::kNone}, {"composer", ChatCompat::kComposer}}};
 }
 
-/// Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS. LLM Foundry calls this finetuning.
+/// Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS. LLM Foundry calls this
+/// finetuning.
 struct ChatConfig {
   static constexpr const char* kKind = "chat";
-  static constexpr const char* kHelp = "Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS.";
+  static constexpr const char* kHelp =
+      "Conversations, and prompts with responses, as JSONL, Parquet, Arrow or MDS.";
   std::string path;
   std::string split = "train";
   std::string remote;

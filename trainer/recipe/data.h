@@ -296,7 +296,8 @@ struct TextConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("path", path,
-      "A text, JSONL or CSV file, also .gz or .zst, a Parquet or Arrow file, a folder of these, or a data set "
+      "A text, JSONL or CSV file, also .gz or .zst, a Parquet or Arrow file, a folder of these, or a data "
+      "set "
       "with a column of texts.",
       required);
     v("remote", remote,
