@@ -30,6 +30,7 @@ tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launc
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
 tycho_test(torch_folder_test SOURCES host/torch_folder_test.cpp ${CMAKE_SOURCE_DIR}/host/torch_folder.cpp LIBS base)
 tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_SOURCE_DIR}/host/data/progress_line.cpp ${CMAKE_SOURCE_DIR}/host/standard_streams.cpp LIBS metrics)
+tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_DIR}/host/repl/plain_line.cpp LIBS base)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
 foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
@@ -40,6 +41,7 @@ target_compile_definitions(engine_test PRIVATE TYCHO_FEW_THREADS="$<TARGET_FILE:
 add_dependencies(engine_test few_threads)
 
 tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 240 LABELS torch)
+tycho_script_test(old_runs SCRIPT host/old_runs.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(repl_memory SCRIPT host/repl/memory.sh TIMEOUT 120 LABELS torch)
 tycho_script_test(route SCRIPT host/route.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(lua_specs SCRIPT house/lua_specs.sh TIMEOUT 240)

@@ -23,6 +23,6 @@ tycho_test(loggers_test
 target_compile_definitions(loggers_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 
 # Requests to trackers, MLflow itself, and the uploader of W&B.
-tycho_test(http_test SOURCES trainer/http/answer_line_test.cpp trainer/http/http_exchange_test.cpp trainer/data/storage/http_server.cpp LIBS http)
+tycho_test(http_test SOURCES trainer/http/answer_line_test.cpp trainer/http/certificates_test.cpp trainer/http/http_exchange_test.cpp trainer/data/storage/http_server.cpp LIBS http)
 tycho_script_test(mlflow_peer SCRIPT host/mlflow_peer.sh TIMEOUT 900)
 tycho_script_test(wandb_peer SCRIPT host/wandb_peer.sh TIMEOUT 900)

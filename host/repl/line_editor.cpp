@@ -12,9 +12,8 @@
 #include <fstream>
 #include <iterator>
 
-#include <readline/history.h>
-#include <readline/readline.h>
-
+#include "host/repl/plain_line.h"
+#include "host/repl/readline_library.h"
 #include "host/signals.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/file_ops.h"
@@ -24,9 +23,11 @@ namespace {
 
 // readline calls back without a context.
 struct Shared {
+  const ReadlineLibrary* readline;  // nullptr: this system has none
   Completer completer;
   bool done = false, closed = false;
   std::string line;
+  std::string buffered;  // without readline: bytes after the newest line
 };
 Shared* g_shared = nullptr;
 
@@ -35,19 +36,20 @@ void on_line(char* line) {
   g_shared->closed = line == nullptr;
   g_shared->line = line != nullptr ? line : "";
   std::free(line);
-  rl_callback_handler_remove();
+  g_shared->readline->callback_handler_remove();
 }
 
 /// Returns candidates in readline's form: their common beginning first, everything from malloc.
 char** complete(const char* text, int start, int) {
-  rl_attempted_completion_over = 1;
-  rl_completion_append_character = '\0';
-  rl_filename_completion_desired = 0;
-  const std::string before(rl_line_buffer, static_cast<size_t>(rl_point));
+  const ReadlineLibrary& readline = *g_shared->readline;
+  *readline.attempted_completion_over = 1;
+  *readline.completion_append_character = '\0';
+  *readline.filename_completion_desired = 0;
+  const std::string before(*readline.line_buffer, static_cast<size_t>(*readline.point));
   Completions found = g_shared->completer(before);
   if (!found.hint.empty()) {
     std::printf("\n%s\n", found.hint.c_str());
-    rl_on_new_line();
+    readline.on_new_line();
   }
   // A candidate stands for the last word of our grammar, which may be longer or shorter than readline's.
   const std::string word = text;
@@ -87,7 +89,8 @@ int edit_outside(int, int) {
   char path[] = "/tmp/tycho-entry-XXXXXX.lua";
   const int fd = mkstemps(path, 4);
   if (fd < 0) return 1;
-  const ssize_t ignored = write(fd, rl_line_buffer, static_cast<size_t>(rl_end));
+  const ReadlineLibrary& readline = *g_shared->readline;
+  const ssize_t ignored = write(fd, *readline.line_buffer, static_cast<size_t>(*readline.end));
   static_cast<void>(ignored);
   close(fd);
   std::string editor = first_environment_variable({"VISUAL", "EDITOR"});
@@ -97,55 +100,69 @@ int edit_outside(int, int) {
   std::string text((std::istreambuf_iterator<char>(in)), {});
   unlink(path);
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (status == 0) rl_replace_line(text.c_str(), 0);
-  rl_point = rl_end;
-  rl_forced_update_display();
+  if (status == 0) readline.replace_line(text.c_str(), 0);
+  *readline.point = *readline.end;
+  readline.forced_update_display();
   return 0;
 }
 
 }  // namespace
 
 LineEditor::LineEditor(Completer completer) {
-  g_shared = new Shared{.completer = std::move(completer)};
-  rl_readline_name = "tycho";
+  const ReadlineLibrary* readline = readline_library();
+  g_shared = new Shared{.readline = readline, .completer = std::move(completer)};
+  if (readline == nullptr) return;
+  *readline->program_name = "tycho";
   // The editor's own control sequences, which stdout would not let through.
   static FILE* const terminal = fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), "w");
-  rl_outstream = terminal;
-  rl_catch_signals = 0;
-  rl_attempted_completion_function = &complete;
-  rl_basic_word_break_characters = " \t\n\"'`@$><=;|&{}(),+-*/%^#~[]";
-  rl_completer_quote_characters = "";
-  rl_bind_key_in_map(CTRL('E'), &edit_outside, rl_get_keymap_by_name("emacs-ctlx"));
-  using_history();
+  *readline->outstream = terminal;
+  *readline->catch_signals = 0;
+  *readline->attempted_completion_function = &complete;
+  *readline->basic_word_break_characters = " \t\n\"'`@$><=;|&{}(),+-*/%^#~[]";
+  *readline->completer_quote_characters = "";
+  readline->bind_key_in_map(CTRL('E'), &edit_outside, readline->get_keymap_by_name("emacs-ctlx"));
+  readline->start_history();
 }
 
 LineEditor::~LineEditor() {
-  rl_callback_handler_remove();
+  if (g_shared->readline != nullptr) g_shared->readline->callback_handler_remove();
   delete g_shared;
   g_shared = nullptr;
 }
 
 LineEditor::End LineEditor::read(const std::string& prompt, std::string& line) {
+  const ReadlineLibrary* readline = g_shared->readline;
+  if (readline == nullptr) return read_plain(prompt, line);
   g_shared->done = false;
-  rl_callback_handler_install(prompt.c_str(), &on_line);
+  readline->callback_handler_install(prompt.c_str(), &on_line);
   while (!g_shared->done) {
     if (take_interrupt()) {
       std::printf("^C\n");
       std::fflush(stdout);
-      rl_free_line_state();
-      rl_callback_sigcleanup();
-      rl_callback_handler_remove();
+      readline->free_line_state();
+      readline->callback_sigcleanup();
+      readline->callback_handler_remove();
       return End::kInterrupted;
     }
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     const int ready = poll(&input, 1, -1);
     if (ready < 0 && errno != EINTR) return End::kClosed;
-    if (ready > 0) rl_callback_read_char();
+    if (ready > 0) readline->callback_read_char();
   }
   line = g_shared->line;
   return g_shared->closed ? End::kClosed : End::kLine;
 }
 
-void LineEditor::remember(const std::string& entry) { add_history(entry.c_str()); }
+LineEditor::End LineEditor::read_plain(const std::string& prompt, std::string& line) {
+  std::fputs(prompt.c_str(), stdout);
+  std::fflush(stdout);
+  const End end = read_plain_line(STDIN_FILENO, g_shared->buffered, take_interrupt, line);
+  if (end == End::kInterrupted) std::printf("\n");  // the terminal has shown ^C
+  return end;
+}
+
+void LineEditor::remember(const std::string& entry) {
+  if (g_shared->readline != nullptr) g_shared->readline->extend_history(entry.c_str());
+}
 
 }  // namespace tycho

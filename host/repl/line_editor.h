@@ -1,4 +1,4 @@
-// A line of the terminal, edited with readline.
+// A line of the terminal, edited with readline where the system has it.
 #pragma once
 #include <functional>
 #include <string>
@@ -27,6 +27,9 @@ class LineEditor {
   End read(const std::string& prompt, std::string& line);
   /// Adds an entry that ↑ recalls as a whole.
   void remember(const std::string& entry);
+
+ private:
+  End read_plain(const std::string& prompt, std::string& line);
 };
 
 }  // namespace tycho

@@ -46,6 +46,7 @@ void CurlHandle::set_target(const std::string& url, const std::string& ca_file) 
   std::string file = ca_file;
   if (file.empty()) file = environment_variable("CURL_CA_BUNDLE");
   if (file.empty()) file = environment_variable("SSL_CERT_FILE");
+  if (file.empty()) file = curl_.certificates;
   if (!file.empty()) set(CURLOPT_CAINFO, file.c_str());
   if (const std::string folder = environment_variable("SSL_CERT_DIR"); !folder.empty())
     set(CURLOPT_CAPATH, folder.c_str());

@@ -1,9 +1,11 @@
-// Opens libcurl.so.4 by name. It stays open: libraries below it do not survive being closed.
+// Opens libcurl by name: the one beside a packaged program (scripts/package), or else the system's. It stays
+// open: libraries below it do not survive being closed.
 #include "trainer/http/curl_library.h"
 
 #include <dlfcn.h>
 
 #include "trainer/base/error.h"
+#include "trainer/http/certificates.h"
 
 namespace tycho {
 namespace {
@@ -15,8 +17,19 @@ void find(void* library, const char* name, Function& function) {
     fail(ExitCode::kUnusable, "[http] libcurl.so.4 has no {}; install libcurl 7.85 or newer", name);
 }
 
+/// Returns the file of certificates that was built into libcurl.
+std::string built_in_certificates(const CurlLibrary& curl) {
+  CURL* handle = curl.easy_init();
+  const char* file = nullptr;
+  if (handle != nullptr) curl.easy_getinfo(handle, CURLINFO_CAINFO, &file);
+  std::string found = file != nullptr ? file : "";
+  if (handle != nullptr) curl.easy_cleanup(handle);
+  return found;
+}
+
 CurlLibrary open_library() {
-  void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen("libcurl-tycho.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     fail(ExitCode::kUnusable,
          "[http] HTTP and S3 need libcurl, which cannot be opened ({}); install the package libcurl4",
@@ -34,6 +47,7 @@ CurlLibrary open_library() {
   find(library, "curl_easy_getinfo", curl.easy_getinfo);
   if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     fail(ExitCode::kUnusable, "[http] libcurl cannot be initialised");
+  curl.certificates = certificates_to_name(built_in_certificates(curl));
   return curl;
 }
 

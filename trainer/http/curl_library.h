@@ -1,6 +1,8 @@
 // libcurl, opened when the first request is made: it brings thirty libraries along, which would make every
 // command start 12 ms later.
 #pragma once
+#include <string>
+
 #include <curl/curl.h>
 
 namespace tycho {
@@ -17,6 +19,7 @@ struct CurlLibrary {
   decltype(&::curl_slist_free_all) slist_free_all = nullptr;
   CURLcode (*easy_setopt)(CURL*, CURLoption, ...) = nullptr;
   CURLcode (*easy_getinfo)(CURL*, CURLINFO, ...) = nullptr;
+  std::string certificates;  // file to name in every request; "": libcurl knows its own
 };
 
 /// Opens the library at the first call. Callable from any thread. Throws Error (kUnusable) that names the
