@@ -18,7 +18,7 @@ tycho_test(loggers_test
     trainer/loggers/metric_names_test.cpp trainer/loggers/metrics_endpoint_test.cpp trainer/loggers/mlflow_folder_test.cpp
     trainer/loggers/mlflow_server_test.cpp trainer/loggers/mlflow_store_test.cpp trainer/data/storage/http_server.cpp
     trainer/loggers/notify_test.cpp trainer/loggers/prometheus_sink_test.cpp trainer/loggers/recorded_numbers_test.cpp trainer/loggers/tensorboard_sink_test.cpp
-    trainer/loggers/wandb_file_test.cpp trainer/loggers/wandb_online_test.cpp trainer/loggers/wandb_sink_test.cpp trainer/loggers/wire_message_test.cpp
+    trainer/loggers/wandb_file_test.cpp trainer/loggers/wandb_online_test.cpp trainer/loggers/wandb_machine_test.cpp trainer/loggers/wandb_server_test.cpp trainer/loggers/wandb_sink_test.cpp trainer/loggers/wandb_upload_test.cpp trainer/loggers/wire_message_test.cpp
   LIBS loggers http)
 target_compile_definitions(loggers_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 

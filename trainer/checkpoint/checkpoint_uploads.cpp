@@ -278,6 +278,7 @@ void CheckpointUploads::note_done(const Waiting& one, int64_t num_bytes, double 
                      std::move(text),
                      {{"step", one.step},
                       {"place", settings_.remote->place()},
+                      {"path", settings_.remote->place() + "/" + settings_.remote->object_name(one.name, "")},
                       {"bytes", num_bytes},
                       {"seconds", seconds},
                       {"behind", queue_.size()}}});

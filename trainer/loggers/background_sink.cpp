@@ -94,6 +94,18 @@ class BackgroundSink final : public MetricSink {
     if (writer_->takes_tables()) put({.step = step, .time_s = now_s(), .numbers = {}, .tables = {table}});
   }
 
+  void alert(int64_t step, const NamedText& alert) override {
+    if (writer_->takes_events())
+      put({.step = step,
+           .time_s = now_s(),
+           .alerts = {{printable(alert.name, true), printable(alert.text, true)}}});
+  }
+
+  void checkpoint(const StoredCheckpoint& checkpoint) override {
+    if (writer_->takes_events())
+      put({.step = checkpoint.step, .time_s = now_s(), .checkpoints = {checkpoint}});
+  }
+
   void finish(const std::string& reason) override {
     if (!thread_.joinable()) return;
     std::unique_lock lock(mutex_);
@@ -121,8 +133,8 @@ class BackgroundSink final : public MetricSink {
   void put(MetricRecord record) {
     const std::lock_guard lock(mutex_);
     throw_news();
-    const bool empty =
-        record.numbers.empty() && record.histograms.empty() && record.texts.empty() && record.tables.empty();
+    const bool empty = record.numbers.empty() && record.histograms.empty() && record.texts.empty() &&
+                       record.tables.empty() && record.alerts.empty() && record.checkpoints.empty();
     if (!failure_.empty() || empty) return;
     if (queue_.size() >= limits_.records) {
       if (num_dropped_++ == 0)
@@ -155,7 +167,7 @@ class BackgroundSink final : public MetricSink {
     Clock::time_point due = Clock::now();
     std::unique_lock lock(mutex_);
     while (failure_.empty()) {
-      news_.wait(lock, [&] { return quits_ || end_reason_ || !queue_.empty(); });
+      if (!wait_for_records(lock)) continue;
       if (!quits_ && !end_reason_) news_.wait_until(lock, due, [&] { return quits_ || end_reason_; });
       if (quits_ && !end_reason_) end_reason_ = "stopped";
       const bool last = end_reason_.has_value();
@@ -173,6 +185,22 @@ class BackgroundSink final : public MetricSink {
     queue_.clear();
     ended_ = true;
     idle_.notify_all();
+  }
+
+  /// Returns true when there is something to do. Called with the lock held.
+  bool wait_for_records(std::unique_lock<std::mutex>& lock) {
+    const auto is_ready = [&] { return quits_ || end_reason_ || !queue_.empty(); };
+    const double tick_s = writer_->tick_s();
+    if (tick_s <= 0) {
+      news_.wait(lock, is_ready);
+      return true;
+    }
+    if (news_.wait_for(lock, seconds(tick_s), is_ready)) return true;
+    lock.unlock();
+    const std::string failure = failure_of([&] { writer_->tick(); });
+    lock.lock();
+    failure_ = failure;
+    return false;
   }
 
   void write(std::deque<Item>& items) {

@@ -22,6 +22,13 @@ struct NamedText {
   std::string name, text;
 };
 
+/// A checkpoint that is whole, in a folder or a store of objects.
+struct StoredCheckpoint {
+  int64_t step = 0;
+  std::string place;  // a path, or an address such as s3://bucket/demo/checkpoints/step-...
+  int64_t num_bytes = 0;
+};
+
 struct MetricRecord {
   int64_t step = 0;
   double time_s = 0;  // since 1970
@@ -29,6 +36,8 @@ struct MetricRecord {
   std::vector<NamedHistogram> histograms = {};
   std::vector<NamedText> texts = {};
   std::vector<NamedTable> tables = {};
+  std::vector<NamedText> alerts = {};  // title and text
+  std::vector<StoredCheckpoint> checkpoints = {};
 };
 
 }  // namespace tycho

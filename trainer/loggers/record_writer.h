@@ -23,6 +23,8 @@ class RecordWriter {
   /// Returns true when it accepts histograms and texts; records for other writers have only numbers.
   virtual bool takes_more_than_numbers() const { return false; }
   virtual bool takes_tables() const { return false; }
+  /// Returns true when it accepts alerts and checkpoints.
+  virtual bool takes_events() const { return false; }
   /// Called at the end of the run, after all records are written. `reason` is for display.
   virtual void end(const std::string& /*reason*/) {}
   /// Tells the running call that nobody waits for it any longer, so that it throws soon. Callable from any
@@ -31,6 +33,9 @@ class RecordWriter {
   /// Returns a warning that users are to see now, once; "" for none. The logger goes on. Callable from any
   /// thread.
   virtual std::string news() { return ""; }
+  /// Called when no record has come for tick_s(), again and again; never when that is 0.
+  virtual void tick() {}
+  virtual double tick_s() const { return 0; }
   /// Returns the minimum time between two calls of write.
   virtual double pause_s() const { return 0; }
 };

@@ -44,13 +44,20 @@ class SinkReporter final : public Reporter {
       resumed_from_ = facts.at("step");
       if (!waiting_) tell_resume();
     }
-    if (kind != "histogram" && kind != "text") return;
+    // Uploads of an earlier start may end before the first number.
+    if (kind == "checkpoint" || kind == "upload") {
+      if (facts.contains("path"))
+        checkpoints_.push_back({facts.at("step"), facts.at("path"), facts.at("bytes")});
+      if (!waiting_) pass_checkpoints();
+    }
+    if (kind != "histogram" && kind != "text" && kind != "alert") return;
     begin();
     if (!sink_) return;
     if (kind == "histogram")
       sink_->histogram(facts.at("step"),
                        {facts.at("name"), facts.at("low"), facts.at("high"), facts.at("counts")});
     if (kind == "text") sink_->text(facts.at("step"), {facts.at("name"), facts.at("text")});
+    if (kind == "alert") sink_->alert(facts.at("step"), {facts.at("title"), facts.at("text")});
   }
   void table(int64_t step, const NamedTable& table) override {
     begin();
@@ -80,6 +87,12 @@ class SinkReporter final : public Reporter {
       failure_ = own.what();
     }
     tell_resume();
+    pass_checkpoints();
+  }
+
+  void pass_checkpoints() {
+    for (const StoredCheckpoint& checkpoint : std::exchange(checkpoints_, {}))
+      if (sink_) sink_->checkpoint(checkpoint);
   }
 
   void tell_resume() {
@@ -99,9 +112,10 @@ class SinkReporter final : public Reporter {
   std::unique_ptr<MetricSink> sink_;  // null after a failed start
   std::string kind_;
   int64_t attempt_;
-  std::optional<RunInfo> waiting_;       // of a start whose first number has not arrived
-  std::optional<int64_t> resumed_from_;  // a step that the sink does not know yet
-  std::string failure_;                  // error of the start, until it is reported
+  std::optional<RunInfo> waiting_;             // of a start whose first number has not arrived
+  std::vector<StoredCheckpoint> checkpoints_;  // that the sink does not know yet
+  std::optional<int64_t> resumed_from_;        // a step that the sink does not know yet
+  std::string failure_;                        // error of the start, until it is reported
 };
 
 }  // namespace

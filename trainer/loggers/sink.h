@@ -34,6 +34,10 @@ class MetricSink {
   virtual void histogram(int64_t /*step*/, const NamedHistogram&) {}
   virtual void text(int64_t /*step*/, const NamedText&) {}
   virtual void table(int64_t /*step*/, const NamedTable&) {}
+  /// Adds an alert for people: its name is the title.
+  virtual void alert(int64_t /*step*/, const NamedText&) {}
+  /// Adds the place of a checkpoint, once it is whole there.
+  virtual void checkpoint(const StoredCheckpoint&) {}
   /// The last call, also when the run stopped early. `reason` is for display.
   virtual void finish(const std::string& /*reason*/) {}
 };

@@ -149,6 +149,43 @@ WandbFilesEntry files_in(std::string_view message) {
   return entry;
 }
 
+WandbAlertEntry alert_in(std::string_view message) {
+  WandbAlertEntry entry;
+  for_each_field(message, [&](const Field& field) {
+    if (field.number == 1) entry.title = field.bytes;
+    if (field.number == 2) entry.text = field.bytes;
+    if (field.number == 3) entry.level = field.bytes;
+  });
+  return entry;
+}
+
+void read_manifest(std::string_view message, WandbArtifact& artifact) {
+  for_each_field(message, [&](const Field& entry) {
+    if (entry.number != 4) return;
+    for_each_field(entry.bytes, [&](const Field& field) {
+      if (field.number == 1) artifact.entry = field.bytes;
+      if (field.number == 3) artifact.reference = field.bytes;
+    });
+  });
+}
+
+WandbArtifact artifact_in(std::string_view message) {
+  WandbArtifact artifact;
+  for_each_field(message, [&](const Field& field) {
+    const std::string text(field.bytes);
+    switch (field.number) {
+      case 4: artifact.type = text; break;
+      case 5: artifact.name = text; break;
+      case 6: artifact.digest = text; break;
+      case 8: artifact.metadata = Json::parse(text, nullptr, /*allow_exceptions=*/false); break;
+      case 11: artifact.aliases.push_back(text); break;
+      case 12: read_manifest(field.bytes, artifact); break;
+      default: break;
+    }
+  });
+  return artifact;
+}
+
 WandbExitEntry exit_in(std::string_view message) {
   WandbExitEntry entry;
   for_each_field(message, [&](const Field& field) {
@@ -172,6 +209,8 @@ WandbEntry read_wandb_entry(std::string_view record) {
       case 2: entry = step_in(field.bytes); break;
       case 6: entry = files_in(field.bytes); break;
       case 7: entry = system_in(field.bytes); break;
+      case 8: entry = artifact_in(field.bytes); break;
+      case 10: entry = alert_in(field.bytes); break;
       case 17: entry = run_in(field.bytes); break;
       case 18: entry = exit_in(field.bytes); break;
       default: break;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/loggers/metric_record.h"
+#include "trainer/loggers/wandb_artifact.h"
 #include "trainer/loggers/wandb_file.h"
 
 namespace tycho {
@@ -30,13 +31,17 @@ struct WandbFilesEntry {
   std::vector<std::string> paths;
 };
 
+struct WandbAlertEntry {
+  std::string title, text, level;
+};
+
 struct WandbExitEntry {
   int exit_code = 0;
 };
 
 /// std::monostate: a record that a server need not know.
-using WandbEntry =
-    std::variant<std::monostate, WandbRun, WandbStepEntry, WandbSystemEntry, WandbFilesEntry, WandbExitEntry>;
+using WandbEntry = std::variant<std::monostate, WandbRun, WandbStepEntry, WandbSystemEntry, WandbFilesEntry,
+                                WandbAlertEntry, WandbArtifact, WandbExitEntry>;
 
 /// Reads a record. A damaged one gives std::monostate.
 WandbEntry read_wandb_entry(std::string_view record);

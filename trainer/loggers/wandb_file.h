@@ -8,6 +8,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/loggers/metric_record.h"
+#include "trainer/loggers/wandb_artifact.h"
 #include "trainer/metrics/named_table.h"
 
 namespace tycho {
@@ -20,11 +21,15 @@ struct WandbRun {
   Json config = Json::object();
 };
 
-/// The numbers of a step, and its tables, each a file below files/.
+/// The numbers of a step, and what else its row has.
 struct WandbRow {
   MetricRecord numbers;
-  std::vector<NamedText> tables = {};  // name, and JSON that tells the position of its file
+  // Name and JSON: histograms, and where the files of tables are.
+  std::vector<NamedText> others = {};
 };
+
+/// Returns a histogram as the entry of a row.
+NamedText wandb_histogram(const NamedHistogram& histogram);
 
 /// The path below files/ and the text of a table's file, and the entry of a row that refers to it.
 struct WandbTableFile {
@@ -42,6 +47,10 @@ std::string wandb_history_message(int64_t number, const WandbRow& row, double ru
 std::string wandb_summary_message(int64_t number, const WandbRow& row, double runtime_s);
 /// Returns the message for a file below files/ that `wandb sync` uploads.
 std::string wandb_file_message(int64_t number, const std::string& path);
+/// Returns the message for numbers of the machine: their names, without "system.", and JSON.
+std::string wandb_machine_message(int64_t number, double time_s, const std::vector<NamedText>& items);
+std::string wandb_alert_message(int64_t number, const NamedText& alert);
+std::string wandb_artifact_message(int64_t number, const WandbRun& run, const WandbArtifact& artifact);
 std::string wandb_exit_message(int64_t number, int exit_code, double runtime_s);
 
 }  // namespace tycho

@@ -56,6 +56,10 @@ std::string WandbOnline::news() {
 void WandbOnline::send(bool is_last) {
   const int64_t before = upload_.num_sent_rows();
   upload_.send();
+  if (const std::string refusal = upload_.take_refusal(); !refusal.empty()) {
+    const std::lock_guard lock(mutex_);
+    news_ = refusal + "; this is left out, and everything else is sent";
+  }
   if (is_last) return upload_.end();
   if (upload_.num_sent_rows() > before) beat_at_s_ = steady_s();
   if (steady_s() - beat_at_s_ < patience_.beat_s - patience_.every_s) return;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "trainer/base/base64.h"
 #include "trainer/base/error.h"
+#include "trainer/buckets/content_digest.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/recipe/remote_uri.h"
 
@@ -30,8 +32,28 @@ constexpr const char* kFilesQuery =
     " createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run, files: $files}) {"
     " runID uploadHeaders files { name uploadUrl } } }";
 
+constexpr const char* kAlertQuery =
+    "mutation NotifyScriptableRunAlert($entityName: String!, $projectName: String!, $runName: String!,"
+    " $title: String!, $text: String!, $severity: AlertSeverity = INFO, $waitDuration: Duration) {"
+    " notifyScriptableRunAlert(input: {entityName: $entityName, projectName: $projectName, runName: $runName,"
+    " title: $title, text: $text, severity: $severity, waitDuration: $waitDuration}) { success } }";
+constexpr const char* kCreateArtifactQuery =
+    "mutation CreateArtifact($input: CreateArtifactInput!) { createArtifact(input: $input) {"
+    " artifact { id state artifactSequence { latestArtifact { id } } } } }";
+constexpr const char* kManifestQuery =
+    "mutation CreateArtifactManifest($artifactID: ID!, $baseArtifactID: ID, $name: String!, $digest: String!,"
+    " $entityName: String!, $projectName: String!, $runName: String!, $manifestType: ArtifactManifestType!,"
+    " $includeUpload: Boolean!) { createArtifactManifest(input: {artifactID: $artifactID,"
+    " baseArtifactID: $baseArtifactID, name: $name, digest: $digest, entityName: $entityName,"
+    " projectName: $projectName, runName: $runName, type: $manifestType}) { artifactManifest { id file {"
+    " id uploadUrl @include(if: $includeUpload) uploadHeaders @include(if: $includeUpload) } } } }";
+constexpr const char* kCommitQuery =
+    "mutation CommitArtifact($artifactID: ID!) { commitArtifact(input: {artifactID: $artifactID}) {"
+    " artifact { id digest } } }";
+
 bool may_help_again(int status) {
-  return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
+  return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||
+         (status >= 500 && status != 501);
 }
 
 Json null_if_empty(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -86,6 +108,7 @@ HttpAnswer WandbServer::exchanged(HttpCall call) {
   call.timeout_s = timeout_s_ + static_cast<double>(call.body.size()) / kSlowestBytesPerS;
   HttpAnswer answer = http_exchange(call, stop_.get_token());
   wait_s_ = answer.wait_s;
+  status_ = answer.status;
   return answer;
 }
 
@@ -180,6 +203,67 @@ void WandbServer::stream(const Json& body) {
        .headers = {"Content-Type: application/json", settings_.authorization},
        .body = body.dump(-1, ' ', false, Json::error_handler_t::replace)});
   if (answer.status != 200) refuse(answer, "file_stream");
+}
+
+void WandbServer::alert(const WandbAlertEntry& alert) {
+  constexpr int64_t kWait_ms = 60'000;  // between two alerts of one title
+  ask("NotifyScriptableRunAlert", kAlertQuery,
+      {{"entityName", remote_.entity},
+       {"projectName", remote_.project},
+       {"runName", id_},
+       {"title", alert.title},
+       {"text", alert.text},
+       {"severity", alert.level.empty() ? "INFO" : alert.level},
+       {"waitDuration", kWait_ms}});
+}
+
+std::string WandbServer::create(const WandbArtifact& artifact) {
+  Json aliases = Json::array();
+  for (const std::string& alias : artifact.aliases)
+    aliases.push_back({{"artifactCollectionName", artifact.name}, {"alias", alias}});
+  const Json made = value_at(ask("CreateArtifact", kCreateArtifactQuery,
+                                 {{"input",
+                                   {{"entityName", remote_.entity},
+                                    {"projectName", remote_.project},
+                                    {"runName", id_},
+                                    {"artifactTypeName", artifact.type},
+                                    {"artifactCollectionName", artifact.name},
+                                    {"digest", artifact.digest},
+                                    {"digestAlgorithm", "MANIFEST_MD5"},
+                                    {"aliases", aliases},
+                                    {"metadata", artifact.metadata.dump()},
+                                    {"clientID", wandb_client_id(id_ + artifact.name + artifact.digest)},
+                                    {"sequenceClientID", wandb_client_id(id_ + artifact.name)},
+                                    {"enableDigestDeduplication", true}}}}),
+                             "/createArtifact/artifact");
+  if (!made.is_object() || text_at(made, "id").empty())
+    fail(ExitCode::kUnusable, "[wandb] {} does not create the artifact {}", settings_.url, artifact.name);
+  return text_at(made, "state") == "COMMITTED" ? "" : text_at(made, "id");
+}
+
+void WandbServer::store(const WandbArtifact& artifact) {
+  const std::string id = create(artifact);
+  if (id.empty()) return;
+  std::string manifest = wandb_manifest(artifact);
+  const Json file = value_at(ask("CreateArtifactManifest", kManifestQuery,
+                                 {{"artifactID", id},
+                                  {"baseArtifactID", nullptr},
+                                  {"name", "wandb_manifest.json"},
+                                  {"digest", base64(content_md5(manifest))},
+                                  {"entityName", remote_.entity},
+                                  {"projectName", remote_.project},
+                                  {"runName", id_},
+                                  {"manifestType", "FULL"},
+                                  {"includeUpload", true}}),
+                             "/createArtifactManifest/artifactManifest/file");
+  WandbUploadTarget target = {"wandb_manifest.json", file.is_object() ? text_at(file, "uploadUrl") : "", {}};
+  for (const Json& header : value_at(file, "/uploadHeaders"))
+    if (header.is_string()) target.headers.push_back(header.get<std::string>());
+  if (target.url.empty())
+    fail(ExitCode::kUnusable, "[wandb] {} gives no address for the manifest of {}", settings_.url,
+         artifact.name);
+  put(target, std::move(manifest));
+  ask("CommitArtifact", kCommitQuery, {{"artifactID", id}});
 }
 
 std::vector<WandbUploadTarget> WandbServer::targets(const std::vector<std::string>& names) {

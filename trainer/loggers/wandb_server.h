@@ -9,6 +9,8 @@
 
 #include "trainer/base/json.h"
 #include "trainer/http/http_exchange.h"
+#include "trainer/loggers/wandb_artifact.h"
+#include "trainer/loggers/wandb_entry.h"
 #include "trainer/loggers/wandb_file.h"
 #include "trainer/loggers/wandb_settings.h"
 
@@ -43,9 +45,15 @@ class WandbServer {
   /// Asks where files are to be written.
   std::vector<WandbUploadTarget> targets(const std::vector<std::string>& names);
   void put(const WandbUploadTarget& target, std::string bytes);
+  /// Shows a message to the people who follow the run.
+  void alert(const WandbAlertEntry& alert);
+  /// Stores a version of an artifact; one that the server has already stays as it is.
+  void store(const WandbArtifact& artifact);
 
   /// Returns the time that the last answer asked to wait; 0 for none.
   double wait_s() const { return wait_s_; }
+  /// Returns true when the last answer was that the key may not do this.
+  bool is_key_refused() const { return status_ == 401 || status_ == 403; }
   /// Returns the address of the run's page, after open().
   std::string page() const { return wandb_run_page(settings_.url, remote_.entity, remote_.project, id_); }
   const std::string& url() const { return settings_.url; }
@@ -57,6 +65,8 @@ class WandbServer {
   HttpAnswer exchanged(HttpCall call);
   [[noreturn]] void refuse(const HttpAnswer& answer, const std::string& what) const;
   std::string read_remote(const WandbRun& run);
+  /// Returns the id of a new version; "" when the server has one of this digest.
+  std::string create(const WandbArtifact& artifact);
 
   const WandbSettings settings_;
   const double timeout_s_;
@@ -64,6 +74,7 @@ class WandbServer {
   WandbRemoteRun remote_;
   Json remote_config_ = Json::object();
   double wait_s_ = 0;
+  int status_ = 0;  // of the last answer
   std::stop_source stop_;
 };
 

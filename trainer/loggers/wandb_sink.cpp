@@ -20,6 +20,7 @@
 #include "trainer/loggers/wandb_blocks.h"
 #include "trainer/loggers/wandb_entry.h"
 #include "trainer/loggers/wandb_file.h"
+#include "trainer/loggers/wandb_machine.h"
 #include "trainer/loggers/wandb_online.h"
 #include "trainer/loggers/wandb_sync.h"
 #include "trainer/metrics/line_file.h"
@@ -79,6 +80,7 @@ class WandbWriter final : public RecordWriter {
     file_->write(header.data(), header.size());
     put(wandb_header_message(next()));
     put(wandb_run_message(next(), run_));
+    put_machine_numbers();
     if (settings_) online_ = std::make_unique<WandbOnline>(*settings_, place_.run_dir, std::move(files));
   }
 
@@ -94,17 +96,27 @@ class WandbWriter final : public RecordWriter {
   void write(const std::vector<MetricRecord>& records) override {
     for (const MetricRecord& record : records) {
       if (row_ && row_->numbers.step != record.step) flush_row();
-      if (record.step <= last_step_) continue;
+      put_events(record);
+      if (record.step <= last_step_ || !has_row(record)) continue;
       if (!row_) row_ = WandbRow{{record.step, record.time_s, {}}};
       for (const auto& number : record.numbers) set(number);
+      for (const NamedHistogram& histogram : record.histograms)
+        row_->others.push_back(wandb_histogram(histogram));
       for (const NamedTable& table : record.tables) put_table(table);
     }
+    if (now_s() - machine_at_s_ >= tick_s()) put_machine_numbers();
   }
 
+  void tick() override { put_machine_numbers(); }
+  double tick_s() const override { return 15; }  // the official client's own interval
+
+  bool takes_more_than_numbers() const override { return true; }
+  bool takes_events() const override { return true; }
   bool takes_tables() const override { return true; }
 
   void end(const std::string& reason) override {
     flush_row();
+    put_machine_numbers();
     put(wandb_exit_message(next(), reason.starts_with("failed") ? 1 : 0, now_s() - start_s_));
     if (!online_) return;
     const std::string why = online_->end();
@@ -169,6 +181,26 @@ class WandbWriter final : public RecordWriter {
     row_->numbers.numbers.push_back(number);
   }
 
+  static bool has_row(const MetricRecord& record) {
+    return !record.numbers.empty() || !record.histograms.empty() || !record.tables.empty();
+  }
+
+  void put_machine_numbers() {
+    machine_at_s_ = now_s();
+    put(wandb_machine_message(next(), machine_at_s_, machine_.sample()));
+  }
+
+  void put_events(const MetricRecord& record) {
+    for (const NamedText& alert : record.alerts) put(wandb_alert_message(next(), alert));
+    for (const StoredCheckpoint& checkpoint : record.checkpoints) {
+      // With a store of objects, the local copy may be gone soon.
+      const Json::json_pointer remote("/ckpt/remote");
+      const bool has_store = run_.config.contains(remote) && run_.config.at(remote) != "";
+      if (has_store && checkpoint.place.find("://") == std::string::npos) continue;
+      put(wandb_artifact_message(next(), run_, checkpoint_artifact(run_.id, checkpoint)));
+    }
+  }
+
   void put_table(const NamedTable& table) {
     const WandbTableFile file = wandb_table_file(table, row_->numbers.step);
     const std::string path = folder_ + "/files/" + file.path;
@@ -177,7 +209,7 @@ class WandbWriter final : public RecordWriter {
     out->write(file.text.data(), file.text.size());
     out->close();
     put(wandb_file_message(next(), file.path));
-    row_->tables.push_back(file.in_row);
+    row_->others.push_back(file.in_row);
   }
 
   // A step has one row: it is written when a number of another step comes.
@@ -208,7 +240,9 @@ class WandbWriter final : public RecordWriter {
   std::string folder_;           // folder of this attempt
   std::optional<WandbRow> row_;  // row of the newest step, not written yet
   int64_t last_step_ = -1, num_records_ = 0;
-  double start_s_ = 0;  // of the first attempt, without the time between attempts
+  WandbMachine machine_;
+  double machine_at_s_ = 0;  // time of the last numbers of the machine
+  double start_s_ = 0;       // of the first attempt, without the time between attempts
   std::unique_ptr<WandbOnline> online_;
   std::mutex mutex_;
   std::string last_news_;

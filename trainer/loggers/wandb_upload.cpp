@@ -8,7 +8,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -117,7 +116,12 @@ bool WandbUpload::is_full() const {
 }
 
 // A new attempt: how an earlier one ended no longer counts.
-void WandbUpload::take(const WandbRun&) { exit_code_.reset(); }
+void WandbUpload::take(const WandbRun& run) {
+  exit_code_.reset();
+  num_alerts_ = 0;
+  began_s_ = run.start_s;
+  before_s_ = runtime_s_;
+}
 
 void WandbUpload::take(const WandbStepEntry& row) {
   for (const NamedText& item : row.items) summary_[item.name] = item.text;
@@ -138,21 +142,33 @@ void WandbUpload::take(const WandbSystemEntry& numbers) {
   // Times go through the server's text.
   constexpr double kSameTime_s = 1e-3;
   if (remote_->last_event_s && numbers.time_s <= *remote_->last_event_s + kSameTime_s) return;
-  std::vector<std::pair<std::string, std::string>> items = {{"_wandb", "true"},
-                                                            {"_timestamp", Json(numbers.time_s).dump()}};
+  const double runtime_s = before_s_ + std::max(0.0, numbers.time_s - began_s_);
+  std::vector<std::pair<std::string, std::string>> items = {
+      {"_wandb", "true"}, {"_timestamp", Json(numbers.time_s).dump()}, {"_runtime", Json(runtime_s).dump()}};
   for (const NamedText& item : numbers.items)
     items.emplace_back(item.name.starts_with('_') ? item.name : "system." + item.name, item.text);
   batch_.events.push_back(line_of(items));
   batch_.num_bytes += batch_.events.back().size();
 }
 
+void WandbUpload::wait_for_turn(Waiting waiting) {
+  waiting.folder = fs::path(files_.front().path()).parent_path().string();
+  std::ifstream list(waiting.folder + kSentList);
+  for (std::string name; std::getline(list, name);)
+    if (name == waiting.name) return;
+  waiting_.push_back(std::move(waiting));
+}
+
 void WandbUpload::take(const WandbFilesEntry& files) {
-  const std::string folder = fs::path(files_.front().path()).parent_path().string();
-  std::set<std::string> sent;
-  std::ifstream list(folder + kSentList);
-  for (std::string name; std::getline(list, name);) sent.insert(name);
-  for (const std::string& name : files.paths)
-    if (!sent.contains(name)) waiting_files_.push_back({name, folder});
+  for (const std::string& name : files.paths) wait_for_turn({name, "", {}});
+}
+
+void WandbUpload::take(const WandbAlertEntry& alert) {
+  wait_for_turn({fmt::format("alert {}", ++num_alerts_), "", alert});
+}
+
+void WandbUpload::take(const WandbArtifact& artifact) {
+  wait_for_turn({fmt::format("artifact {}", artifact.digest), "", artifact});
 }
 
 bool WandbUpload::fill_from_files() {
@@ -249,21 +265,33 @@ void WandbUpload::send() {
     post();
   }
   if (std::exchange(has_sent_lines_, false)) keep_console_place();
-  put_waiting_files();
+  send_waiting();
 }
 
-void WandbUpload::put_waiting_files() {
-  while (!waiting_files_.empty()) {
-    const auto& [name, folder] = waiting_files_.front();
-    const std::string path = folder + "/files/" + name;
-    if (fs::exists(path)) {
-      put({{name, read_file(path)}});
-      const auto list = real_files().append(folder + kSentList);
-      const std::string line = name + "\n";
-      list->write(line.data(), line.size());
+void WandbUpload::send_waiting() {
+  while (!waiting_.empty()) {
+    const Waiting& waiting = waiting_.front();
+    try {
+      send(waiting);
+    } catch (const Error& error) {
+      // A server without alerts or artifacts must not keep rows from being sent.
+      const bool is_file = std::holds_alternative<std::monostate>(waiting.entry);
+      if (is_file || error.code() != ExitCode::kUnusable || server_.is_key_refused()) throw;
+      refusal_ = error.what();
     }
-    waiting_files_.pop_front();
+    const auto list = real_files().append(waiting.folder + kSentList);
+    const std::string line = waiting.name + "\n";
+    list->write(line.data(), line.size());
+    list->close();
+    waiting_.pop_front();
   }
+}
+
+void WandbUpload::send(const Waiting& waiting) {
+  if (const auto* alert = std::get_if<WandbAlertEntry>(&waiting.entry)) return server_.alert(*alert);
+  if (const auto* artifact = std::get_if<WandbArtifact>(&waiting.entry)) return server_.store(*artifact);
+  const std::string path = waiting.folder + "/files/" + waiting.name;
+  if (fs::exists(path)) put({{waiting.name, read_file(path)}});
 }
 
 void WandbUpload::put(std::vector<std::pair<std::string, std::string>> contents) {

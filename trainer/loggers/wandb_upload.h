@@ -7,10 +7,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "trainer/base/hash.h"
 #include "trainer/base/json.h"
+#include "trainer/loggers/wandb_artifact.h"
 #include "trainer/loggers/wandb_blocks.h"
 #include "trainer/loggers/wandb_entry.h"
 #include "trainer/loggers/wandb_file.h"
@@ -35,6 +38,8 @@ class WandbUpload {
   void end();
   /// Returns true when a call before has reached the server.
   bool is_open() const { return remote_.has_value(); }
+  /// Returns once why the server refused an alert or an artifact, which is then not sent; "" for none.
+  std::string take_refusal() { return std::exchange(refusal_, ""); }
   int64_t num_sent_rows() const { return num_sent_rows_; }
 
  private:
@@ -46,9 +51,10 @@ class WandbUpload {
     int64_t last_step = -1;
   };
 
-  /// A file below files/ that the server may lack.
-  struct WaitingFile {
+  /// A file below files/, an alert or an artifact that the server may lack.
+  struct Waiting {
     std::string name, folder;  // of the attempt
+    std::variant<std::monostate, WandbAlertEntry, WandbArtifact> entry;
   };
 
   void open();
@@ -61,12 +67,16 @@ class WandbUpload {
   void take(const WandbStepEntry& row);
   void take(const WandbSystemEntry& numbers);
   void take(const WandbFilesEntry& files);
+  void take(const WandbAlertEntry& alert);
+  void take(const WandbArtifact& artifact);
   void take(const WandbExitEntry& exit) { exit_code_ = exit.exit_code; }
   void take(const std::monostate&) {}
   void post();
   Json request() const;
   std::string summary_line() const;
-  void put_waiting_files();
+  void wait_for_turn(Waiting waiting);
+  void send_waiting();
+  void send(const Waiting& waiting);
   void put(std::vector<std::pair<std::string, std::string>> contents);
   bool is_full() const;
 
@@ -84,7 +94,10 @@ class WandbUpload {
   int64_t log_at_ = 0, log_line_ = 0;  // next byte and line of log.txt
   Hasher console_hash_;                // of the bytes before log_at_
   bool has_sent_lines_ = false;        // since console_file_ was written
-  std::deque<WaitingFile> waiting_files_;
+  std::deque<Waiting> waiting_;
+  int num_alerts_ = 0;                 // of this attempt
+  double began_s_ = 0, before_s_ = 0;  // begin of this attempt, and the run's time by then
+  std::string refusal_;
   int64_t num_sent_rows_ = 0;
 };
 

@@ -61,8 +61,14 @@ MachineUse machine_use(const std::string& dir) {
   MachineUse use =
       parse_machine_use(text_in("/proc/stat"), text_in("/proc/meminfo"), text_in("/proc/self/statm"));
   struct statvfs disk = {};
-  if (::statvfs(dir.c_str(), &disk) == 0)
-    use.disk_free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  if (::statvfs(dir.c_str(), &disk) == 0) {
+    const auto bytes = [&](fsblkcnt_t blocks) {
+      return static_cast<int64_t>(blocks) * static_cast<int64_t>(disk.f_frsize);
+    };
+    use.disk_free_bytes = bytes(disk.f_bavail);
+    use.disk_bytes = bytes(disk.f_blocks);
+    use.disk_used_bytes = bytes(disk.f_blocks - disk.f_bfree);
+  }
   return use;
 }
 

@@ -315,8 +315,8 @@ constexpr EnumNames<HistogramsOf, 3> enum_names(HistogramsOf) {
 struct HistogramsConfig : ReadyCallback {
   static constexpr const char* kKind = "histograms";
   static constexpr const char* kHelp =
-      "Records histograms of gradients, before clipping, and of parameters: in events.jsonl, and in "
-      "TensorBoard with t.log.tensorboard.";
+      "Records histograms of gradients, before clipping, and of parameters: in events.jsonl, in "
+      "TensorBoard with t.log.tensorboard, and in W&B with t.log.wandb.";
   HistogramsConfig() : ReadyCallback(500) {}
   HistogramsOf of = HistogramsOf::kGradients;
   int64_t bins = 30;

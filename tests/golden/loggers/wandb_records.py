@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes records.wandb with wandb's own messages and file writer, for wandb_file_test.cpp.
+"""Writes records.wandb and events.wandb with wandb's own messages and file writer, for wandb_file_test.cpp.
 
 The messages are those of wandb 0.31.0. Its file writer is no longer Python, so the one of 0.19.11 is used; the format is
 the same.
@@ -8,6 +8,7 @@ the same.
     /tmp/wb/bin/pip install --no-deps --target /tmp/wb/old wandb==0.19.11
     /tmp/wb/bin/python tests/golden/loggers/wandb_records.py /tmp/wb/old
 """
+import hashlib
 import importlib.util
 import pathlib
 import sys
@@ -52,10 +53,40 @@ def records():
     yield pb.Record(num=6, exit=pb.RunExitRecord(exit_code=1, runtime=7))
 
 
-path = pathlib.Path(__file__).parent / "records.wandb"
-path.unlink(missing_ok=True)
-store = data_store(sys.argv[1])
-store.open_for_write(str(path))
-for record in records():
-    store._write_data(record.SerializeToString(deterministic=True))
-store.close()
+def events():
+    stats = pb.StatsRecord()
+    stats.timestamp.seconds, stats.timestamp.nanos = 1700000003, 500000000
+    stats.item.add(key="cpu", value_json="12.5")
+    stats.item.add(key="gpu.0.gpu", value_json="99.0")
+    yield pb.Record(num=1, stats=stats)
+    yield pb.Record(num=2, alert=pb.AlertRecord(title="loss spike", text="größer", level="WARN"))
+    artifact = pb.ArtifactRecord(run_id="abcd1234", project="proj", entity="team", type="model", name="checkpoint-abcd1234",
+                                 digest=DIGEST, metadata='{"step":8,"bytes":10}', user_created=True, aliases=["latest", "step-8"],
+                                 finalize=True, client_id=CLIENT_IDS[0], sequence_client_id=CLIENT_IDS[1])
+    artifact.manifest.version, artifact.manifest.storage_policy = 1, "wandb-storage-policy-v1"
+    artifact.manifest.storage_policy_config.add(key="storageLayout", value_json='"V2"')
+    artifact.manifest.contents.add(path="step-8", digest=REFERENCE, ref=REFERENCE)
+    yield pb.Record(num=3, artifact=artifact)
+
+
+# The digest as wandb.Artifact has it after add_reference(REFERENCE, name="step-8", checksum=False).
+REFERENCE = "az://account/container/step-000000008.1a2b3c4d"
+artifact = wandb.Artifact("checkpoint-abcd1234", "model")
+artifact.add_reference(REFERENCE, name="step-8", checksum=False)
+DIGEST = artifact.digest
+assert artifact.manifest.to_manifest_json()["contents"]["step-8"]["digest"] == REFERENCE
+
+
+def client_id(text):
+    return "".join(hashlib.sha256((text + more).encode()).hexdigest() for more in ("", " again"))
+
+
+CLIENT_IDS = client_id("abcd1234checkpoint-abcd1234" + DIGEST), client_id("abcd1234checkpoint-abcd1234")
+for name, all_records in [("records.wandb", records()), ("events.wandb", events())]:
+    path = pathlib.Path(__file__).parent / name
+    path.unlink(missing_ok=True)
+    store = data_store(sys.argv[1])
+    store.open_for_write(str(path))
+    for record in all_records:
+        store._write_data(record.SerializeToString(deterministic=True))
+    store.close()

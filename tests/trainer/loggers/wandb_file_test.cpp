@@ -57,6 +57,34 @@ TEST(WandbFile, HasTheBytesOfWandbsOwnWriter) {
   EXPECT_TRUE(file == golden());
 }
 
+TEST(WandbFile, NumbersOfTheMachineAlertsAndArtifactsHaveTheBytesOfWandbsOwnWriter) {
+  const WandbRun run{.id = "abcd1234", .project = "proj", .entity = "team"};
+  const WandbArtifact artifact =
+      checkpoint_artifact(run.id, {8, "az://account/container/step-000000008.1a2b3c4d", 10});
+  const std::vector<std::string> messages = {
+      wandb_machine_message(1, 1700000003.5, {{"cpu", "12.5"}, {"gpu.0.gpu", "99.0"}}),
+      wandb_alert_message(2, {"loss spike", "größer"}), wandb_artifact_message(3, run, artifact)};
+  WandbBlocks blocks;
+  std::string file = blocks.header();
+  for (const std::string& message : messages) file += blocks.record(message);
+  EXPECT_TRUE(file == text_of(std::string(TYCHO_SOURCE_DIR) + "/tests/golden/loggers/events.wandb"));
+  // They can be read back.
+  const auto machine = std::get<WandbSystemEntry>(read_wandb_entry(messages[0]));
+  EXPECT_EQ(machine.time_s, 1700000003.5);
+  EXPECT_EQ(machine.items.at(1).text, "99.0");
+  const auto alert = std::get<WandbAlertEntry>(read_wandb_entry(messages[1]));
+  EXPECT_EQ(alert.title + alert.text + alert.level, "loss spikegrößerWARN");
+  const auto read = std::get<WandbArtifact>(read_wandb_entry(messages[2]));
+  EXPECT_EQ(wandb_manifest(read), wandb_manifest(artifact));
+  EXPECT_EQ(read.digest, artifact.digest);
+  EXPECT_EQ(read.aliases, (std::vector<std::string>{"latest", "step-8"}));
+}
+
+TEST(WandbFile, AHistogramHasTheEdgesOfItsBins) {
+  EXPECT_EQ(wandb_histogram({"w", -1, 1, {3, 0, 1, 2}}).text,
+            R"({"_type":"histogram","values":[3,0,1,2],"bins":[-1.0,-0.5,0.0,0.5,1.0]})");
+}
+
 TEST(WandbFile, PadsABlockThatHasNoRoomForAnotherRecord) {
   for (size_t left = 0; left < 9; ++left) {
     WandbBlocks blocks;

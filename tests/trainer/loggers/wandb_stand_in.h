@@ -21,6 +21,8 @@ struct StoredRun {
   std::vector<int> exit_codes;
   int beats = 0;
   std::map<std::string, std::string> files;
+  std::vector<Json> alerts;
+  std::vector<Json> artifacts;  // "input" of CreateArtifact, with "state" and "manifest"
 };
 
 class WandbStandIn {
@@ -37,6 +39,17 @@ class WandbStandIn {
     const std::lock_guard lock(mutex_);
     fate_ = std::move(fate);
     num_requests_ = 0;
+  }
+  /// Calls `watch` for each request, by its number, before it is stored and afterwards. From any thread.
+  void set_watch(std::function<void(int number, bool is_stored)> watch) {
+    const std::lock_guard lock(mutex_);
+    watch_ = std::move(watch);
+    num_requests_ = 0;
+  }
+  /// Makes it a server that knows neither alerts nor artifacts.
+  void forget_events() {
+    const std::lock_guard lock(mutex_);
+    has_events_ = false;
   }
   StoredRun run() {
     const std::lock_guard lock(mutex_);
@@ -55,11 +68,12 @@ class WandbStandIn {
  private:
   ServerReply reply(const SeenRequest& request) {
     Fate fate = Fate::kAnswer;
-    {
+    const int number = [&] {
       const std::lock_guard lock(mutex_);
       if (fate_) fate = fate_(num_requests_);
-      ++num_requests_;
-    }
+      if (watch_) watch_(num_requests_, /*is_stored=*/false);
+      return num_requests_++;
+    }();
     if (fate == Fate::k500) return {500, "oops"};
     if (fate == Fate::k429) return {429, "slow down", {"Retry-After: 1"}};
     if (fate == Fate::k401) return {401, R"({"errors": [{"message": "user is not logged in"}]})"};
@@ -67,6 +81,7 @@ class WandbStandIn {
     if (fate == Fate::kLoseRequest) return {200, "{}", {}, 0};
     const std::lock_guard lock(mutex_);
     ServerReply answer = stored(request);
+    if (watch_) watch_(number, /*is_stored=*/true);
     if (fate == Fate::kLoseAnswer) answer.cut_at = 0;
     answer.ranges = false;
     return answer;
@@ -76,6 +91,8 @@ class WandbStandIn {
     if (request.method == "PUT" && request.path.starts_with("/storage/")) {
       const std::string name = request.path.substr(9, request.path.find('?') - 9);
       run_.files[name] = request.body;
+      if (name.starts_with("artifact/"))
+        run_.artifacts.at(std::stoul(name.substr(9)))["manifest"] = Json::parse(request.body);
       return {201, ""};
     }
     if (request.path == "/files/alice/proj/" + run_.id + "/file_stream")
@@ -87,6 +104,10 @@ class WandbStandIn {
       if (name == "RunResumeStatus") return data(resume_status(values));
       if (name == "UpsertBucket") return data(upsert(values));
       if (name == "CreateRunFiles") return data(targets(values));
+      if (has_events_ && name == "NotifyScriptableRunAlert") return data(alert(values));
+      if (has_events_ && name == "CreateArtifact") return data(create(values.at("input")));
+      if (has_events_ && name == "CreateArtifactManifest") return data(manifest(values));
+      if (has_events_ && name == "CommitArtifact") return data(commit(values));
     }
     unknown_.push_back(request.method + " " + request.path + " " + request.body);
     return {501, "unknown"};
@@ -125,6 +146,34 @@ class WandbStandIn {
               {"inserted", inserted}}}};
   }
 
+  Json alert(const Json& values) {
+    run_.alerts.push_back(values);
+    return {{"notifyScriptableRunAlert", {{"success", true}}}};
+  }
+
+  Json create(Json input) {
+    size_t id = 0;
+    while (id < run_.artifacts.size() && run_.artifacts[id].at("digest") != input.at("digest")) ++id;
+    if (id == run_.artifacts.size()) {
+      input["state"] = "PENDING";
+      run_.artifacts.push_back(std::move(input));
+    }
+    return {{"createArtifact",
+             {{"artifact", {{"id", std::to_string(id)}, {"state", run_.artifacts[id].at("state")}}}}}};
+  }
+
+  Json manifest(const Json& values) {
+    const std::string url = server_.url() + "/storage/artifact/" +
+                            values.at("artifactID").get<std::string>() + "?signature=s3cr3t";
+    const Json file = {{"id", "f"}, {"uploadUrl", url}, {"uploadHeaders", Json::array()}};
+    return {{"createArtifactManifest", {{"artifactManifest", {{"id", "m"}, {"file", file}}}}}};
+  }
+
+  Json commit(const Json& values) {
+    run_.artifacts.at(std::stoul(values.at("artifactID").get<std::string>()))["state"] = "COMMITTED";
+    return {{"commitArtifact", {{"artifact", {{"id", values.at("artifactID")}}}}}};
+  }
+
   Json targets(const Json& values) {
     Json files = Json::array();
     for (const auto& name : values.at("files"))
@@ -158,7 +207,9 @@ class WandbStandIn {
 
   std::mutex mutex_;
   std::function<Fate(int)> fate_;
+  std::function<void(int, bool)> watch_;
   int num_requests_ = 0;
+  bool has_events_ = true;
   StoredRun run_;
   std::vector<std::string> unknown_;
   HttpServer server_;
