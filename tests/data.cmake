@@ -19,11 +19,15 @@ target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SO
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(remote_test LIBS loader prepare SOURCES
   trainer/data/storage/aws_signature_test.cpp trainer/data/mds/cached_file_test.cpp trainer/data/storage/download_test.cpp trainer/data/storage/http_server.cpp
-  trainer/data/storage/compressed_cache_test.cpp trainer/recipe/remote_uri_test.cpp trainer/data/mds/shard_cache_test.cpp)
+  trainer/data/storage/compressed_cache_test.cpp trainer/recipe/remote_uri_test.cpp trainer/data/mds/shard_cache_test.cpp
+  trainer/data/storage/azure_identity_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Stores of objects: one set of cases for all kinds, and each kind's own.
 tycho_test(buckets_test LIBS buckets http storage SOURCES
-  trainer/buckets/folder_bucket_test.cpp trainer/buckets/s3_bucket_test.cpp trainer/buckets/bucket_peer_test.cpp trainer/buckets/s3_server.cpp trainer/data/storage/http_server.cpp)
+  trainer/buckets/folder_bucket_test.cpp trainer/buckets/s3_bucket_test.cpp trainer/buckets/bucket_peer_test.cpp trainer/buckets/s3_server.cpp
+  trainer/buckets/store_server.cpp trainer/data/storage/http_server.cpp)
+tycho_test(azure_test LIBS buckets http storage SOURCES
+  trainer/buckets/azure_bucket_test.cpp trainer/buckets/azure_server.cpp trainer/buckets/store_server.cpp trainer/data/storage/http_server.cpp)
 # The hub by name, against a stand-in and what huggingface_hub asks and writes.
 tycho_test(hub_test LIBS storage SOURCES trainer/recipe/hub_name_test.cpp trainer/hub/hub_files_test.cpp trainer/hub/hub_golden_test.cpp
   trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)

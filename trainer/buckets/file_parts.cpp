@@ -46,6 +46,12 @@ std::string FileParts::read(int part) const {
   return bytes;
 }
 
+int64_t part_bytes_of(int64_t num_bytes, int64_t most_parts, const UploadOptions& options) {
+  constexpr int64_t kMiB = 1 << 20;
+  const int64_t least = (num_bytes + most_parts - 1) / most_parts;
+  return least <= options.part_bytes ? options.part_bytes : (least + kMiB - 1) / kMiB * kMiB;
+}
+
 void for_each_part(int count, int num_connections, const std::stop_token& stop,
                    const std::function<void(int, const std::stop_token&)>& upload) {
   const auto ended = std::make_unique<std::stop_source>();  // g++ 12 sees one on the stack as uninitialised

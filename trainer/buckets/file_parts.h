@@ -29,6 +29,10 @@ class FileParts {
   int64_t num_bytes_, part_bytes_;
 };
 
+/// Returns the size of a part: the one of the options, or a larger one for a store that takes at most
+/// `most_parts`.
+int64_t part_bytes_of(int64_t num_bytes, int64_t most_parts, const UploadOptions& options);
+
 /// Calls `upload(part, stop)` for parts 0 .. count - 1, on several threads. The first Error ends the others
 /// and is thrown.
 void for_each_part(int count, int num_connections, const std::stop_token& stop,

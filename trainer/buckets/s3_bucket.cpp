@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/buckets/ranged_bucket.h"
 #include "trainer/buckets/s3_upload.h"
 #include "trainer/buckets/xml_text.h"
 #include "trainer/http/retry_wait.h"
@@ -14,9 +15,9 @@
 namespace tycho {
 namespace {
 
-constexpr size_t kRangeBytes = size_t{16} << 20, kMostRemoved = 1000;
+constexpr size_t kMostRemoved = 1000;
 
-class S3Bucket final : public Bucket {
+class S3Bucket final : public RangedBucket {
  public:
   S3Bucket(const RemoteUri& place, const RequestTries& tries) : connection_(place, tries) {}
 
@@ -46,29 +47,6 @@ class S3Bucket final : public Bucket {
                 const UploadOptions& options, const std::stop_token& stop) override {
     check_object_name(name, connection_.place().text);
     upload_to_s3(connection_, name, path, num_bytes, options, stop);
-  }
-
-  std::optional<std::string> get(const std::string& name, int64_t most_bytes,
-                                 const std::stop_token& stop) override {
-    std::optional<std::string> bytes = first_bytes(name, static_cast<size_t>(most_bytes) + 1, stop);
-    if (bytes && std::cmp_greater(bytes->size(), most_bytes))
-      fail(ExitCode::kUnusable, "[bucket] {}: expected at most {} bytes, got more", place_of(name),
-           most_bytes);
-    return bytes;
-  }
-
-  void read(const std::string& name, int64_t offset, std::span<char> out,
-            const std::stop_token& stop) override {
-    check_object_name(name, connection_.place().text);
-    for (size_t done = 0; done < out.size();) {
-      const size_t count = std::min(kRangeBytes, out.size() - done);
-      const std::string bytes = range(name, offset + static_cast<int64_t>(done), count, stop).value_or("");
-      std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<std::ptrdiff_t>(done));
-      done += bytes.size();
-      if (bytes.size() < count)
-        fail(ExitCode::kUnusable, "[bucket] {}: expected {} bytes from byte {} on, got {}", place_of(name),
-             out.size(), offset, done);
-    }
   }
 
   std::vector<StoredObject> list(const std::string& prefix, const std::stop_token& stop) override {
@@ -140,34 +118,17 @@ class S3Bucket final : public Bucket {
     return connection_.ask(call, bytes, {412}, stop);
   }
 
-  /// Returns at most `count` bytes from `offset` on; nullopt when the object does not exist.
   std::optional<std::string> range(const std::string& name, int64_t offset, size_t count,
-                                   const std::stop_token& stop) {
+                                   const std::stop_token& stop) override {
     const std::string bytes = fmt::format("bytes={}-{}", offset, offset + static_cast<int64_t>(count) - 1);
     const StoreAnswer answer =
         connection_.ask({.name = name, .headers = {{"range", bytes}}}, "", {404, 416}, stop);
-    if (answer.http.status == 404) {
-      if (offset > 0 || count == 0) return "";
-      return std::nullopt;
-    }
+    if (answer.http.status == 404) return std::nullopt;
     if (answer.http.status == 416) return "";
     const std::string& body = answer.http.body;
     if (answer.http.status == 206) return body.substr(0, count);
     // A store that does not know ranges sends everything.
     return std::cmp_less(offset, body.size()) ? body.substr(static_cast<size_t>(offset), count) : "";
-  }
-
-  std::optional<std::string> first_bytes(const std::string& name, size_t most, const std::stop_token& stop) {
-    check_object_name(name, connection_.place().text);
-    std::string bytes;
-    while (bytes.size() < most) {
-      const size_t count = std::min(kRangeBytes, most - bytes.size());
-      const std::optional<std::string> more = range(name, static_cast<int64_t>(bytes.size()), count, stop);
-      if (!more) return std::nullopt;
-      bytes += *more;
-      if (more->size() < count) break;
-    }
-    return bytes;
   }
 
   void remove_some(std::vector<std::string> names, const std::stop_token& stop) {

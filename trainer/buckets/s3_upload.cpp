@@ -21,12 +21,6 @@ std::string without_quotes(std::string tag) {
   return tag;
 }
 
-int64_t part_bytes_of(int64_t num_bytes, const UploadOptions& options) {
-  constexpr int64_t kMiB = 1 << 20;
-  const int64_t least = (num_bytes + kMostParts - 1) / kMostParts;
-  return least <= options.part_bytes ? options.part_bytes : (least + kMiB - 1) / kMiB * kMiB;
-}
-
 class S3Upload {
  public:
   S3Upload(const S3Connection& connection, std::string name, const FileParts& file,
@@ -190,7 +184,7 @@ class S3Upload {
 
 void upload_to_s3(const S3Connection& connection, const std::string& name, const std::string& path,
                   int64_t num_bytes, const UploadOptions& options, const std::stop_token& stop) {
-  const FileParts file(path, num_bytes, part_bytes_of(num_bytes, options));
+  const FileParts file(path, num_bytes, part_bytes_of(num_bytes, kMostParts, options));
   S3Upload upload(connection, name, file, options, stop);
   if (upload.is_stored()) {
     if (options.progress) options.progress(num_bytes);

@@ -72,7 +72,8 @@ StoreAnswer ask_store(const StoreAsk& ask, const RequestTries& tries, const std:
     // Some answers of S3 begin with 200 and turn out to be errors.
     const bool failed_late = status == 200 && answer.body.find("<Error>") != std::string::npos &&
                              answer.body.find("<DeleteResult") == std::string::npos && call.method == "POST";
-    const bool is_absent_store = status == 404 && store_code(answer) == "NoSuchBucket";
+    const std::string code = status == 404 ? store_code(answer) : "";
+    const bool is_absent_store = code == "NoSuchBucket" || code == "ContainerNotFound";
     const bool is_answer = std::find(ask.also.begin(), ask.also.end(), status) != ask.also.end();
     if (!failed_late && !is_absent_store && (status / 100 == 2 || is_answer)) return {answer, number};
     if (!failed_late && !may_pass(answer))

@@ -51,6 +51,7 @@ void set_request(CurlHandle& handle, const HttpCall& call) {
   if (call.stall_s > 0) handle.set_longest_stall(call.stall_s);
   handle.set(CURLOPT_FOLLOWLOCATION, 0L);
   handle.set_target(call.url, call.ca_file);
+  if (call.is_direct) handle.set(CURLOPT_PROXY, "");
   for (const std::string& line : call.headers) handle.add_header(line);
   if (call.method == "GET") return;
   if (call.method == "HEAD") return handle.set(CURLOPT_NOBODY, 1L);

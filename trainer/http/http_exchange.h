@@ -18,6 +18,7 @@ struct HttpCall {
   double stall_s = 0;                // longest time in which almost no byte moves; 0: any
   std::string ca_file;               // file of trusted certificates; "" for the usual ones (curl_handle.h)
   size_t most_body_bytes = 4 << 20;  // of the answer: a longer one counts as no answer
+  bool is_direct = false;            // past every proxy, as for addresses of this machine's own network
 };
 
 struct HttpAnswer {

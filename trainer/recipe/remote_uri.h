@@ -15,7 +15,7 @@ struct RemoteUri {
   std::string bucket, prefix;  // kS3: the prefix without "/" around it
 
   std::string account;   // kAzure, whose container is the bucket
-  std::string endpoint;  // kS3: URL of the store that the text names (gs://); "" for the environment's
+  std::string endpoint;  // kS3, kAzure: URL of the store that the text names; "" for the usual one
 
   /// Returns the folder `split` inside this one; this one for "".
   RemoteUri below(const std::string& split) const;

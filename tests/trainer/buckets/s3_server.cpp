@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <ctime>
 
 #include "trainer/base/base64.h"
 #include "trainer/base/hmac.h"
@@ -18,62 +16,13 @@ namespace {
 
 constexpr std::string_view kBucket = "/bucket";
 
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    out += static_cast<char>(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
-    i += 2;
-  }
-  return out;
-}
+}  // namespace
 
-ServerReply error(int status, const std::string& code) {
+ServerReply S3Server::error(int status, const std::string& code) const {
   return {.status = status,
           .body = fmt::format(
               "<?xml version=\"1.0\"?>\n<Error><Code>{0}</Code><Message>It is {0}.</Message></Error>", code),
           .is_whole = true};
-}
-
-ServerReply good(const std::string& body = "", std::vector<std::string> headers = {}, int status = 200) {
-  return {.status = status, .body = body, .headers = std::move(headers), .is_whole = true};
-}
-
-std::string time_text(double time_s, const char* form) {
-  const auto seconds = static_cast<std::time_t>(time_s);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[64];
-  std::strftime(text, sizeof text, form, &parts);
-  return text;
-}
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
-
-S3Server::S3Server() {
-  http_.set_fault([this](const SeenRequest& request) { return answer(request); });
-}
-
-int S3Server::num_requests() const {
-  const std::lock_guard lock(mutex_);
-  return num_requests_;
-}
-
-int S3Server::num_parts() const {
-  const std::lock_guard lock(mutex_);
-  return num_parts_;
-}
-
-int S3Server::num_unknown() const {
-  const std::lock_guard lock(mutex_);
-  return num_unknown_;
 }
 
 size_t S3Server::num_unfinished() const {
@@ -81,51 +30,19 @@ size_t S3Server::num_unfinished() const {
   return uploads_.size();
 }
 
-ServerReply S3Server::answer(const SeenRequest& request) {
-  const std::lock_guard lock(mutex_);
-  const StoreFault wrong = fault ? fault(num_requests_) : StoreFault::kNone;
-  ++num_requests_;
-  if (wrong == StoreFault::kDropBefore) return {.drop = true};
-  if (wrong == StoreFault::kErrorBefore) return error(500, "InternalError");
-  if (wrong == StoreFault::kSlowDown) return error(503, "SlowDown");
-  const size_t mark = request.path.find('?');
-  const std::string path = decoded(request.path.substr(0, mark));
-  Query query;
-  std::string rest = mark == std::string::npos ? "" : request.path.substr(mark + 1);
-  while (!rest.empty()) {
-    const std::string pair = rest.substr(0, rest.find('&'));
-    rest.erase(0, pair.size() + 1);
-    const size_t equals = pair.find('=');
-    query[decoded(pair.substr(0, equals))] = decoded(pair.substr(equals + 1));
-  }
-  const auto header = [&](const char* name) {
-    const auto found = request.headers.find(name);
-    return found == request.headers.end() ? std::string() : found->second;
-  };
-  ServerReply reply;
-  if (!path.starts_with(kBucket))
-    reply = error(404, "NoSuchBucket");
-  else if (!header("authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/"))
-    reply = error(403, "AccessDenied");
-  else if (header("x-amz-content-sha256") != hex(content_sha256(request.body)))
-    reply = error(400, "XAmzContentSHA256Mismatch");
-  else if ((request.method == "PUT" || request.method == "POST") &&
-           header("content-md5") != base64(content_md5(request.body)))
-    reply = error(400, "BadDigest");
-  else
-    reply = act(request, path.size() > kBucket.size() ? path.substr(kBucket.size() + 1) : "", query);
-  if (reply.status == 501) ++num_unknown_;
-  reply.headers.push_back("Date: " + time_text(now_s(), "%a, %d %b %Y %H:%M:%S GMT"));
-  if (wrong == StoreFault::kDropAfter) return {.drop = true};
-  if (wrong == StoreFault::kErrorAfter) return error(500, "InternalError");
-  if (wrong == StoreFault::kCut) {
-    if (reply.body.empty() || request.method == "HEAD") return {.drop = true};
-    reply.cut_at = static_cast<int64_t>(reply.body.size() / 2);
-  }
-  return reply;
+ServerReply S3Server::act(const SeenRequest& request, const std::string& path, const Query& query) {
+  if (!path.starts_with(kBucket)) return error(404, "NoSuchBucket");
+  if (!header_of(request, "authorization").starts_with("AWS4-HMAC-SHA256 Credential=AKIDTEST/"))
+    return error(403, "AccessDenied");
+  if (header_of(request, "x-amz-content-sha256") != hex(content_sha256(request.body)))
+    return error(400, "XAmzContentSHA256Mismatch");
+  if ((request.method == "PUT" || request.method == "POST") &&
+      header_of(request, "content-md5") != base64(content_md5(request.body)))
+    return error(400, "BadDigest");
+  return act_on(request, path.size() > kBucket.size() ? path.substr(kBucket.size() + 1) : "", query);
 }
 
-ServerReply S3Server::act(const SeenRequest& request, const std::string& key, const Query& query) {
+ServerReply S3Server::act_on(const SeenRequest& request, const std::string& key, const Query& query) {
   const std::string& method = request.method;
   if (key.empty()) {
     if (method == "GET" && query.contains("list-type")) return list(query);

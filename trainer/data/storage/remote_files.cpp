@@ -14,14 +14,7 @@ std::unique_ptr<RemoteFiles> open_remote_files(const RemoteUri& place, const std
     case RemoteUri::Kind::kFolder: return make_folder_files(place.folder);
     case RemoteUri::Kind::kHub: return make_hub_files(place);
     case RemoteUri::Kind::kS3: curl_library(); return make_s3_files(place);
-    case RemoteUri::Kind::kAzure: {
-      RemoteUri web = place;
-      web.kind = RemoteUri::Kind::kHttp;
-      web.text = "https://" + place.account + ".blob.core.windows.net/" + place.bucket;
-      if (!place.prefix.empty()) web.text += "/" + percent_encoded(place.prefix);
-      curl_library();
-      return make_web_files(web, sas_env);
-    }
+    case RemoteUri::Kind::kAzure:
     case RemoteUri::Kind::kHttp: break;
   }
   curl_library();  // a machine without it hears so now, not in the middle of a run
