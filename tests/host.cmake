@@ -32,7 +32,9 @@ tycho_test(torch_folder_test SOURCES host/torch_folder_test.cpp ${CMAKE_SOURCE_D
 tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_SOURCE_DIR}/host/data/progress_line.cpp ${CMAKE_SOURCE_DIR}/host/standard_streams.cpp LIBS metrics)
 tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_DIR}/host/repl/plain_line.cpp LIBS base)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
-foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test)
+tycho_test(hub_recipes_test SOURCES host/hub_recipes_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
+set_tests_properties(hub_recipes_test PROPERTIES LABELS torch)
+foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test hub_recipes_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
   add_dependencies(${name} tycho fake_engine)

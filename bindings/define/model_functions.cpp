@@ -15,6 +15,7 @@
 #include "trainer/base/schema.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/presets.h"
@@ -43,6 +44,21 @@ Json model_fields(const ModelConfig& model) {
   Json fields = without_nulls(to_json(model), usual);
   fields.erase("kind");
   return fields;
+}
+
+/// pinned_name(hf://NAME) -> the name with its commit, "hf://REPOSITORY@REVISION", commit; the name alone if
+/// its revision is a commit
+int pinned_hub_name(lua_State* L) {
+  return protect(L, [&] {
+    HubName name = parse_hub_name(string_argument(L, 1));
+    push_json(L, pinned_name(name.text()));
+    if (is_commit(name.revision)) return 1;
+    push_json(L, parse_hub_name(pinned_name(name.text())).revision);
+    name.path.clear();
+    push_json(L, name.at(name.revision.empty() ? "main" : name.revision).text());
+    lua_insert(L, -2);
+    return 3;
+  });
 }
 
 /// hf_model(folder, pretrained, ignore) -> fields and kind of the model in its config.json | nil, message.
@@ -117,7 +133,8 @@ int tokenizer_beside(lua_State* L) {
     for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
       const std::string path = folder + "/" + name;
       try {
-        if (!std::filesystem::exists(path) || load_tokenizer(path)->size() > most) continue;
+        if ((!is_hub_name(path) && !std::filesystem::exists(path)) || load_tokenizer(path)->size() > most)
+          continue;
         push_json(L, path);
         return 1;
       } catch (const Error&) {  // of an unsupported kind: the recipe goes without it
@@ -138,6 +155,7 @@ int push_refusal(lua_State* L, const std::string& message) {
 
 void add_model_functions(lua_State* L) {
   const luaL_Reg functions[] = {{"hf_model", hf_model},
+                                {"pinned_name", pinned_hub_name},
                                 {"parameters", parameters},
                                 {"preset", preset},
                                 {"tokenizer_beside", tokenizer_beside}};

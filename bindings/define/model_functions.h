@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// Adds hf_model, parameters, preset and tokenizer_beside to the table on top of the stack.
+/// Adds hf_model, pinned_name, parameters, preset and tokenizer_beside to the table on top of the stack.
 void add_model_functions(lua_State* L);
 
 /// Pushes nil and a message without its "[place] "; returns the number of results, 2.

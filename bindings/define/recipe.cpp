@@ -100,6 +100,8 @@ ResolvedRecipe to_resolved(const Json& result, const std::map<std::string, Recip
     recipe.history["source." + file] =
         Json::array({{{"by", "source"}, {"at", file}, {"value", hash_hex(text)}}});
   }
+  for (const auto& [name, commit] : result.at("commits").items())
+    recipe.history["hub." + name] = Json::array({{{"by", "hub"}, {"at", name}, {"value", commit}}});
   for (const auto& [folder, hash] : result.at("modules").items())
     recipe.history["module." + folder] = Json::array({{{"by", "module"}, {"at", folder}, {"value", hash}}});
   return recipe;

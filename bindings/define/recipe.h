@@ -62,8 +62,8 @@ struct ResolvedRecipe {
   Json tree;  // every key, in the form of config_to_json
   std::string hash;
   std::string lua;  // a recipe that gives the same tree
-  Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "source.FILE" for
-                    // hashes
+  Json history;     // path -> [{by, at, value, shadowed}]; "env.NAME" for what t.env read, "hub.NAME" for
+                    // commits, "source.FILE" for hashes
   std::map<std::string, std::string> sources;
   ProblemList warnings = Json::array();  // already printed
   std::shared_ptr<LuaState> state;  // state that holds the recipe's functions; null when they are elsewhere

@@ -55,10 +55,11 @@ void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
     if (reads_text(mapper) && pads_with_separator(mapper)) mapper.note(entry, kMaskedSeparator);
     return emit_tokenizer(mapper, entry);
   }
-  mapper.note(entry,
-              "nothing is downloaded from the hub; r.tokenizer = \"path/tokenizer.json\" has text checked "
-              "and kept with checkpoints");
-  mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
+  mapper.note(
+      entry,
+      "r.tokenizer = \"hf://OWNER/NAME\", or the path of a tokenizer.json, has text checked and kept with "
+      "checkpoints");
+  mapper.remark(entry, "set r.tokenizer to hf:// and this name, or to its tokenizer.json");
 }
 
 // ---- length and checkpoints ----

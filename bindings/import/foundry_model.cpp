@@ -284,7 +284,7 @@ const Rows kHf = {
          "adapters always start from scratch: merge those with peft's merge_and_unload() first"),
     left_out("should_save_peft_only", "checkpoints of adapters hold nothing else"),
     left_out("trust_remote_code", "no code is downloaded"),
-    left_out("use_auth_token", "nothing is downloaded"),
+    left_out("use_auth_token", "the token of huggingface_hub is used: HF_TOKEN, or `hf auth login`"),
     only("load_in_8bit", {"false"}, "is for inference"),
     left_out("allow_embedding_resizing", "taken from vocab_size"),
     left_out("use_train_metrics", "Tycho has its own metrics"),
@@ -347,23 +347,15 @@ void map_hf_model(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(path);
   const DocNode* flag = entry.node.find("pretrained");
   const bool pretrained = flag == nullptr || mapper.text_of(flag) != "false";
-  if (is_local_folder(name)) {
-    std::vector<std::string> fields = {"path = " + mapper.expression(path_entry)};
+  const auto shape =
+      std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return name == one.name; });
+  if (is_local_folder(name) || pretrained || shape == shapes().end()) {
+    std::vector<std::string> fields = {"path = " + (is_local_folder(name)
+                                                        ? mapper.expression(path_entry)
+                                                        : mapper.expression_after("hf://", path_entry))};
     if (!pretrained) fields.emplace_back("pretrained = false");
     mapper.component(entry, "model", "t.model.hf", kHf, fields);
     return map_foundry_peft(mapper, entry);
-  }
-  const auto shape =
-      std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return name == one.name; });
-  if (pretrained || shape == shapes().end()) {
-    mapper.problem(path_entry,
-                   "nothing is downloaded from the hub: download the model yourself and write its folder "
-                   "here, as in ./models/x");
-    return mapper.walk({entry.path, entry.node}, [] {
-      Rows rows = kHf;
-      rows.push_back(elsewhere("name"));
-      return rows;
-    }());
   }
   refuse_foundry_peft(mapper, entry);
   mapper.component(entry, "model", shape->constructor, kHf, shape_fields(*shape, entry.node));

@@ -180,6 +180,11 @@ std::string Mapper::expression_with(const DocEntry& entry, const std::string& su
   return lua_quoted(text_of(&entry.node) + suffix);
 }
 
+std::string Mapper::expression_after(const std::string& prefix, const DocEntry& entry) {
+  if (is_interpolated(entry.node)) return lua_quoted(prefix) + " .. " + expression(entry);
+  return lua_quoted(prefix + text_of(&entry.node));
+}
+
 /// Adds locals for everything that a local depends on.
 void Mapper::close_over_locals() {
   for (size_t before = 0; before != locals_.size();) {

@@ -120,6 +120,8 @@ class Mapper {
   std::string expression(const DocEntry& entry);
   /// Returns expression(entry) with a text appended.
   std::string expression_with(const DocEntry& entry, const std::string& suffix);
+  /// Returns the Lua expression of a text with `prefix` before it.
+  std::string expression_after(const std::string& prefix, const DocEntry& entry);
   bool is_interpolated(const DocNode& node) const;
 
   /// Returns the recipe after everything was walked. Throws Error (kRecipe) that lists all problems.

@@ -19,6 +19,9 @@
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/loader/text_dataset.h"
 #include "trainer/data/mds/preload.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
+#include "trainer/hub/hub_files.h"
+#include "trainer/huggingface/hf_folder.h"
 
 namespace tycho {
 namespace {
@@ -104,6 +107,42 @@ void add_copies(const TextConfig& data, Copying& copying, std::vector<Copy>& cop
 
 void add_copies(const TokenFilesConfig&, Copying&, std::vector<Copy>&) {}  // have no remote
 
+/// Describes files of the hub that `fetch` puts into its cache; it returns the path of a file or a folder.
+Copy copy_of_hub(const std::string& name, const Copying& copying, const std::function<std::string()>& fetch) {
+  return {name, "", [=, &copying] {
+            namespace fs = std::filesystem;
+            PreloadReport report{.remote = name, .dir = fetch()};
+            std::vector<fs::path> paths = {report.dir};
+            if (fs::is_directory(report.dir))
+              paths.assign(fs::directory_iterator(report.dir), fs::directory_iterator());
+            for (const fs::path& path : paths) {
+              if (!fs::is_regular_file(path)) continue;
+              const auto bytes = static_cast<int64_t>(fs::file_size(path));
+              ++report.shards, ++report.with_checksum;
+              report.bytes += bytes;
+              if (fs::last_write_time(path) < copying.file_start) continue;
+              ++report.fetched_shards;
+              report.fetched_bytes += bytes;
+            }
+            report.seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();
+            return report;
+          }};
+}
+
+/// Adds what a recipe names on the hub beside its data: the tokenizer, weights and tasks.
+void add_hub_copies(const TrainConfig& config, const Copying& copying, std::vector<Copy>& copies) {
+  if (const std::string& name = config.tokenizer; is_hub_name(name))
+    copies.push_back(copy_of_hub(name, copying, [name] { return local_tokenizer(name); }));
+  const std::string weights =
+      std::visit([](const auto& family) { return family.weights; }, config.model.value);
+  if (is_hub_name(weights))
+    copies.push_back(copy_of_hub(weights, copying, [weights] { return open_hf_folder(weights).path; }));
+  for (const IclTaskConfig& task : config.icl.tasks)
+    if (is_hub_name(task.path))
+      copies.push_back(copy_of_hub(task.path, copying, [name = task.path] { return local_path(name); }));
+}
+
 std::vector<Copy> copies_of_recipe(const Arguments& arguments, Copying& copying) {
   Arguments recipe = arguments;
   recipe.words.erase(recipe.words.begin());
@@ -116,9 +155,11 @@ std::vector<Copy> copies_of_recipe(const Arguments& arguments, Copying& copying)
   add(config.train_data);
   for (const DataStageConfig& stage : config.data_stages) add(stage.data);
   for (const auto& [name, data] : config.eval_data) add(data);
+  add_hub_copies(config, copying, copies);
   if (copies.empty())
     fail(ExitCode::kUsage,
-         "[data] the recipe has no data with a remote; name it: tycho data preload URL DIR");
+         "[data] the recipe has no data with a remote and names nothing on the hub; name it: tycho data "
+         "preload URL DIR");
   return copies;
 }
 

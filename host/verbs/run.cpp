@@ -1,11 +1,17 @@
 // tycho run: resolves the recipe, then hands it to the engine.
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
 #include "host/start/choose_mesh.h"
 #include "host/start/start_run.h"
 #include "host/verb.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/hub/hub_pins.h"
 
 namespace tycho {
 
@@ -28,10 +34,30 @@ const VerbSpec kRunSpec = {
 
 namespace {
 
+/// Fixes the commits of the hub's names that the run in this folder began with, for a revision may have moved
+/// since. Returns true if the recipe must be resolved again for it.
+bool pin_as_before(const ResolvedRecipe& recipe) {
+  const std::string file = run_folder_path(recipe.config) + "/provenance.json";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return false;
+  const Json before = Json::parse(read_file(file), nullptr, false);
+  if (!before.is_object()) return false;
+  constexpr std::string_view kPrefix = "hub.";
+  HubPins commits;
+  for (const auto& [path, now] : recipe.history.items())
+    if (const auto then = before.find(path);
+        path.starts_with(kPrefix) && then != before.end() && *then != now)
+      commits[path.substr(kPrefix.size())] = then->at(0).at("value").get<std::string>();
+  pin_hub(commits);
+  return !commits.empty();
+}
+
 /// Resolves the recipe with a mesh chosen for the ranks of this run; rank 0 prints the choice.
 ChosenRecipe resolve(const RecipeRequest& request, const RankInfo& place) {
   const InterruptLua interruptible;
-  ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
+  ResolvedRecipe recipe = resolve_recipe(request);
+  if (pin_as_before(recipe)) recipe = resolve_recipe(request);
+  ChosenRecipe chosen = choose_mesh(std::move(recipe), request, devices_of(place));
   if (place.rank == 0) fmt::print(stderr, "{}", chosen.text);
   return chosen;
 }

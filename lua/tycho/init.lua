@@ -2,6 +2,7 @@
 local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local errors = require "tycho.errors"
+local hub_names = require "tycho.hub_names"
 local losses = require "tycho.maths.loss"
 local native = require "tycho.native"
 local operations = require "tycho.maths.operations"
@@ -87,12 +88,13 @@ end
 local function hf_model(session)
   return function(given)
     if type(given) ~= "table" or type(given.path) ~= "string" then
-      session:refuse("hf", 't.model.hf expects the folder of a model: t.model.hf{ path = "models/llama" }')
+      session:refuse("hf", 't.model.hf expects the folder of a model, or its name on the hub: t.model.hf{ path = "models/llama" }')
     end
     local pretrained = given.pretrained ~= false
-    local fields, kind = native.hf_model(given.path, pretrained, ignored_keys(session, given.ignore))
+    local path = hub_names.pinned(session, given.path)
+    local fields, kind = native.hf_model(path, pretrained, ignored_keys(session, given.ignore))
     if not fields then session:refuse("hf", kind, nil, true) end
-    if pretrained then fields.weights = given.path end
+    if pretrained then fields.weights = path end
     for key, value in pairs(given) do
       if key ~= "path" and key ~= "pretrained" and key ~= "ignore" then fields[key] = value end
     end

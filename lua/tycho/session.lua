@@ -6,6 +6,7 @@ local expressions = require "tycho.overrides.expressions"
 local habits = require "tycho.hints.habits"
 local literal = require "tycho.overrides.literal"
 local functions = require "tycho.functions"
+local hub_names = require "tycho.hub_names"
 local native = require "tycho.native"
 local origin = require "tycho.origin"
 local override_files = require "tycho.overrides.files"
@@ -173,7 +174,7 @@ local function new_session(options, expected)
     kind = options.kind or "recipe", of_recipe = options.of_recipe, made_from = options.made_from or {}, on_finished = options.on_finished,
     search_path = options.search_path,
     canonical = options.read_file and tostring or native.canonical,
-    sources = {}, loaded = {}, ran = {}, environment = {}, printed = {}, report = report.new(), warnings = report.new(),
+    sources = {}, loaded = {}, ran = {}, environment = {}, commits = {}, printed = {}, report = report.new(), warnings = report.new(),
     read_pin = literal.read, run_file = sources_of.run_file, takes = sources_of.takes,
     stop_mark = setmetatable({}, { __tostring = function() return "the recipe ended here" end }),
   }, Session)
@@ -290,8 +291,8 @@ end
 
 -- What a finished recipe is to the host: tree, name, lua and history.
 local function resolved(session, made, arguments)
-  local tree = recipe.tree(made)
-  return { tree = tree, name = made.name, history = serialize.history(made.history),
+  local tree = hub_names.pin_tree(session, recipe.tree(made))
+  return { tree = tree, commits = session.commits, name = made.name, history = serialize.history(made.history),
     lua = serialize.recipe(session.schema, tree, made.name, function() return origin.lines(session, arguments or {}) end),
     schedule = made.schedule, sources = session.sources, modules = sources_of.module_hashes(session), environment = session.environment }
 end

@@ -11,6 +11,7 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/huggingface/text_config.h"
 
 namespace fs = std::filesystem;
@@ -102,6 +103,27 @@ void read_weights(HfFolder& folder) {
   check_against_index(folder, index);
 }
 
+bool is_small_file(const std::string& name) {
+  return name == "config.json" || name == kIndex || std::ranges::count(kept_hf_files(), name) > 0;
+}
+
+/// Returns the folder on this machine; of a name of the hub, with all files but the weights.
+std::string with_small_files(const std::string& folder) { return local_folder(folder, is_small_file); }
+
+/// Returns the folder on this machine, of a name of the hub with the weights that are read: some repositories
+/// have them in other forms, too.
+std::string with_weights(const std::string& folder) {
+  if (!is_hub_name(folder)) return folder;
+  const std::string path = with_small_files(folder), index = path + "/" + kIndex;
+  std::set<std::string> files = {kWeights};
+  if (is_file(index)) {
+    files.clear();
+    for (const auto& [tensor, file] : read_index(index)) files.insert(file);
+  }
+  return local_folder(folder,
+                      [&](const std::string& name) { return is_small_file(name) || files.contains(name); });
+}
+
 /// Returns true if the weights that are there have a head of their own.
 bool has_head(const std::string& path) {
   const auto is_head = [](const std::string& name) { return name.ends_with("lm_head.weight"); };
@@ -139,22 +161,26 @@ const std::vector<std::string>& kept_hf_files() {
 }
 
 bool is_hf_folder(const std::string& path) {
+  if (is_hub_name(path)) return true;
   std::error_code error;
   return is_file(path + "/config.json") && !is_file(path + "/COMMIT") &&
          !fs::is_directory(path + "/checkpoints", error);
 }
 
-Json read_hf_config_file(const std::string& path) {
+Json read_hf_config_file(const std::string& folder) {
+  const std::string path = with_small_files(folder);
   const std::string file = path + "/config.json";
   if (!is_file(file))
     fail(ExitCode::kUnusable, "[convert] {} is not a Hugging Face model folder: it has no config.json", path);
   const Json config = parse_json(read_bounded(file, kMaxJsonBytes), file);
   // Only models of text and images leave open whether they are tied: other folders are not opened twice.
   const bool wraps = config.is_object() && config.contains("text_config");
-  return wraps ? text_config_of(config, has_head(path)) : config;
+  return wraps ? text_config_of(config, has_head(wraps && is_hub_name(folder) ? with_weights(folder) : path))
+               : config;
 }
 
-std::map<std::string, std::string> read_kept_hf_files(const std::string& path) {
+std::map<std::string, std::string> read_kept_hf_files(const std::string& folder) {
+  const std::string path = with_small_files(folder);
   std::map<std::string, std::string> files;
   files[kKeptHfConfig] = read_bounded(path + "/config.json", kMaxJsonBytes);
   for (const std::string& name : kept_hf_files())
@@ -165,7 +191,7 @@ std::map<std::string, std::string> read_kept_hf_files(const std::string& path) {
 
 HfFolder open_hf_folder(const std::string& path) {
   HfFolder folder;
-  folder.path = path;
+  folder.path = with_weights(path);
   while (folder.path.size() > 1 && folder.path.back() == '/') folder.path.pop_back();
   folder.config = read_hf_config_file(folder.path);
   folder.files = read_kept_hf_files(folder.path);

@@ -27,6 +27,7 @@
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/rank_share.h"
 #include "trainer/recipe/data_stages.h"
+#include "trainer/recipe/hub_name.h"
 #include "trainer/recipe/run_clock.h"
 
 namespace tycho {
@@ -194,11 +195,11 @@ bool is_missing(const std::string& path) {
   return !std::filesystem::exists(path, error);
 }
 
-/// Returns advice for a tokenizer that is no file. "gpt2" and "meta-llama/Llama-3.1-8B" are names of a hub,
-/// from which Tycho downloads nothing.
+/// Returns advice for a tokenizer that is no file. "gpt2" and "meta-llama/Llama-3.1-8B" are names of the hub
+/// without the hf:// that ours begin with.
 std::string how_to_get_tokenizer(const std::string& path) {
   if (path.find('.') == std::string::npos || !path.ends_with(".json"))
-    return "Write the path of a tokenizer.json or a tokenizer.model: names of a hub are not downloaded";
+    return "Write the path of a tokenizer.json or a tokenizer.model, or hf://OWNER/NAME for one of the hub";
   return "Name the tokenizer.json of the data, or train one with `tycho tokenizer train`";
 }
 
@@ -241,7 +242,7 @@ std::vector<ConfigProblem> check_files(const TrainConfig& config) {
 
 std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
   std::vector<ConfigProblem> missing;
-  if (!config.tokenizer.empty() && is_missing(config.tokenizer))
+  if (!config.tokenizer.empty() && !is_hub_name(config.tokenizer) && is_missing(config.tokenizer))
     missing.push_back({"tokenizer", fmt::format("{} does not exist yet, but a run needs it. {}",
                                                 config.tokenizer, how_to_get_tokenizer(config.tokenizer))});
   for (const auto& [key, data] : all_data(config)) add_missing_data(data, key, missing);

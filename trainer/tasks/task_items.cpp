@@ -8,6 +8,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/tasks/python_text.h"
 
 namespace tycho {
@@ -88,7 +89,7 @@ IclItem item_of(const ItemLine& line, const IclTaskConfig& task) {
 
 bool exists(const IclTaskConfig& task) {
   std::error_code error;
-  return std::filesystem::exists(task.path, error);
+  return is_hub_name(task.path) || std::filesystem::exists(task.path, error);
 }
 
 std::string path_key(size_t task) { return fmt::format("icl.tasks[{}].path", task + 1); }
@@ -96,7 +97,7 @@ std::string path_key(size_t task) { return fmt::format("icl.tasks[{}].path", tas
 }  // namespace
 
 std::vector<IclItem> read_task_items(const IclTaskConfig& task) {
-  const std::string text = read_file(task.path);
+  const std::string text = read_file(local_path(task.path));
   std::vector<IclItem> items;
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {

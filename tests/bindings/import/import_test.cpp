@@ -253,8 +253,8 @@ TEST(Import, MapsModelsOfHuggingFace) {
   EXPECT_EQ(by_name.find("layers = 32"), std::string::npos);
   EXPECT_CONTAINS(lua_of("model: {name: hf_causal_lm, pretrained_model_name_or_path: ./m}\n"),
                   "path = \"./m\"");
-  EXPECT_CONTAINS(refusal(foundry("model: {name: hf_causal_lm, pretrained_model_name_or_path: x/y}\n")),
-                  "nothing is downloaded from the hub");
+  EXPECT_CONTAINS(lua_of("model: {name: hf_causal_lm, pretrained_model_name_or_path: x/y}\n"),
+                  "path = \"hf://x/y\"");
   EXPECT_CONTAINS(refusal(foundry("model: {name: hf_t5}\n")), "Tycho has mpt_causal_lm and hf_causal_lm");
 }
 

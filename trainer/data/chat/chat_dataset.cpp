@@ -12,6 +12,7 @@
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/rows/target_weights.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
@@ -48,7 +49,8 @@ std::string identity(const ChatConfig& config, const RowShape& shape) {
       config.min_target_prompt, config.eos_token_id.value_or(-1), config.pack, config.packs_batches(),
       static_cast<int>(config.padding_side), shape.seq_len, shape.vocab_size);
   text += fmt::format("|{}|{}", config.weights, shape.marks);
-  text += "|" + version_of(shape.tokenizer) + "|" + chat_template_text(config, shape.tokenizer);
+  text +=
+      "|" + version_of(local_tokenizer(shape.tokenizer)) + "|" + chat_template_text(config, shape.tokenizer);
   for (const InputFile& file : input_files(config).files) text += "|" + version_of(file);
   return text + batches_identity(config);
 }

@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
 
 namespace tycho {
 namespace {
@@ -36,8 +37,9 @@ std::string template_of(const Json& config) {
   return "";
 }
 
-std::string template_beside(const std::string& tokenizer_path) {
+std::string template_beside(const std::string& tokenizer) {
   namespace fs = std::filesystem;
+  const std::string tokenizer_path = local_tokenizer(tokenizer);
   const std::string file = fs::path(tokenizer_path).replace_filename(kChatTemplateFile);
   std::error_code error;
   if (fs::exists(file, error)) return read_file(file);

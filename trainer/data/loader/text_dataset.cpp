@@ -10,6 +10,7 @@
 #include "trainer/data/mds/cached_file.h"
 #include "trainer/data/mds/data_set_records.h"
 #include "trainer/data/tokenizer/chunk_tokenizer.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/recipe/remote_uri.h"
 
@@ -45,7 +46,7 @@ std::string identity(const TextConfig& config, const RowShape& shape) {
                                 static_cast<int>(config.bad_rows), config.bos_token_id.value_or(-1),
                                 config.eos_token_id.value_or(-1), config.separate_documents, shape.seq_len,
                                 shape.vocab_size);
-  key += "|" + version_of(shape.tokenizer);
+  key += "|" + version_of(local_tokenizer(shape.tokenizer));
   for (const InputFile& file : input_files(config).files) key += "|" + version_of(file);
   return key;
 }

@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/sentencepiece.h"
 #include "trainer/data/tokenizer/tokenizer_json.h"
 #include "trainer/data/tokenizer/tokenizer_use.h"
@@ -36,7 +37,8 @@ constexpr std::array kFilesBeside = {kTokenizerConfigFile, kSpecialTokensMapFile
 
 }  // namespace
 
-std::string read_tokenizer_file(const std::string& path) {
+std::string read_tokenizer_file(const std::string& name) {
+  const std::string path = local_tokenizer(name);
   std::error_code error;
   if (fs::is_directory(path, error))
     fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
@@ -53,7 +55,8 @@ std::string read_tokenizer_file(const std::string& path) {
   return tokenizer_json_of_vocab(read_file(path), read_file(merges), read_files_beside_tokenizer(path), path);
 }
 
-std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name) {
+  const std::string path = local_tokenizer(name);
   return tokenizer_from_text(read_tokenizer_file(path), path, read_files_beside_tokenizer(path));
 }
 
@@ -78,9 +81,9 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
   return std::make_unique<BpeTokenizer>(std::move(parts));
 }
 
-TokenizerFilesBeside read_files_beside_tokenizer(const std::string& path) {
+TokenizerFilesBeside read_files_beside_tokenizer(const std::string& tokenizer) {
   TokenizerFilesBeside beside;
-  const std::string name = fs::path(path).filename();
+  const std::string path = local_tokenizer(tokenizer), name = fs::path(path).filename();
   if (name != kTokenizerFile && name != kSentencePieceFile && name != kVocabFile) return beside;
   for (const char* other : kFilesBeside) {
     const std::string file = fs::path(path).replace_filename(other);

@@ -1,0 +1,158 @@
+// Recipes that name models and tokenizers of the hub: what is asked, and what a run keeps to.
+#include <fstream>
+#include <sstream>
+
+#include "tests/host/shell.h"
+#include "tests/trainer/hub/hub_server.h"
+
+namespace tycho {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string bytes_of(const fs::path& file) {
+  std::ostringstream out;
+  out << std::ifstream(file, std::ios::binary).rdbuf();
+  return out.str();
+}
+
+class HubRecipes : public ShellTest {
+ protected:
+  void SetUp() override {
+    ShellTest::SetUp();
+    for (const char* name :
+         {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "http_proxy"})
+      ::unsetenv(name);
+    ::setenv("HF_HOME", (folder_ / "home").c_str(), 1);
+    ::setenv("HF_ENDPOINT", server_.url().c_str(), 1);
+    const fs::path model = TYCHO_SOURCE_DIR "/tests/golden/hf/llama_sharded";
+    for (const auto& entry : fs::directory_iterator(model)) {
+      const std::string name = entry.path().filename();
+      if (name == "expected.safetensors") continue;
+      server_.add_file("models/acme/tiny", name, bytes_of(entry.path()), name.ends_with(".safetensors"));
+    }
+    server_.add_file("models/acme/tiny", "pytorch_model.bin", "not wanted", true);
+    write("one two three four five six seven eight nine ten\n", "a.txt");
+    ASSERT_EQ(here("for i in 1 2 3 4 5 6 7 8; do cat a.txt a.txt > b.txt && mv b.txt a.txt; done").code, 0);
+    ASSERT_EQ(here("tycho tokenizer train a.txt --vocab-size 257 --out tokenizer.json").code, 0);
+    server_.add_file("models/acme/words", "tokenizer.json", bytes_of(folder_ / "tokenizer.json"));
+    server_.add_file("models/acme/words", "tokenizer_config.json", "{}");
+    server_.add_file("models/acme/words", "README.md", "not wanted");
+    write(recipe("t.model.llama { width = 32, heads = 2, layers = 1, ffn_width = 64 }"));
+  }
+  void TearDown() override {
+    EXPECT_TRUE(server_.problems().empty()) << server_.problems().front();
+    ShellTest::TearDown();
+  }
+
+  static std::string recipe(const std::string& model) {
+    return "local t = require \"tycho\"\nlocal r = t.recipe \"x\"\n"
+           "r.model = " +
+           model +
+           "\nr.tokenizer = \"hf://acme/words\"\n"
+           "r.optimizer = t.optim.adamw { lr = 1e-3 }\nr.train_data = t.data.text { path = \"a.txt\" }\n"
+           "r.seq_len, r.global_batch, r.max_duration = 16, \"2sp\", \"4ba\"\nr.ckpt.every = \"2ba\"\n"
+           "r.run_dir = \"run\"\nreturn r\n";
+  }
+
+  testing::HubServer server_;
+};
+
+const std::string kFirst = "0123456789abcdef0123456789abcdef01234567";
+const std::string kSecond = "89abcdef0123456789abcdef0123456789abcdef";
+
+TEST_F(HubRecipes, AreCheckedWithoutARequest) {
+  for (const char* verb : {"check", "config", "plan"}) {
+    const Outcome outcome = here(std::string("tycho ") + verb + " x.lua");
+    EXPECT_EQ(outcome.code, 12) << outcome.output;
+    EXPECT_CONTAINS(outcome.output, "tycho fetch");
+  }
+  EXPECT_EQ(server_.num_requests(), 0);
+}
+
+TEST_F(HubRecipes, NeedNoRequestAfterAFetch) {
+  const Outcome fetched = here("tycho fetch x.lua");
+  ASSERT_EQ(fetched.code, 0) << fetched.output;
+  EXPECT_CONTAINS(fetched.output, "hf://acme/words@" + kFirst);
+  const int before = server_.num_requests();
+  EXPECT_GT(before, 0);
+  for (const char* command : {"tycho check x.lua", "tycho plan x.lua", "tycho run x.lua"}) {
+    const Outcome outcome = here(command);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_CONTAINS(here("tycho config x.lua").output, "hf://acme/words@" + kFirst);
+  EXPECT_EQ(server_.num_requests(), before);
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://acme/words@" + kFirst);
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/provenance.json"), "hub.hf://acme/words@main");
+}
+
+TEST_F(HubRecipes, AreFetchedByTheRunItself) {
+  server_.token = "hf_verysecretvalue";
+  ::setenv("HF_TOKEN", server_.token.c_str(), 1);
+  const Outcome outcome = here("tycho run x.lua");
+  ::unsetenv("HF_TOKEN");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(here("grep -r verysecret run home").code, 1);
+  for (const std::string& request : server_.requests())
+    EXPECT_EQ(request.find("README.md"), std::string::npos) << request;
+}
+
+TEST_F(HubRecipes, AreFetchedOnceByTheRanksOfAMachine) {
+  const Outcome outcome = here("tycho launch -n 2 run x.lua global_batch=4sp");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  int downloads = 0;
+  for (const std::string& request : server_.requests())
+    downloads += request.find("GET") != std::string::npos && request.ends_with("/tokenizer.json") ? 1 : 0;
+  EXPECT_EQ(downloads, 1) << outcome.output;
+}
+
+TEST_F(HubRecipes, ResumeAtTheCommitTheyBeganWith) {
+  const Outcome first = here("tycho run x.lua --until 2ba");
+  ASSERT_EQ(first.code, 0) << first.output;
+  server_.add("models/acme/words").commit = kSecond;
+  server_.add("models/acme/words").revisions[kFirst] = kFirst;
+  ASSERT_EQ(here("tycho fetch hf://acme/words").code, 0);
+  EXPECT_CONTAINS(here("tycho config x.lua").output, kSecond);
+  const Outcome second = here("tycho run x.lua");
+  EXPECT_EQ(second.code, 0) << second.output;
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://acme/words@" + kFirst);
+  EXPECT_CONTAINS(second.output, "step 2");
+}
+
+TEST_F(HubRecipes, StartFromPretrainedWeights) {
+  ASSERT_EQ(
+      here("printf '\\001\\000\\002\\000' > t.bin; for i in 1 2 3 4 5 6 7 8; do cat t.bin t.bin > u.bin "
+           "&& mv u.bin t.bin; done")
+          .code,
+      0);
+  write(
+      "local t = require \"tycho\"\nlocal r = t.recipe \"p\"\n"
+      "r.model = t.model.hf { path = \"hf://acme/tiny\" }\nr.optimizer = t.optim.adamw { lr = 1e-3 }\n"
+      "r.train_data = t.data.tokens { path = \"t.bin\", format = \"raw\", dtype = \"uint16\" }\n"
+      "r.seq_len, r.global_batch, r.max_duration = 16, \"2sp\", \"2ba\"\nr.run_dir = \"p\"\nreturn r\n",
+      "p.lua");
+  const Outcome checked = here("tycho check p.lua");
+  EXPECT_EQ(checked.code, 12) << checked.output;
+  EXPECT_CONTAINS(checked.output, "tycho fetch");
+  const Outcome run = here("tycho run p.lua");
+  EXPECT_EQ(run.code, 0) << run.output;
+  EXPECT_CONTAINS(bytes_of(folder_ / "p/recipe.lua"), "hf://acme/tiny@" + kFirst);
+  for (const std::string& request : server_.requests())
+    EXPECT_EQ(request.find("pytorch_model.bin"), std::string::npos) << request;
+}
+
+TEST_F(HubRecipes, ModelsAreConverted) {
+  const Outcome outcome = here("tycho convert hf://acme/tiny converted && tycho ckpt info converted");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(here("tycho tokenizer encode hf://acme/words 'one two'").code, 0);
+}
+
+TEST_F(HubRecipes, SayWhatDoesNotExist) {
+  write(recipe("t.model.hf { path = \"hf://acme/absent\" }"), "p.lua");
+  const Outcome outcome = here("tycho run p.lua");
+  EXPECT_EQ(outcome.code, 12) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "hf://acme/absent");
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,42 @@
+// Files of a tokenizer belong together: all of them come from one commit.
+#include "trainer/data/tokenizer/local_tokenizer.h"
+
+#include <array>
+
+#include "trainer/base/error.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/vocab_files.h"
+#include "trainer/hub/hub_files.h"
+
+namespace tycho {
+namespace {
+
+constexpr std::array kTokenizers = {kTokenizerFile, kSentencePieceFile, kVocabFile};
+constexpr std::array kBeside = {kTokenizerConfigFile, kSpecialTokensMapFile, kAddedTokensFile, kMergesFile,
+                                "chat_template.jinja"};
+
+/// Returns the path of the tokenizer's file in its repository.
+std::string file_of(const HubSnapshot& snapshot, const HubName& name) {
+  if (snapshot.find(name.path) != nullptr) return name.path;
+  const std::string folder = name.path.empty() ? "" : name.path + "/";
+  for (const char* file : kTokenizers)
+    if (snapshot.find(folder + file) != nullptr) return folder + file;
+  fail(ExitCode::kUnusable,
+       "[tokenizer] expected a tokenizer.json, tokenizer.model or vocab.json in {}, got none at {}: name the "
+       "file",
+       name.text(), snapshot.commit());
+}
+
+}  // namespace
+
+std::string local_tokenizer(const std::string& name) {
+  if (!is_hub_name(name)) return name;
+  const HubName parsed = parse_hub_name(name);
+  const HubSnapshot snapshot = open_hub(parsed);
+  const std::string file = file_of(snapshot, parsed), folder = file.substr(0, file.rfind('/') + 1);
+  for (const char* beside : kBeside)
+    if (snapshot.find(folder + beside) != nullptr) hub_file(snapshot, folder + beside);
+  return hub_file(snapshot, file);
+}
+
+}  // namespace tycho
