@@ -1,8 +1,15 @@
-# What TYCHO_PACKAGE changes, for binaries that run elsewhere (scripts/package): no path of this machine in them, and libraries
-# beside them alone.
-option(TYCHO_PACKAGE "Build for packages that run on other machines" OFF)
+# What TYCHO_PACKAGE changes, for binaries that run elsewhere (scripts/package): how they are linked. They consist of the objects that
+# the tests run with.
+option(TYCHO_PACKAGE "Link for packages that run on other machines" OFF)
 if(TYCHO_PACKAGE)
   set(CMAKE_INSTALL_RPATH "$ORIGIN" "$ORIGIN/../lib/tycho")
-  # LibTorch's checks print the files of its headers. Our own sources are in debug information alone, which packages leave out.
-  target_compile_options(Torch::c10 INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${TYCHO_TORCH}=torch>)
 endif()
+
+# tycho_package_link(TARGET): in packages, what is newer than the libstdc++ of RHEL 9 is not asked of the system.
+function(tycho_package_link target)
+  if(TYCHO_PACKAGE)
+    set(source ${CMAKE_SOURCE_DIR}/cmake/older_libstdcxx.cpp)
+    target_sources(${target} PRIVATE ${source})
+    set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()

@@ -46,6 +46,7 @@ target_compile_options(tycho_hardening INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU
 # tycho_harden_link(TARGET): no table of a program or shared library that holds addresses can be written once it is loaded.
 function(tycho_harden_link target)
   target_link_options(${target} PRIVATE LINKER:-z,relro,-z,now)
+  tycho_package_link(${target})
 endfunction()
 
 # tycho_compile(TARGET [TORCH] [COLD] [CHECKS]): how a target's sources are compiled, and with which precompiled header.

@@ -20,7 +20,7 @@ expect() {
   fi
 }
 
-for script in setup demo test odr precommit; do
+for script in setup demo test odr package precommit; do
   expect 2 "[$script] unknown option: --nonsense" $script --nonsense
   expect 0 "scripts/$script" $script --help
   expect 0 "scripts/$script" $script -h
