@@ -20,7 +20,8 @@ struct OtherWords {
 constexpr OtherWords kVerbs[] = {
     {"train fit pretrain finetune start", "run"},
     {"evaluate validate score", "eval"},
-    {"infer inference predict chat complete", "generate"},
+    {"infer inference predict complete", "generate"},
+    {"talk converse", "chat"},
     {"export convert-hf", "convert"},
     {"tokenize preprocess prepare dataset", "data"},
     {"show print cfg keys", "config"},

@@ -34,6 +34,7 @@ const std::vector<Verb>& all_verbs() {
       {"tokenizer", kTokenizerSpec, run_tokenizer},
       {"eval", kEvalSpec, run_eval},
       {"generate", kGenerateSpec, run_generate},
+      {"chat", kChatSpec, run_chat},
       {"convert", kConvertSpec, run_convert},
       {"ckpt", kCkptSpec, run_ckpt},
       {"doctor", kDoctorSpec, run_doctor},

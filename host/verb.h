@@ -71,14 +71,15 @@ int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
 int run_eval(const Arguments& arguments);
 int run_generate(const Arguments& arguments);
+int run_chat(const Arguments& arguments);
 int run_convert(const Arguments& arguments);
 int run_doctor(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
-extern const VerbSpec kAttachSpec, kBenchSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec, kInitSpec,
-    kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kFetchSpec, kConfigSpec, kPlanSpec, kReplSpec,
-    kReportSpec, kLogSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec, kEvalSpec,
-    kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
+extern const VerbSpec kAttachSpec, kBenchSpec, kChatSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec,
+    kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kFetchSpec, kConfigSpec, kPlanSpec,
+    kReplSpec, kReportSpec, kLogSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec,
+    kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

@@ -49,6 +49,7 @@ constexpr HelpLine kHelpLines[] = {
     {"", "Use a model"},
     {"eval", "its loss on held-out data, or its scores on tasks"},
     {"generate", "text from it"},
+    {"chat", "a conversation with it"},
     {"convert", "to and from Hugging Face folders"},
     {"", "This machine"},
     {"doctor", "is it ready, and what to do about problems"},

@@ -1,7 +1,8 @@
 # The Lua border, the command line, and the Lua specs.
 tycho_test(lua_util_test SOURCES bindings/define/lua_util_test.cpp bindings/define/row_function_test.cpp bindings/define/standard_functions_test.cpp bindings/define/watch_test.cpp LIBS bindings_define)
 tycho_test(strings_test SOURCES bindings/define/pattern_test.cpp bindings/define/strings_test.cpp LIBS bindings_define)
-tycho_test(recipe_test SOURCES bindings/define/recipe_test.cpp LIBS bindings_define)
+tycho_test(recipe_test SOURCES bindings/define/core_tasks_test.cpp bindings/define/recipe_test.cpp LIBS bindings_define)
+target_compile_definitions(recipe_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 tycho_test(optimizer_recipes_test TORCH SOURCES bindings/define/optimizer_recipes_test.cpp trainer/optim/published_problem.cpp LIBS bindings_define optim)
 tycho_test(source_file_test SOURCES bindings/define/source_file_test.cpp LIBS bindings_define)
 tycho_test(lua_callbacks_test SOURCES bindings/run/lua_callbacks_test.cpp bindings/run/lua_debug_test.cpp bindings/run/lua_limits_test.cpp bindings/run/lua_numbers_test.cpp LIBS bindings_run)

@@ -30,8 +30,9 @@ class CliTest : public ShellTest {
 TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
-  for (const char* verb : {"run", "launch", "check", "config", "plan", "types", "fetch", "test", "data",
-                           "tokenizer", "eval", "generate", "convert", "ckpt", "completion", "version"}) {
+  for (const char* verb :
+       {"run", "launch", "check", "config", "plan", "types", "fetch", "test", "data", "tokenizer", "eval",
+        "generate", "chat", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);
@@ -50,7 +51,8 @@ TEST_F(CliTest, HelpOfAVerbIsTheSameInEveryOrder) {
 }
 
 TEST_F(CliTest, HelpFitsTheTerminal) {
-  for (const char* verb : {"", "run", "launch", "ckpt", "report", "completion", "generate", "data convert"}) {
+  for (const char* verb :
+       {"", "run", "launch", "ckpt", "report", "completion", "generate", "chat", "data convert"}) {
     std::istringstream lines(
         shell(std::string("COLUMNS=80; export COLUMNS; tycho ") + verb + " --help </dev/null").output);
     for (std::string line; std::getline(lines, line);) {

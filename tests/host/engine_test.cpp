@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/host/shell.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -227,6 +228,77 @@ TEST_F(EngineTest, GenerateAddsProbabilitiesToItsJson) {
   EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--json", "--logprobs"})), 0);
   EXPECT_CONTAINS(log(), R"("token_ids":[7,9],"logprobs":[-0.5,-1.5])");
   EXPECT_EQ(finish(start({"generate", "x", "--prompt", "a", "--logprobs"})), 2);
+}
+
+TEST_F(EngineTest, ChatAnswersTheLinesOfAPipe) {
+  std::ofstream(folder_ / "lines")
+      << "one\n\ntwo\r\n/temp 0.5\n\"\"\"a\nb\n\"\"\"\n/reset\nthree\n/system Be brief.\nfour\n/quit\nfive\n";
+  EXPECT_EQ(here("bin/tycho chat x --template chatml < lines 2> notes").output,
+            "one to user of 1 at 1\ntwo to user of 3 at 1\na\nb to user of 5 at 0.5\n"
+            "three to user of 1 at 0.5\nfour to system of 2 at 0.5\n");
+  EXPECT_EQ(read_file(folder_ / "notes"),
+            "(temperature 0.5)\n(the conversation starts anew)\n(system message set; the conversation starts "
+            "anew)\n");
+  EXPECT_EQ(here("printf 'one\nlong\nmore\n' | bin/tycho chat x --template none --system S 2> notes").output,
+            "one to system of 2 at 1\nlong to system of 4 at 1\nmore to system of 4 at 1\n");
+  EXPECT_CONTAINS(read_file(folder_ / "notes"), "64 tokens: the oldest 2 messages were dropped");
+  EXPECT_CONTAINS(here("printf '\"\"\"not\nclosed' | bin/tycho chat x --template none").output,
+                  "not\nclosed to user");
+}
+
+TEST_F(EngineTest, ChatStopsAPipeAtALineThatCannotBeUsed) {
+  const Outcome unknown = here("printf '/tmep 1\nx\n' | bin/tycho chat x --template none");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_CONTAINS(unknown.output, "got \"/tmep\"");
+  EXPECT_CONTAINS(unknown.output, "/temp");
+  EXPECT_CONTAINS(here("printf '/temp hot\n' | bin/tycho chat x --template none").output,
+                  "/temp expected a number from 0 on");
+  EXPECT_EQ(here("printf 'too long\n' | bin/tycho chat x --template none").code, 2);
+  EXPECT_EQ(here("bin/tycho chat x --template gpt </dev/null").code, 2);
+  EXPECT_EQ(here("bin/tycho chat </dev/null").code, 2);
+}
+
+TEST_F(EngineTest, ChatSaysThatAModelHasNoTemplate) {
+  EXPECT_CONTAINS(here("echo hi | bin/tycho chat x").output,
+                  "it has no chat template, so it continues what you write");
+}
+
+TEST_F(EngineTest, CtrlCStopsAnAnswerAndKeepsTheConversation) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child < 0) GTEST_SKIP() << "this machine has no pseudo terminals (is /dev/pts mounted?)";
+  if (child == 0) {
+    setenv("TERM", "dumb", 1);
+    execl((folder_ / "bin/tycho").c_str(), "tycho", "chat", "x", "--template", "chatml", nullptr);
+    _exit(98);
+  }
+  std::string seen;
+  const auto read_until = [&](const char* text) {
+    char c = 0;
+    while (seen.find(text) == std::string::npos && read(terminal, &c, 1) == 1) seen += c;
+    EXPECT_CONTAINS(seen, text);
+    seen.clear();
+  };
+  const auto type = [&](const std::string& text) {
+    EXPECT_EQ(::write(terminal, text.data(), text.size()), std::ssize(text));
+  };
+  read_until(">>> ");
+  type("/nothing\r");
+  read_until("got \"/nothing\"");
+  read_until(">>> ");
+  type("wait\r");
+  read_until("wait to");
+  type("\x03");
+  read_until("(interrupted; the conversation goes on with what was written)");
+  read_until(">>> ");
+  type("more\r");
+  read_until("more to user of 3 at 1");
+  read_until(">>> ");
+  type("half a line\x03");
+  read_until("^C");
+  read_until(">>> ");
+  type("\x04");
+  EXPECT_EQ(finish(child), 0);
 }
 
 TEST_F(EngineTest, EvalPrintsALineOrAnObject) {

@@ -1,6 +1,8 @@
 // An engine that computes nothing: shows what the host hands over, and waits for a stop when the seed is 99;
 // writes a run folder when TYCHO_FAKE_RUN_FOLDER is set; has memory for TYCHO_FAKE_MEMORY_SP sequences, if
 // that is.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -72,6 +74,42 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   }
 }
 
+/// Repeats the last message, with the number of messages and the temperature. "wait" waits for a stop; "long"
+/// drops the oldest turn; "too long" does not fit.
+class FakeChat : public ChatSession {
+ public:
+  explicit FakeChat(const ChatRequest& request)
+      : facts_{.place = request.path, .chat_template = request.chat_template, .longest = 64} {
+    facts_.is_plain = request.chat_template.empty();
+  }
+  const ChatFacts& facts() const override { return facts_; }
+  ChatAnswer answer(const std::vector<ChatMessage>& messages, const ChatOptions& options,
+                    const std::function<void(const std::string&)>& emit, const StopFlag& stop) override {
+    const std::string& said = messages.back().content;
+    if (said == "too long") throw Error("[chat] expected a message of at most 63 tokens", ExitCode::kUsage);
+    ChatAnswer answer{.text = said + " to", .finish = "eos"};
+    emit(answer.text);
+    if (said == "wait") {
+      while (stop == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      answer.finish = "interrupted";
+      return answer;
+    }
+    const std::string rest =
+        fmt::format(" {} of {} at {}", messages.front().role, messages.size(), options.temperature);
+    emit(rest);
+    answer.text += rest;
+    if (said == "long") answer.dropped_messages = 2;
+    return answer;
+  }
+
+ private:
+  ChatFacts facts_;
+};
+
+std::unique_ptr<ChatSession> open_chat(const ChatRequest& request) {
+  return std::make_unique<FakeChat>(request);
+}
+
 std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag&) {
   if (request.data_dir == "overflows")
     return EvalAnswer{request.path, 7, {{"", eval_result({-NAN, 10, 10}, 2.0)}}};
@@ -133,6 +171,7 @@ extern "C" __attribute__((visibility("default"))) const tycho::EngineApi* tycho_
                                 .run = run,
                                 .open = open,
                                 .generate = generate,
+                                .open_chat = open_chat,
                                 .evaluate = evaluate,
                                 .measure_icl = measure_icl,
                                 .loglikelihoods = loglikelihoods,

@@ -62,6 +62,11 @@ right() {
 }
 before=$(right runs/base) after=$(right runs/tuned) adapters=$(right runs/adapters) without=$(right runs/adapters --without-adapters)
 step tycho convert runs/tuned tuned-hf
+# The run and its export answer alike in a conversation; the first answer is generate's.
+talk() { printf 'item 77: after c comes\nitem 78: after f comes\n' | tycho chat "$1" --template none -t 0 -n 2 2>/dev/null; }
+talk runs/tuned >talk.txt || fail "chat ended with $?"
+talk tuned-hf | cmp - talk.txt || fail "the export talks otherwise than the run"
+[[ $(head -1 talk.txt) == "$(tycho generate runs/tuned -p 'item 77: after c comes' -n 2 -t 0 | sed 's/.*comes//')" ]] || fail "chat answers otherwise than generate"
 step tycho convert tuned-hf runs/again
 exported=$(right runs/again)
 step tycho convert runs/adapters merged-hf --merge

@@ -9,11 +9,13 @@
 #include "trainer/device/device.h"
 #include "trainer/device/gpus.h"
 #include "trainer/eval/generate.h"
+#include "trainer/huggingface/hf_tokenizer.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/comm_bench.h"
 #include "trainer/run/evaluate_checkpoint.h"
 #include "trainer/run/icl_checkpoint.h"
 #include "trainer/run/loglikelihood.h"
+#include "trainer/run/open_chat.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"
 
@@ -82,9 +84,15 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
     sink.warning(fmt::format(
         "{} is not the tokenizer that {} was trained with: its tokens may be meaningless to the model",
         request.tokenizer, checkpoint.info().path));
-  const GenerateOptions options = options_of(request);
+  GenerateOptions options = options_of(request);
+  options.eos_ids = end_of_text_ids(checkpoint);
   TextsToSink texts(request, sink);
   generator.generate(prompts, options, texts, stop);
+}
+
+std::unique_ptr<ChatSession> start_chat(const ChatRequest& request) {
+  set_threads(request.threads);
+  return open_chat(request, choose_device(device_kind("chat", request.device)));
 }
 
 /// Returns the data to evaluate: a .jsonl is text, everything else a folder of shards; nullopt for the
@@ -144,6 +152,7 @@ std::string versions() {
 const EngineApi kApi = {.run = &run_training,
                         .open = &open_session,
                         .generate = &generate,
+                        .open_chat = &start_chat,
                         .evaluate = &evaluate,
                         .measure_icl = &answer_tasks,
                         .loglikelihoods = &answer_harness,

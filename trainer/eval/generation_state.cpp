@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trainer/base/random/philox.h"
 
 namespace tycho {
@@ -45,6 +47,11 @@ std::optional<int32_t> GenerationState::next(std::vector<float> logits) {
   }
   if (ends_with(id)) return std::nullopt;
   return id;
+}
+
+bool GenerationState::writes(int32_t id) const {
+  return id < tokenizer_->size() && !tokenizer_->is_special(id) &&
+         std::ranges::find(options_.eos_ids, id) == options_.eos_ids.end();
 }
 
 bool GenerationState::ends_with(int32_t id) {

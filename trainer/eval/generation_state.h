@@ -18,6 +18,7 @@ struct GenerateOptions {
   int64_t max_tokens = 128;
   std::vector<std::string> stop;  // text ends before the first of these; none is empty
   bool ignore_eos = false;        // special tokens do not end the text and add nothing to it
+  std::vector<int32_t> eos_ids;   // end the text in addition to special tokens
   uint64_t seed = 0;
   bool logprobs = false;
 };
@@ -54,7 +55,7 @@ class GenerationState {
  private:
   /// Returns true when the text ends with this token.
   bool ends_with(int32_t id);
-  bool writes(int32_t id) const { return id < tokenizer_->size() && !tokenizer_->is_special(id); }
+  bool writes(int32_t id) const;
 
   const GenerateOptions& options_;
   const Tokenizer* tokenizer_;

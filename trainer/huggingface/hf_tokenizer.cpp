@@ -13,7 +13,6 @@
 namespace tycho {
 namespace {
 
-constexpr char kGenerationConfig[] = "generation_config.json";
 constexpr std::array kIdKeys = {"bos_token_id", "eos_token_id", "pad_token_id"};
 
 struct SpecialTokens {
@@ -92,6 +91,20 @@ HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json&
     out.files[kGenerationConfig] = pretty(generation);
   }
   return out;
+}
+
+std::vector<int32_t> end_of_text_ids(const std::string& generation_config, const std::string& place) {
+  const Json json = parse_json(generation_config, place);
+  const Json ids = json.is_object() ? json.value("eos_token_id", Json()) : Json();
+  std::vector<int32_t> found;
+  for (const Json& id : ids.is_array() ? ids : Json::array({ids}))
+    if (id.is_number_integer()) found.push_back(id.get<int32_t>());
+  return found;
+}
+
+std::vector<int32_t> end_of_text_ids(const CheckpointReader& checkpoint) {
+  if (!checkpoint.has_file(kGenerationConfig)) return {};
+  return end_of_text_ids(checkpoint.read_text_file(kGenerationConfig), checkpoint.info().path);
 }
 
 void keep_tokenizer(const std::string& tokenizer, const TokenizerFilesBeside& beside,

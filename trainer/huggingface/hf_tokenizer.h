@@ -2,12 +2,15 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "trainer/base/json.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
+
+inline constexpr char kGenerationConfig[] = "generation_config.json";
 
 struct HfTokenizerFiles {
   std::map<std::string, std::string> files;  // name -> text
@@ -17,6 +20,11 @@ struct HfTokenizerFiles {
 /// Returns the files that the checkpoint kept, and, for a tokenizer.json alone, the further ones that
 /// transformers needs. `kept_config` is the config.json of the import, or {}.
 HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json& kept_config);
+
+/// Returns the tokens that end a text by eos_token_id of a generation_config.json: none, one or several.
+std::vector<int32_t> end_of_text_ids(const std::string& generation_config, const std::string& place);
+/// Returns the tokens that end a text by the generation_config.json that a checkpoint keeps.
+std::vector<int32_t> end_of_text_ids(const CheckpointReader& checkpoint);
 
 /// Adds a recipe's tokenizer, and the files beside it, to the files that a checkpoint keeps. Removes what the
 /// weights' folder has of another tokenizer: its files, its template, and its token ids.

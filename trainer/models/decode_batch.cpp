@@ -17,15 +17,6 @@ int64_t longest_of(const std::vector<TextToGrow>& texts) {
   return longest;
 }
 
-/// True if the rotations of a text depend on the number of positions of its decoder.
-bool rotates_by_workspace(const DecoderSpec& spec) {
-  return std::ranges::any_of(spec.positions.rotary, [](const RotarySpec& rotary) {
-    const RopeScaling scaling = rotary.scaling.type;
-    return scaling == RopeScaling::kDynamic || scaling == RopeScaling::kLongrope ||
-           rotary.xpos_scale_base > 0;
-  });
-}
-
 /// Returns the length beyond which rotations have other frequencies (longrope); nothing: they never do.
 std::optional<int64_t> border_of(const DecoderSpec& spec) {
   std::optional<int64_t> border;
@@ -35,6 +26,14 @@ std::optional<int64_t> border_of(const DecoderSpec& spec) {
 }
 
 }  // namespace
+
+bool rotates_by_workspace(const DecoderSpec& spec) {
+  return std::ranges::any_of(spec.positions.rotary, [](const RotarySpec& rotary) {
+    const RopeScaling scaling = rotary.scaling.type;
+    return scaling == RopeScaling::kDynamic || scaling == RopeScaling::kLongrope ||
+           rotary.xpos_scale_base > 0;
+  });
+}
 
 DecodeBatch::DecodeBatch(const ModelConfig& model, MakeDecoder make_decoder,
                          const std::vector<TextToGrow>& texts, NextToken next, int64_t most_positions)

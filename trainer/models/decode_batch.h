@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trainer/families/config.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/decoder.h"
 
@@ -18,6 +19,10 @@ struct TextToGrow {
   std::vector<int32_t> prompt;  // at least one token
   int64_t max_tokens = 1;
 };
+
+/// True if the rotations of a text depend on the number of positions of its decoder, so that keys of a
+/// shorter text cannot be used for a longer one.
+bool rotates_by_workspace(const DecoderSpec& spec);
 
 class DecodeBatch {
  public:

@@ -69,6 +69,13 @@ Tensor Decoder::begin_row(int64_t row, const Tensor& tokens_T) {
   return run({{row, 1, 0}}, tokens_T, {});
 }
 
+void Decoder::keep_first(int64_t row, int64_t count) {
+  int64_t& length = length_B_.at(static_cast<size_t>(row));
+  TYCHO_CHECK(count >= 0 && count <= length, "[decoder] expected to keep 0 to {} tokens, got {}", length,
+              count);
+  length = count;
+}
+
 Tensor Decoder::next_of_rows(const std::vector<int64_t>& rows, const Tensor& tokens_R) {
   TYCHO_CHECK(!rows.empty() && tokens_R.numel() == std::ssize(rows),
               "[decoder] expected a token for each of one or more rows, got {} for {}", tokens_R.numel(),

@@ -54,6 +54,8 @@ class Decoder {
   Tensor next_of_rows(const std::vector<int64_t>& rows, const Tensor& tokens_R);
   static constexpr int64_t kRowsOfSameBits = 8;  // products of so few rows sum each of them in the same order
 
+  /// Forgets the tokens of a row after the first `count`, so that its sequence continues from there.
+  void keep_first(int64_t row, int64_t count);
   /// Returns the number of tokens in a row.
   int64_t length(int64_t row = 0) const { return length_B_[static_cast<size_t>(row)]; }
   int64_t num_positions() const { return num_positions_; }

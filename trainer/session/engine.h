@@ -12,6 +12,7 @@
 #include "trainer/rendezvous/rank_group.h"
 #include "trainer/rendezvous/rank_info.h"
 #include "trainer/session/build_id.h"
+#include "trainer/session/chat_session.h"
 #include "trainer/session/eval_result.h"
 #include "trainer/session/run_request.h"
 #include "trainer/session/session.h"
@@ -116,6 +117,8 @@ struct EngineApi {
                                            const StopFlag& stop) = nullptr;
   /// Continues prompts, after checking all of them.
   void (*generate)(const GenerateRequest& request, GenerateSink& sink, const StopFlag& stop) = nullptr;
+  /// Opens a model to talk to.
+  std::unique_ptr<ChatSession> (*open_chat)(const ChatRequest& request) = nullptr;
   /// Returns nullopt when it was stopped.
   std::optional<EvalAnswer> (*evaluate)(const EvalRequest& request, const StopFlag& stop) = nullptr;
   /// Returns nullopt when it was stopped.

@@ -23,6 +23,11 @@ constexpr std::string_view kLlama3Text =
     "'<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{% endif %}";
 
+/// Template of models that were trained on texts alone.
+constexpr std::string_view kPlainText =
+    "{% for message in messages %}{{ message['content'] }}{% if message['role'] != 'user' %}{{ '\\n' }}"
+    "{% endif %}{% endfor %}";
+
 /// Returns the template of tokenizer_config.json, which has one, or a list of them with names; "" if there is
 /// none.
 std::string template_of(const Json& config) {
@@ -43,12 +48,7 @@ std::string template_beside(const std::string& tokenizer) {
   const std::string file = fs::path(tokenizer_path).replace_filename(kChatTemplateFile);
   std::error_code error;
   if (fs::exists(file, error)) return read_file(file);
-  const TokenizerFilesBeside beside = read_files_beside_tokenizer(tokenizer_path);
-  std::string text;
-  if (const auto config = beside.find(kTokenizerConfigFile); config != beside.end()) {
-    const Json json = parse_json(config->second, kTokenizerConfigFile);
-    if (json.is_object()) text = template_of(json);
-  }
+  std::string text = chat_template_in(read_files_beside_tokenizer(tokenizer_path));
   if (text.empty())
     fail(
         ExitCode::kUnusable,
@@ -60,11 +60,29 @@ std::string template_beside(const std::string& tokenizer) {
 
 jinja::Value jinja_text(std::string text) { return jinja::Value(std::move(text)); }
 
+std::vector<jinja::Value> jinja_messages(const std::vector<ChatMessage>& messages) {
+  jinja::Rendering rendering;
+  std::vector<jinja::Value> values;
+  for (const ChatMessage& message : messages)
+    values.push_back(jinja::make_dict(
+        {{"role", jinja_text(message.role)}, {"content", jinja_text(message.content)}}, rendering));
+  return values;
+}
+
 }  // namespace
+
+std::string chat_template_in(const std::map<std::string, std::string>& files) {
+  if (const auto own = files.find(kChatTemplateFile); own != files.end()) return own->second;
+  const auto config = files.find(kTokenizerConfigFile);
+  if (config == files.end()) return "";
+  const Json json = parse_json(config->second, kTokenizerConfigFile);
+  return json.is_object() ? template_of(json) : "";
+}
 
 std::string chat_template_text(const ChatConfig& config, const std::string& tokenizer_path) {
   if (config.chat_template == "chatml") return std::string(kChatmlText);
   if (config.chat_template == "llama3") return std::string(kLlama3Text);
+  if (config.chat_template == kPlainTemplate) return std::string(kPlainText);
   return config.chat_template == "tokenizer" ? template_beside(tokenizer_path)
                                              : read_file(config.chat_template);
 }
@@ -103,11 +121,7 @@ std::string ChatTemplate::rendered(const std::vector<jinja::Value>& messages, si
 }
 
 std::vector<ChatTurn> ChatTemplate::turns(const ChatRow& row) const try {
-  jinja::Rendering rendering;
-  std::vector<jinja::Value> messages;
-  for (const ChatMessage& message : row.messages)
-    messages.push_back(jinja::make_dict(
-        {{"role", jinja_text(message.role)}, {"content", jinja_text(message.content)}}, rendering));
+  const std::vector<jinja::Value> messages = jinja_messages(row.messages);
   std::vector<ChatTurn> turns;
   std::string before;
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -125,6 +139,24 @@ std::vector<ChatTurn> ChatTemplate::turns(const ChatRow& row) const try {
   return turns;
 } catch (const Error& error) {
   fail(ExitCode::kUnusable, "[{}] {}", row.place, error.what());
+}
+
+std::string ChatTemplate::prompt(const std::vector<ChatMessage>& messages) const {
+  return rendered(jinja_messages(messages), messages.size(), true);
+}
+
+std::string ChatTemplate::end_of_answer() const try {
+  constexpr std::string_view kAnswer = "an answer";
+  const std::string text =
+      rendered(jinja_messages({{"user", "a question"}, {"assistant", std::string(kAnswer)}}), 2, false);
+  const size_t found = text.rfind(kAnswer);
+  if (found == std::string::npos) return "";
+  constexpr const char* kBlank = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlank, found + kAnswer.size());
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+} catch (const Error&) {
+  return "";  // the template takes other conversations only
 }
 
 std::vector<std::string> missing_template_tokens(const ChatConfig& config, const Tokenizer& tokenizer) {

@@ -1,5 +1,6 @@
 // Turns conversations into text by a Jinja template, which is built in, the tokenizer's, or in a file.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,13 @@ inline constexpr char kChatTemplateFile[] = "chat_template.jinja";
 /// `tokenizer_path`, else tokenizer_config.json. Throws Error (kUnusable) when there is none.
 std::string chat_template_text(const ChatConfig& config, const std::string& tokenizer_path);
 
+/// Name of the template without roles: the assistant continues what the user wrote.
+inline constexpr char kPlainTemplate[] = "none";
+
+/// Returns the text of the template among a model's small files: chat_template.jinja, else
+/// tokenizer_config.json's; "" when there is none.
+std::string chat_template_in(const std::map<std::string, std::string>& files);
+
 /// A response of the assistant, and everything before it that belongs to no earlier turn.
 struct ChatTurn {
   std::string prompt, response;
@@ -39,6 +47,12 @@ class ChatTemplate {
   /// that names the row when the template refuses it, or renders earlier messages differently when more
   /// follow.
   std::vector<ChatTurn> turns(const ChatRow& row) const;
+
+  /// Returns the text after which the assistant's next message begins, as transformers' apply_chat_template
+  /// with add_generation_prompt does. Throws Error (kUnusable) when the template refuses the conversation.
+  std::string prompt(const std::vector<ChatMessage>& messages) const;
+  /// Returns what the template writes after a message of the assistant, without white space around it.
+  std::string end_of_answer() const;
 
  private:
   std::string rendered(const std::vector<jinja::Value>& messages, size_t count, bool generation) const;

@@ -54,6 +54,24 @@ TEST_F(ChatTemplateTest, WritesChatml) {
   EXPECT_EQ(made[1].response, "\u3000b \x1c<|im_end|>\n");
 }
 
+TEST_F(ChatTemplateTest, APromptIsTheBeginningOfTheNextTurn) {
+  const auto tokenizer = load_tokenizer(tokenizer_);
+  for (const char* name : {"chatml", "llama3"}) {
+    config_.chat_template = name;
+    const ChatTemplate made(config_, chat_template_text(config_, tokenizer_), *tokenizer);
+    const std::vector<ChatTurn> cut = made.turns(kTalk);
+    EXPECT_EQ(made.prompt({kTalk.messages.begin(), kTalk.messages.begin() + 2}), cut[0].prompt);
+    EXPECT_EQ(made.prompt({kTalk.messages.begin(), kTalk.messages.begin() + 4}),
+              cut[0].prompt + cut[0].response + cut[1].prompt);
+    EXPECT_EQ(made.end_of_answer(), std::string(name) == "chatml" ? "<|im_end|>" : "<|eot_id|>");
+  }
+  config_.chat_template = kPlainTemplate;
+  const ChatTemplate plain(config_, chat_template_text(config_, tokenizer_), *tokenizer);
+  EXPECT_EQ(plain.prompt({{"system", "s"}, {"user", "Once"}, {"assistant", " upon"}, {"user", "a"}}),
+            "s\nOnce upon\na");
+  EXPECT_EQ(plain.end_of_answer(), "");
+}
+
 TEST_F(ChatTemplateTest, WritesLlama3WithTrimmedContents) {
   const std::vector<ChatTurn> made = turns("llama3");
   ASSERT_EQ(made.size(), 2u);
