@@ -35,6 +35,9 @@ target_compile_definitions(hub_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SO
 # For scripts: the web server of remote_test as a program.
 add_executable(serve_folder trainer/data/storage/serve_folder.cpp trainer/data/storage/http_server.cpp)
 target_link_libraries(serve_folder PRIVATE tycho_storage)
+add_executable(serve_store trainer/buckets/serve_store.cpp trainer/buckets/s3_server.cpp trainer/buckets/azure_server.cpp trainer/buckets/store_server.cpp
+  trainer/data/storage/http_server.cpp)
+target_link_libraries(serve_store PRIVATE tycho_buckets tycho_storage PkgConfig::LIBCRYPTO)
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
 tycho_script_test(buckets_peer SCRIPT host/buckets_peer.sh)
 tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)

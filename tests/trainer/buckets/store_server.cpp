@@ -84,6 +84,7 @@ ServerReply StoreServer::answer(const SeenRequest& request) {
   }
   ServerReply reply = act(request, path, query);
   if (reply.status == 501) ++num_unknown_;
+  if (answered) answered(request, reply);
   reply.headers.push_back("Date: " + time_text(now_s(), "%a, %d %b %Y %H:%M:%S GMT"));
   if (wrong == StoreFault::kDropAfter) return {.drop = true};
   if (wrong == StoreFault::kErrorAfter) return error(500, "InternalError");

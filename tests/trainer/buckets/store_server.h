@@ -30,6 +30,8 @@ class StoreServer {
   std::string url() const { return http_->url(); }
   /// Called for each request with its number; may end the process that sent it.
   std::function<StoreFault(int)> fault;
+  /// Called after each request that was done.
+  std::function<void(const SeenRequest&, const ServerReply&)> answered;
   /// Number of requests, of parts that were stored, and of requests that were answered with 501.
   int num_requests() const;
   int num_parts() const;

@@ -1,0 +1,97 @@
+#!/bin/bash
+# Runs whose checkpoints go to a store (stand-ins for S3 and Azure) die by kill -9 at many of their requests. Nothing that was committed
+# there may be lost; the end equals that of an undisturbed run bit for bit, with the disk kept or emptied; a second run is refused.
+#   store_kill9.sh [s3|azure ...]
+set -euo pipefail
+root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
+export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
+scratch=$(mktemp -d)
+cd "$scratch"
+export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
+unset AWS_PROFILE AWS_SESSION_TOKEN AWS_REGION AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_FEDERATED_TOKEN_FILE IDENTITY_ENDPOINT
+export AWS_CONFIG_FILE=$scratch/none AWS_SHARED_CREDENTIALS_FILE=$scratch/none AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=secret-of-the-test
+export AZURE_STORAGE_SAS_TOKEN='sv=2021&sig=sas-of-the-test'
+"$root/tests/make_tiny_data" 32 >/dev/null
+cat >recipe.lua <<'LUA'
+local t = require "tycho"
+local r = t.recipe "far"
+r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "24ba"
+r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, max_seq_len = 32 }
+r.optimizer = t.optim.adamw { lr = 1e-3 }
+r.tokenizer = "data/tokenizer.json"
+r.train_data = t.data.mds { local_dir = "data", predownload = 8 }
+r.ckpt.every, r.ckpt.keep = "4ba", 2
+return r
+LUA
+kinds=("$@")
+((${#kinds[@]})) || kinds=(s3 azure)
+die() { echo "store_kill9: $*"; tail -20 run.log; exit 1; }
+
+# RANKS NAME...: a run whose number of ranks and name are these.
+train() {
+  local ranks=$1 launch=()
+  shift
+  ((ranks == 1)) || launch=(launch -n "$ranks")
+  exec tycho "${launch[@]}" run recipe.lua threads=1 "parallel.dp_shard=$ranks" "$@" --force >run.log 2>&1
+}
+for ranks in 1 2; do (train "$ranks" "run_dir=$scratch/wanted-$ranks") || die "the undisturbed run of $ranks"; done
+
+lives=0 dead=0
+for kind in "${kinds[@]}"; do
+  mkdir "$kind"
+  coproc server { serve_store "$kind" "$kind"; }
+  # shellcheck disable=SC2034  # used below
+  to_server=${server[1]}
+  read -r -u "${server[0]}" url
+  if [[ $kind == s3 ]]; then export S3_ENDPOINT_URL=$url place=s3://bucket/runs; else export AZURE_STORAGE_SERVICE_ENDPOINT=$url/account place=az://account/container/runs; fi
+  for ranks in 1 2; do
+    run=("$ranks" "run_dir=$scratch/run" "ckpt.remote=$place/$ranks")
+    number=0
+    for after in 0 1 2 4 7 11 16 22 29 37; do
+      number=$((number + 1))
+      ((number % 3)) || rm -rf run # the machine is lost with its disk
+      when=before
+      ((number % 2)) || when=after
+      (train "${run[@]}") &
+      pid=$!
+      if ((ranks == 1)); then echo "$pid" >"$kind/victim"; else echo "$pid children" >"$kind/victim"; fi
+      rm -f "$kind/killed"
+      echo "$after $when" >"$kind/kill_after"
+      status=0
+      wait "$pid" || status=$?
+      lives=$((lives + 1))
+      if [[ -e $kind/killed ]]; then
+        dead=$((dead + 1))
+        ((status)) || [[ $ranks != 1 ]] || die "a killed run ended with 0"
+      elif ((status)); then
+        die "$kind, $ranks ranks: ended with $status without a kill"
+      fi
+      rm -f "$kind/kill_after"
+    done
+    rm -rf run
+    (train "${run[@]}") || die "$kind, $ranks ranks: the last start"
+    tycho ckpt verify "$place/$ranks" >verify.log 2>&1 || { cat verify.log; die "$kind: a checkpoint is damaged"; }
+    rm -rf far && tycho ckpt reshard "$place/$ranks" --out far >verify.log 2>&1 || { cat verify.log; die "$kind: cannot be read"; }
+    tycho ckpt reshard "wanted-$ranks" --out near >verify.log 2>&1 || { cat verify.log; die "$kind: cannot be read"; }
+    tycho ckpt diff far near >diff.log || true # the recipes differ in their folders
+    grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.log && ! grep -q '^train_state' diff.log || { cat diff.log; die "$kind, $ranks ranks: other bits"; }
+    rm -rf near
+  done
+  # Another mesh goes on from the place, and a second run on it is refused while the first one lives.
+  rm -rf run
+  (train 2 "run_dir=$scratch/run" "ckpt.remote=$place/1" max_duration=100000ba) &
+  pid=$!
+  for _ in $(seq 600); do grep -q '"kind":"upload"\|"kind": "upload"' run/events.jsonl 2>/dev/null && break; sleep 0.1; done
+  status=0
+  tycho run recipe.lua "run_dir=$scratch/second" "ckpt.remote=$place/1" >second.log 2>&1 || status=$?
+  ((status == 13)) || { cat second.log; die "$kind: a second run ended with $status"; }
+  kill -INT "$pid" 2>/dev/null || true
+  wait "$pid" || true
+  ! grep -q '^501' "$kind/requests" || { grep '^501' "$kind/requests"; die "an unknown request"; }
+  ! grep -rqE 'secret-of-the-test|sas-of-the-test' run second wanted-1 run.log second.log || die "a secret is shown"
+  exec {to_server}>&-
+  wait
+done
+((dead * 2 >= lives)) || die "only $dead of $lives runs were killed"
+rm -rf "$scratch"
+echo "$dead of $lives runs were killed, and nothing was lost" | tee "${TYCHO_RESULT:-/dev/null}"
