@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "trainer/base/error.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/sharding/tree_sum.h"
@@ -20,10 +21,18 @@ namespace tycho {
 namespace {
 
 // Sums of weights are exact, so that they do not depend on how ranks divide the batch: see Batch::weights.
-float weight_of_token(const Batch& batch, Communicator& data_ranks) {
+// Every rank gets the same sum, so all of them end where there is nothing to take a mean of; the guard skips
+// the step where it skips what is not finite.
+float weight_of_token(const Batch& batch, Communicator& data_ranks, GuardAction guard, int64_t step) {
   Tensor weight_1 = at::full({1}, weight_of(batch), at::TensorOptions().dtype(at::kDouble));
   data_ranks.all_reduce(weight_1);
-  return static_cast<float>(1.0 / weight_1.item<double>());
+  const double weight = weight_1.item<double>();
+  if (weight == 0 && guard == GuardAction::kStop)
+    fail(ExitCode::kUnusable,
+         "[train_data] step {}: expected a global batch with {}, got none; take such rows out of the data, "
+         "raise global_batch, or skip such steps with guard.action = \"skip\"",
+         step, batch.weights.empty() ? "targets" : "targets whose weight is not 0");
+  return static_cast<float>(1.0 / weight);
 }
 
 /// Returns statistics of the residual stream after each block, over this rank's part of the first tokens of
@@ -64,7 +73,8 @@ ParallelRegion BatchPass::region() const { return parallel_region(recipe_, conte
 
 BatchSums BatchPass::run(const Batch& batch, int64_t steps_done, const BatchObservers& observers) {
   // The exact mean over the valid tokens of micro-batches and ranks.
-  const float weight = weight_of_token(batch, context_.mesh.group(kDataAxes));
+  const float weight =
+      weight_of_token(batch, context_.mesh.group(kDataAxes), recipe_.guard.action, steps_done + 1);
   const Tensor losses_MR = accumulate(batch, weight, steps_done, observers);
   units_->finish();
   tied_.sum(*units_);

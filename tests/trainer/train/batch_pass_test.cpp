@@ -3,6 +3,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/train/loop_fixture.h"
+#include "trainer/base/error.h"
 #include "trainer/train/training_data.h"
 
 namespace tycho {
@@ -44,6 +45,28 @@ TEST_F(BatchPassTest, OfMicroBatchesIsThatOfTheWholeBatch) {
               1e-5 * of_whole.losses_R.item<double>());
   const std::vector<Tensor> a = gradients(*in_parts), b = gradients(*whole);
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].allclose(b[i], 1e-4, 1e-6)) << "unit " << i;
+}
+
+TEST_F(BatchPassTest, EndsWhereNoTargetCounts) {
+  Batch given = batch();
+  const auto said = [&] {
+    try {
+      pass()->run(given, 6);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUnusable);
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  given.weights.assign(given.targets.widened().size(), 0.0F);
+  EXPECT_NE(said().find("[train_data] step 7: expected a global batch with targets whose weight is not 0"),
+            std::string::npos)
+      << said();
+  given.weights.clear(), given.valid_tokens = 0;
+  EXPECT_NE(said().find("step 7: expected a global batch with targets, got none"), std::string::npos)
+      << said();
+  config_.guard.action = GuardAction::kSkip;
+  EXPECT_EQ(said(), "nothing");
 }
 
 TEST_F(BatchPassTest, SumsTheLossesOfTheModel) {
