@@ -1,5 +1,5 @@
 // Gradients of random expressions against autograd: flat ones by programs in fp32 and bf16, matrices with
-// reductions and broadcasts by the reference interpreter.
+// reductions and broadcasts by the reference interpreter, losses of all statistics of a token.
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/erf.h>
 #include <ATen/ops/exp.h>
@@ -11,6 +11,7 @@
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/where.h>
 
+#include <array>
 #include <map>
 
 #include "tests/trainer/expression/random_expression.h"
@@ -18,6 +19,7 @@
 #include "trainer/base/random/philox.h"
 #include "trainer/expression/derivative.h"
 #include "trainer/expression/expression_text.h"
+#include "trainer/expression/loss_expression.h"
 #include "trainer/kernels/expression/run_program.h"
 
 namespace tycho {
@@ -173,6 +175,65 @@ TEST(ProgramGradients, OfMatricesWithReductionsAndBroadcastsAreAutograds) {
     expect_near(as_tensor(out[0]), z, 2e-4, e);
     expect_near(as_tensor(out[1]), leaf_x.grad(), 2e-4, e);
     expect_near(as_tensor(out[2]), leaf_y.grad(), 2e-4, e);
+  }
+}
+
+/// Appends a random graph of two inputs of a loss to a term. Returns its output.
+int32_t append_graph(Expression& term, const Expression& graph, std::array<int32_t, 2> inputs) {
+  std::vector<int32_t> moved;
+  for (Node node : graph.nodes) {
+    if (node.op == Op::kInput && node.input < 2) {
+      moved.push_back(inputs[static_cast<size_t>(node.input)]);
+      continue;
+    }
+    if (node.op == Op::kInput) node = {.op = Op::kNumber, .number = kScalar};
+    for (int32_t& argument : node.arguments)
+      if (argument >= 0) argument = moved[static_cast<size_t>(argument)];
+    term.nodes.push_back(node);
+    moved.push_back(static_cast<int32_t>(term.nodes.size()) - 1);
+  }
+  return moved[static_cast<size_t>(graph.outputs[0].node)];
+}
+
+/// Returns a loss of all that is known of a token: the sum of random graphs of neighbours among its inputs.
+Expression random_loss(int index) {
+  Expression term;
+  constexpr auto kInputs = static_cast<int32_t>(kLossInputs.size());
+  for (int32_t i = 0; i < kInputs; ++i) {
+    term.inputs.push_back({.name = kLossInputs[static_cast<size_t>(i)]});
+    term.nodes.push_back({.op = Op::kInput, .input = i});
+  }
+  int32_t total = -1;
+  for (int32_t i = 0; i < kInputs; ++i) {
+    const int32_t added =
+        append_graph(term, graph(kInputs * index + i, true), {i, static_cast<int32_t>((i + 1) % kInputs)});
+    if (total >= 0) term.nodes.push_back({.op = Op::kAdd, .arguments = {total, added, -1}});
+    total = total < 0 ? added : static_cast<int32_t>(term.nodes.size()) - 1;
+  }
+  term.outputs.push_back({"loss", total});
+  return term;
+}
+
+TEST(ProgramGradients, OfRandomLossesOverAllStatisticsAreAutograds) {
+  constexpr int64_t kTokens = 97;
+  for (int i = 0; i < 8; ++i) {
+    const Expression term = random_loss(i);
+    std::map<std::string, Tensor> memory;
+    std::vector<Tensor> leaves;
+    for (size_t k = 0; k < kLossInputs.size(); ++k) {
+      memory[kLossInputs[k]] = numbers(100 * static_cast<uint64_t>(i) + k, {kTokens}, at::kFloat);
+      leaves.push_back(leaf(memory[kLossInputs[k]]));
+    }
+    const Tensor wanted = leaves[5].abs() * by_aten(term, leaves);
+    wanted.sum().backward();
+    const Program program(loss_expression({{"random", write_expression(term)}}, /*with_gradients=*/true));
+    std::vector<ProgramTensor> arrays;
+    for (const ProgramArray& array : program.arrays())
+      arrays.push_back({memory.try_emplace(array.name, at::zeros({kTokens})).first->second});
+    run_program(program, {}, arrays);
+    expect_near(memory.at(term_output("random")), wanted, 2e-4, term);
+    for (size_t k = 0; k < kNumLossStatistics; ++k)
+      expect_near(memory.at(std::string("d_") + kLossInputs[k]), leaves[k].grad(), 2e-4, term);
   }
 }
 
