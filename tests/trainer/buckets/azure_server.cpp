@@ -1,5 +1,5 @@
-// Answers as Azure's documentation of each request says; Azurite judges the same client
-// (tests/host/buckets_peer.sh).
+// Answers as Azure's documentation of each request says. No other server or client has judged it yet: Azurite
+// and azure-storage-blob are still to be tried.
 #include "tests/trainer/buckets/azure_server.h"
 
 #include <fmt/format.h>
