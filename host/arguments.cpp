@@ -91,15 +91,6 @@ cxxopts::Options describe(const Verb& verb) {
   return options;
 }
 
-/// Returns the options of a verb for its help: its own, --set and --unset where it takes overrides, and
-/// --help.
-std::vector<OptionSpec> shown_options(const Verb& verb) {
-  std::vector<OptionSpec> shown = verb.spec.options;
-  if (takes_overrides(verb)) shown.insert(shown.end(), {kSetOption, kUnsetOption});
-  shown.push_back({"h,help", "Show this help."});
-  return shown;
-}
-
 /// Reads the options that were given or have a default.
 void read_options(const Verb& verb, const cxxopts::ParseResult& parsed, Arguments& arguments) {
   for (const OptionSpec& option : verb.spec.options) {
@@ -130,6 +121,13 @@ void number_words(const Verb& verb, const NumberedWords& given, Arguments& argum
 }
 
 }  // namespace
+
+std::vector<OptionSpec> shown_options(const Verb& verb) {
+  std::vector<OptionSpec> shown = verb.spec.options;
+  if (takes_overrides(verb)) shown.insert(shown.end(), {kSetOption, kUnsetOption});
+  shown.push_back({"h,help", "Show this help."});
+  return shown;
+}
 
 size_t first_word(const Verb& verb, const std::vector<std::string>& argv) {
   const std::vector<OptionSpec>& options = verb.spec.options;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "host/help/explain.h"
 #include "host/other_words.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
@@ -36,12 +37,7 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 
 int run_command(const std::vector<std::string>& argv) {
   bool help = false;
-  if (argv.size() > 1 && asks_for_help(argv[0])) {  // tycho help run, tycho help data convert
-    std::vector<std::string> words(argv.begin() + 2, argv.end());
-    words.emplace_back("--help");
-    parse_arguments(find_verb(argv[1], ""), words, help);
-    return 0;
-  }
+  if (argv.size() > 1 && asks_for_help(argv[0])) return explain({argv.begin() + 1, argv.end()});
   if (argv.empty() || asks_for_help(argv[0])) {
     fmt::print("{}", help_of_all_verbs());
     return static_cast<int>(argv.empty() ? ExitCode::kUsage : ExitCode::kOk);

@@ -40,6 +40,9 @@ struct Verb {
   int (*run)(const Arguments& arguments);
 };
 
+/// Returns the options that the help of a verb lists, which include --set and --unset.
+std::vector<OptionSpec> shown_options(const Verb& verb);
+
 /// All verbs, in the order of `tycho --help`.
 const std::vector<Verb>& all_verbs();
 

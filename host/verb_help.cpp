@@ -11,6 +11,8 @@
 #include <set>
 #include <sstream>
 
+#include "host/help/doc_pages.h"
+
 namespace tycho {
 namespace {
 
@@ -57,16 +59,6 @@ constexpr HelpLine kHelpLines[] = {
     {"completion", "a script that completes verbs, keys and files in your shell"},
     {"version", "versions, and which kernels compute"},
 };
-
-/// Returns the width of the terminal, also when the help goes to a pager; without a terminal $COLUMNS, or 80.
-size_t columns_of_terminal() {
-  size_t columns = 80;
-  if (const char* given = std::getenv("COLUMNS"); given != nullptr && std::atoi(given) > 0)
-    columns = static_cast<size_t>(std::atoi(given));
-  for (const int file : {STDIN_FILENO, STDERR_FILENO, STDOUT_FILENO})
-    if (winsize size{}; ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) columns = size.ws_col;
-  return std::clamp<size_t>(columns, 40, 120);
-}
 
 /// Appends words to `text`, whose last line has `column` columns, and continues on the next line at column
 /// `indent`.
@@ -245,6 +237,15 @@ std::vector<std::string> examples_of(const Verb& verb, const std::vector<std::st
 
 }  // namespace
 
+size_t columns_of_terminal() {
+  size_t columns = 80;
+  if (const char* given = std::getenv("COLUMNS"); given != nullptr && std::atoi(given) > 0)
+    columns = static_cast<size_t>(std::atoi(given));
+  for (const int file : {STDIN_FILENO, STDERR_FILENO, STDOUT_FILENO})
+    if (winsize size{}; ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) columns = size.ws_col;
+  return std::clamp<size_t>(columns, 40, 120);
+}
+
 std::string help_of_all_verbs() {
   std::string text =
       "tycho trains, finetunes and samples language models. A run is a recipe, a program\n"
@@ -255,8 +256,10 @@ std::string help_of_all_verbs() {
     text += is_title ? fmt::format("\n{}\n", line.what) : fmt::format("  {:<10}  ", line.verb);
     if (!is_title) wrap(text, line.what, 14, 14, columns_of_terminal());
   }
+  text += "\nPages\n  ";
+  wrap(text, fmt::format("{}", fmt::join(all_topics(), ", ")), 2, 2, columns_of_terminal());
   return text +
-         "\n`tycho VERB --help` explains a verb. Example:\n"
+         "\n`tycho VERB --help` explains a verb, `tycho help PAGE` shows a page. Example:\n"
          "  tycho run recipes/demo.lua optimizer.lr=1e-3\n";
 }
 

@@ -10,6 +10,9 @@ namespace tycho {
 /// Returns the text of `tycho --help`: all verbs, by purpose.
 std::string help_of_all_verbs();
 
+/// Returns the width of the terminal, also when the help goes to a pager; without a terminal $COLUMNS, or 80.
+size_t columns_of_terminal();
+
 /// Returns the text of `tycho VERB --help`. When the first of `words` is a subverb (`tycho data convert
 /// --help`), shows its usage, options and examples. A verb whose every usage begins with a subverb lists no
 /// options without one.

@@ -17,7 +17,7 @@ tycho_compile(fake_engine COLD)
 add_library(few_threads MODULE host/few_threads.cpp)
 target_link_libraries(few_threads PRIVATE tycho_flags ${CMAKE_DL_LIBS})
 tycho_compile(few_threads COLD)
-tycho_test(cli_test SOURCES host/cli_test.cpp host/prompts_test.cpp LIBS base)
+tycho_test(cli_test SOURCES host/cli_test.cpp host/help/explain_test.cpp host/prompts_test.cpp LIBS base)
 tycho_test(engine_test SOURCES host/engine_test.cpp LIBS base)
 tycho_test(golden_errors_test SOURCES host/golden_errors_test.cpp LIBS base)
 tycho_test(verbs_test SOURCES host/verbs/ckpt_test.cpp host/verbs/completion_test.cpp host/verbs/config_test.cpp host/verbs/convert_test.cpp host/verbs/ctl_test.cpp host/verbs/diff_test.cpp
@@ -29,6 +29,7 @@ set(launch_sources process/child_process.cpp process/signal_queue.cpp throw_away
 list(TRANSFORM launch_sources PREPEND ${CMAKE_SOURCE_DIR}/host/)
 tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launch/prefixed_lines_test.cpp host/process/signal_queue_test.cpp
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
+tycho_test(plain_page_test SOURCES host/help/plain_page_test.cpp ${CMAKE_SOURCE_DIR}/host/help/plain_page.cpp LIBS base)
 tycho_test(torch_folder_test SOURCES host/torch_folder_test.cpp ${CMAKE_SOURCE_DIR}/host/torch_folder.cpp LIBS base)
 tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_SOURCE_DIR}/host/data/progress_line.cpp ${CMAKE_SOURCE_DIR}/host/standard_streams.cpp LIBS metrics)
 tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_DIR}/host/repl/plain_line.cpp LIBS base)

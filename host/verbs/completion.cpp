@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "host/help/doc_pages.h"
 #include "host/verb.h"
 
 namespace tycho {
@@ -170,8 +171,15 @@ Words passed_on(const Verb& verb, const Words& words) {
 Words candidates(const Words& words) {
   const std::string& typed = words.back();
   if (words.size() == 1) {
-    Words names = {"--help", "--version"};
+    Words names = {"--help", "--version", "help"};
     for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
+    return with_prefix(names, typed);
+  }
+  if (words[0] == "help" && words.size() == 2) {
+    Words names = all_topics();
+    for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     return with_prefix(names, typed);
   }
   const auto verb = std::find_if(all_verbs().begin(), all_verbs().end(),

@@ -22,6 +22,7 @@ TEST_F(CompletionTest, OffersVerbsAndSubverbs) {
   EXPECT_CONTAINS(offered("tycho "), "\nrun\n");
   EXPECT_EQ(offered("tycho data conv"), "convert\n");
   EXPECT_EQ(offered("tycho completion z"), "zsh\n");
+  EXPECT_EQ(offered("tycho help nume"), "numerics\n");
 }
 
 TEST_F(CompletionTest, OffersOptions) {
