@@ -1,10 +1,10 @@
 // Loaded before a run by LD_PRELOAD: does harm at a chosen call of the file system.
 //   TYCHO_FAULT="call=fsync,path=COMMIT.tmp,nth=2,do=kill,rank=1"
-// call: open create write pread fsync rename mkdir unlink. path: a part of the path. nth: of the calls that
-// match, from 1. do: kill stop term int usr1 (a signal to this process before the call), eio enospc (the call
-// fails, `times` times or, with 0, for ever), sleep (the call takes `ms` longer). rank: that of TYCHO_RANK;
-// -1 for a process without one. When it strikes, it writes the monotonic clock's nanoseconds into the file
-// that TYCHO_FAULT_MARK names.
+// call: open create write pwrite pread fsync rename mkdir unlink symlink. path: a part of the path.
+// nth: of the calls that match, from 1. do: kill stop term int usr1 (a signal to this process before the
+// call), eio enospc (the call fails, `times` times or, with 0, for ever), sleep (the call takes `ms` longer).
+// rank: that of TYCHO_RANK; -1 for a process without one. When it strikes, it writes the monotonic clock's
+// nanoseconds into the file that TYCHO_FAULT_MARK names.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -141,6 +141,20 @@ int open64(const char* path, int flags, ...) {
 ssize_t write(int fd, const void* data, size_t count) {
   static auto* real = next<ssize_t(int, const void*, size_t)>("write");
   return strikes("write", fd) ? -1 : real(fd, data, count);
+}
+
+ssize_t pwrite(int fd, const void* data, size_t count, off_t offset) {
+  static auto* real = next<ssize_t(int, const void*, size_t, off_t)>("pwrite");
+  return strikes("pwrite", fd) ? -1 : real(fd, data, count, offset);
+}
+
+ssize_t pwrite64(int fd, const void* data, size_t count, off64_t offset) {
+  static auto* real = next<ssize_t(int, const void*, size_t, off64_t)>("pwrite64");
+  return strikes("pwrite", fd) ? -1 : real(fd, data, count, offset);
+}
+
+int symlink(const char* target, const char* link) {
+  return strikes("symlink", link) ? -1 : next<int(const char*, const char*)>("symlink")(target, link);
 }
 
 ssize_t pread(int fd, void* data, size_t count, off_t offset) {

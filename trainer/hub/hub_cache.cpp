@@ -79,7 +79,11 @@ void write_whole(const std::string& path, const std::string& text) {
     std::ofstream out(draft, std::ios::binary);
     out << text;
     out.flush();
-    if (!out) fail_cache("write", path, errno);
+    if (!out) {
+      const int error = errno;
+      ::unlink(draft.c_str());
+      fail_cache("write", path, error);
+    }
   }
   if (::rename(draft.c_str(), path.c_str()) != 0) fail_cache("write", path, errno);
 }
@@ -234,7 +238,13 @@ std::string HubCache::publish(const std::string& commit, const HubFile& file) co
   std::error_code error;
   fs::create_hard_link(blob, draft, error);
   if (error) fs::copy_file(blob, draft, error);
-  if (error) fail_cache("write", path, error.value());
+  if (error) {
+    std::error_code ignored;
+    fs::remove(draft, ignored);
+    // Where locks do not work, another process may have published the file and removed the blob.
+    if (size_of(path) == file.num_bytes) return path;
+    fail_cache("write", path, error.value());
+  }
   if (::rename(draft.c_str(), path.c_str()) != 0) fail_cache("write", path, errno);
   ::unlink(blob.c_str());
   return path;

@@ -53,7 +53,8 @@ class Draft {
   }
   Draft(const Draft&) = delete;
 
-  const std::string& path() const { return path_; }
+  /// Returns the path of the open file, which another process may have renamed meanwhile.
+  std::string open_path() const { return fmt::format("/proc/self/fd/{}", file_); }
   void write(int64_t at, const char* data, size_t num_bytes) const {
     for (size_t done = 0; done < num_bytes;) {
       const ssize_t n = ::pwrite(file_, data + done, num_bytes - done, at + static_cast<int64_t>(done));
@@ -113,13 +114,12 @@ void fetch_pieces(HubPieces& pieces, const HubFile& file, const Draft& draft, co
 /// Returns the hash of the draft, whose pieces are all there.
 std::string fetch_draft(const HubClient& client, const HubCache& cache, const HubName& at_commit,
                         const HubFile& file) {
-  const std::string path = cache.blob_path(file) + ".tycho.incomplete";
-  const Draft draft(path, file.num_bytes);
+  const Draft draft(cache.blob_path(file) + ".tycho.incomplete", file.num_bytes);
   const Draft done(cache.blob_path(file) + ".pieces.tycho.incomplete", num_pieces_of(file));
   HubPieces pieces(client, at_commit, file);
   fetch_pieces(pieces, file, draft, done);
   draft.sync();
-  return hub_hash_of(path, file);
+  return hub_hash_of(draft.open_path(), file);
 }
 
 void remove_draft(const HubCache& cache, const HubFile& file) {
@@ -186,7 +186,6 @@ std::string fetch_to_cache(const HubClient& client, const HubCache& cache, const
   };
   const auto found = [&] { return cache.find(at_commit.revision, file.path, file.num_bytes); };
   if (const auto path = found()) return *path;
-  if (has_blob()) return cache.publish(at_commit.revision, file);
   const std::string shown = at_commit.below(file.path).text();
   if (file.num_bytes > kMostHubBytes)
     fail(ExitCode::kUnusable,
