@@ -46,21 +46,33 @@ std::string spelled_override(const Verb& verb, const std::vector<std::string>& a
   return argv[i];
 }
 
+std::string long_name(const OptionSpec& option) {
+  const std::string name = option.name;
+  const size_t comma = name.find(',');
+  return comma == std::string::npos ? name : name.substr(comma + 1);
+}
+
+/// Returns an argument with - for each _ in the name of an option that the verb has so: --eos_text, as other
+/// programs write it, is --eos-text.
+std::string spelled_option(const Verb& verb, const std::string& argument) {
+  const size_t end = std::min(argument.find('='), argument.size());
+  if (!argument.starts_with("--") || argument.find('_') >= end) return argument;
+  std::string name = argument.substr(0, end);
+  std::replace(name.begin(), name.end(), '_', '-');
+  const bool is_known = std::any_of(verb.spec.options.begin(), verb.spec.options.end(),
+                                    [&](const OptionSpec& one) { return "--" + long_name(one) == name; });
+  return is_known ? name + argument.substr(end) : argument;
+}
+
 NumberedWords spell_overrides(const Verb& verb, const std::vector<std::string>& argv) {
   NumberedWords out;
   const auto end = takes_overrides(verb) ? std::find(argv.begin(), argv.end(), "--") : argv.begin();
   const auto num_spelled = static_cast<size_t>(end - argv.begin());
   for (size_t i = 0; i < argv.size(); ++i) {
-    out.words.push_back(i < num_spelled ? spelled_override(verb, argv, i) : argv[i]);
+    out.words.push_back(i < num_spelled ? spelled_override(verb, argv, i) : spelled_option(verb, argv[i]));
     out.numbers.push_back(static_cast<int>(i) + 1);
   }
   return out;
-}
-
-std::string long_name(const OptionSpec& option) {
-  const std::string name = option.name;
-  const size_t comma = name.find(',');
-  return comma == std::string::npos ? name : name.substr(comma + 1);
 }
 
 /// Returns true when the next argument is the value of this one: for "--grace" and "-n", not for "--grace=5"

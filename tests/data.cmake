@@ -2,7 +2,7 @@
 tycho_test(data_test LIBS loader prepare SOURCES
   trainer/data/tokenizer/bpe_trainer_test.cpp trainer/data/sources/byte_source_test.cpp trainer/data/chat/batch_packer_test.cpp trainer/data/chat/packing_ratio_test.cpp trainer/data/chat/chat_dataset_test.cpp trainer/data/chat/chat_example_test.cpp
   trainer/data/chat/chat_row_test.cpp trainer/data/chat/chat_weights_test.cpp trainer/data/chat/chat_weights_test.cpp trainer/data/chat/chat_template_test.cpp trainer/data/prepare/convert_test.cpp trainer/data/prepare/killed_convert_test.cpp trainer/data/prepare/publication_test.cpp
-  trainer/data/prepare/dataset_damage_test.cpp trainer/data/prepare/dataset_stats_test.cpp trainer/data/prepare/text_stats_test.cpp trainer/data/sources/csv_reader_test.cpp trainer/data/sources/document_reader_test.cpp trainer/data/sources/folder_splits_test.cpp trainer/data/sources/input_files_test.cpp trainer/data/sources/json_line_test.cpp
+  trainer/data/prepare/dataset_damage_test.cpp trainer/data/prepare/dataset_stats_test.cpp trainer/data/prepare/text_stats_test.cpp trainer/data/sources/csv_reader_test.cpp trainer/data/sources/document_reader_test.cpp trainer/data/splits/data_files_test.cpp trainer/data/splits/folder_splits_test.cpp trainer/data/splits/path_pattern_test.cpp trainer/data/sources/input_files_test.cpp trainer/data/sources/json_line_test.cpp
   trainer/data/chat/example_packer_test.cpp trainer/data/chat/mds_rows_test.cpp trainer/data/templates/template_test.cpp
   trainer/data/loader/data_order_test.cpp trainer/data/loader/loader_test.cpp trainer/data/loader/compressed_streams_test.cpp trainer/data/loader/packed_chat_reader_test.cpp trainer/data/sources/arrow/arrow_records_test.cpp trainer/data/sources/parquet/packed_integers_test.cpp trainer/data/sources/parquet/parquet_records_test.cpp
   trainer/data/sources/parquet/parquet_page_test.cpp trainer/data/sources/parquet/parquet_rows_test.cpp trainer/data/sources/parquet/thrift_test.cpp trainer/data/chat/row_table_test.cpp trainer/data/chat/chat_blocks_test.cpp
@@ -32,6 +32,9 @@ tycho_test(azure_test LIBS buckets http storage SOURCES
 tycho_test(hub_test LIBS storage SOURCES trainer/recipe/hub_name_test.cpp trainer/hub/hub_files_test.cpp trainer/hub/hub_golden_test.cpp
   trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
 target_compile_definitions(hub_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+# Data sets of the hub, converted from the stand-in.
+tycho_test(hub_data_test LIBS loader prepare SOURCES trainer/data/sources/hub_inputs_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
+target_compile_definitions(hub_data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # For scripts: the web server of remote_test as a program.
 add_executable(serve_folder trainer/data/storage/serve_folder.cpp trainer/data/storage/http_server.cpp)
 target_link_libraries(serve_folder PRIVATE tycho_storage)

@@ -1,10 +1,15 @@
 // tycho data convert: text to samples of tokens, and conversations to samples of their own.
 #include "host/data/convert.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "host/data/input_options.h"
 #include "host/data/progress_line.h"
@@ -13,7 +18,10 @@
 #include "trainer/base/error.h"
 #include "trainer/data/prepare/convert.h"
 #include "trainer/data/prepare/convert_chat.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
+#include "trainer/hub/hub_files.h"
 #include "trainer/metrics/format.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -24,20 +32,32 @@ void refuse_options(const Arguments& arguments, std::initializer_list<const char
     if (arguments.given.contains(name)) fail(ExitCode::kUsage, "[data] --{} {}", name, why);
 }
 
+/// Returns the path on this machine of the tokenizer that --tokenizer names: a file, or a model of the hub,
+/// hf://OWNER/NAME or OWNER/NAME.
+std::string tokenizer_path(const std::string& text) {
+  std::error_code error;
+  const bool is_plain_name = !std::filesystem::exists(text, error) && !text.ends_with(".json") &&
+                             !text.ends_with(".model") && std::count(text.begin(), text.end(), '/') == 1 &&
+                             hub_name_problem("hf://" + text).empty();
+  return local_tokenizer(is_plain_name ? "hf://" + text : text);
+}
+
 ConvertOptions to_options(const Arguments& arguments) {
   word(arguments, 1, "text, JSONL, CSV, Parquet or Arrow files, or folders, to convert");
   ConvertOptions options;
   options.inputs.assign(arguments.words.begin() + 1, arguments.words.end());
+  options.keeps_fetched = arguments.has("keep");
   options.rules = input_rules(arguments);
   options.rules.split = arguments.text("split");
   options.rules.takes_unsplit = true;
   options.rules.takes_any = false;
+  options.rules.configuration = arguments.text("config");
   options.keep_newlines = arguments.has("keep-newlines");
   options.no_added_tokens = arguments.has("no-added-tokens");
   options.no_separator = arguments.has("no-separator");
   if (!arguments.text("hashes").empty()) options.hashes = arguments.list("hashes");
   options.compression = arguments.text("compression");
-  options.tokenizer = arguments.text("tokenizer");
+  options.tokenizer = tokenizer_path(arguments.text("tokenizer"));
   options.out_dir = arguments.text("out");
   options.split = arguments.text("split");
   options.val_split = arguments.text("val-split");
@@ -49,7 +69,37 @@ ConvertOptions to_options(const Arguments& arguments) {
   if (arguments.given.contains("max-documents"))
     options.max_documents = arguments.integer("max-documents", 1);
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
+  options.rules.downloads = options.threads;
   return options;
+}
+
+/// A split of LLM Foundry that is the beginning of another.
+struct ShortSplit {
+  const char *name, *source;
+  int64_t samples;
+};
+constexpr std::array<ShortSplit, 4> kShortSplits = {{{"train_small", "train", 100000},
+                                                     {"val_small", "val", 10000},
+                                                     {"val_xsmall", "val", 3000},
+                                                     {"val_xxsmall", "val", 100}}};
+
+/// Returns the arguments with LLM Foundry's names of options replaced by ours, and --dataset by the word that
+/// it stands for. LLM Foundry's --splits takes several words.
+Arguments with_own_names(Arguments arguments) {
+  for (const auto& [other, own] :
+       {std::pair{"data-subset", "config"}, {"out-root", "out"}, {"num-workers", "threads"}})
+    if (arguments.has(other)) arguments.options[own] = arguments.options[other];
+  if (!arguments.has("dataset")) return arguments;
+  if (arguments.text("splits").empty() && arguments.words.size() > 1)
+    fail(ExitCode::kUsage, "[data] expected --dataset or words that name the inputs, got both: {}",
+         arguments.words[1]);
+  for (size_t i = 1; i < arguments.words.size(); ++i) arguments.options["splits"] += "," + arguments.words[i];
+  arguments.words.resize(1);
+  const std::string& name = arguments.text("dataset");
+  std::error_code error;
+  const bool is_place = is_hub_name(name) || std::filesystem::exists(name, error);
+  arguments.words.push_back(is_place ? name : parse_hub_name("hf://datasets/" + name).text());
+  return arguments;
 }
 
 using ShowProgress = std::function<void(const ConvertProgress&)>;
@@ -98,17 +148,42 @@ Json split_json(const ConvertedSplit& split) {
           {"shards", split.shards}};
 }
 
+/// Converts the splits of --splits, one after the other.
+ConvertResult convert_splits(const Arguments& arguments, ConvertOptions options) {
+  refuse_options(arguments, {"split", "val-split", "val-fraction"}, "has no effect with --splits");
+  ConvertResult all;
+  for (const std::string& name : arguments.list("splits")) {
+    std::error_code error;
+    if (std::filesystem::exists(options.out_dir + "/" + name + "/index.json", error)) {
+      all.notes.push_back(fmt::format("{}/{} is there already, and left as it is", options.out_dir, name));
+      continue;
+    }
+    options.split = options.rules.split = name;
+    options.max_samples.reset();
+    for (const ShortSplit& one : kShortSplits) {
+      if (name != one.name) continue;
+      options.rules.split = one.source;
+      options.max_samples = one.samples;
+    }
+    ConvertResult result = convert_text(options);
+    for (const auto part : {&ConvertResult::notes, &ConvertResult::warnings})
+      std::move((result.*part).begin(), (result.*part).end(), std::back_inserter(all.*part));
+    std::move(result.splits.begin(), result.splits.end(), std::back_inserter(all.splits));
+  }
+  return all;
+}
+
 ConvertResult convert_documents(const Arguments& arguments, const ShowProgress& progress) {
   refuse_options(arguments, {"template", "template-date"}, "needs --chat and --tokenizer");
   ConvertOptions options = to_options(arguments);
   options.progress = progress;
-  return convert_text(options);
+  return arguments.text("splits").empty() ? convert_text(options) : convert_splits(arguments, options);
 }
 
 ConvertResult convert_conversations(const Arguments& arguments, const ShowProgress& progress) {
   refuse_options(arguments,
                  {"concat-tokens", "ext", "format", "field", "bos-text", "eos-text", "no-separator",
-                  "no-added-tokens", "keep-newlines", "no-wrap", "max-documents"},
+                  "no-added-tokens", "keep-newlines", "no-wrap", "max-documents", "splits"},
                  "has no effect with --chat");
   word(arguments, 1, "JSONL, CSV, Parquet or Arrow files, or folders of them, to convert");
   ConvertChatOptions options;
@@ -120,11 +195,13 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
                     .compression = arguments.text("compression")};
   if (!arguments.text("hashes").empty()) options.splits.hashes = arguments.list("hashes");
   if (arguments.has("tokenizer"))
-    options.tokenizer = arguments.text("tokenizer");
+    options.tokenizer = tokenizer_path(arguments.text("tokenizer"));
   else
     refuse_options(arguments, {"template", "template-date"},
                    "needs --tokenizer: without it, texts are written");
   options.bad_rows = bad_rows(arguments);
+  options.configuration = arguments.text("config");
+  options.keeps_fetched = arguments.has("keep");
   options.chat_template = arguments.text("template");
   options.template_date = arguments.text("template-date");
   options.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
@@ -134,7 +211,9 @@ ConvertResult convert_conversations(const Arguments& arguments, const ShowProgre
 
 }  // namespace
 
-int convert_data(const Arguments& arguments) {
+int convert_data(const Arguments& given) {
+  const Arguments arguments = with_own_names(given);
+  set_hub_access(HubAccess::kRefresh);
   ConversionLine line;
   const ShowProgress progress = [&line](const ConvertProgress& now) { line.show(now); };
   const ConvertResult result = arguments.has("chat") ? convert_conversations(arguments, progress)

@@ -14,6 +14,7 @@ namespace tycho {
 const VerbSpec kDataSpec = {
     "data convert INPUT ... --tokenizer FILE --out DIR\n"
     "       tycho data convert INPUT ... --chat [--tokenizer FILE] --out DIR\n"
+    "       tycho data convert --dataset NAME [--config NAME] --splits LIST --tokenizer FILE --out DIR\n"
     "       tycho data inspect DIR\n"
     "       tycho data verify DIR\n"
     "       tycho data stats DIR | INPUT ...\n"
@@ -31,6 +32,9 @@ const VerbSpec kDataSpec = {
     "  tycho data convert books/ --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/books\n"
     "  tycho data convert c4.jsonl.gz --tokenizer tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data convert sft.jsonl --chat --out data/sft\n"
+    "  tycho data convert hf://datasets/OWNER/NAME --split train --tokenizer tokenizer.json --out data/name\n"
+    "  tycho data convert --dataset allenai/c4 --config en --splits train_small,val_small --tokenizer "
+    "tokenizer.json --eos-text '<|endoftext|>' --out data/c4\n"
     "  tycho data inspect data/books\n"
     "  tycho data verify data/books\n"
     "  tycho data stats data/books --eos-token 0\n"
@@ -40,7 +44,8 @@ const VerbSpec kDataSpec = {
     "  tycho data map rows.lua raw.jsonl --out sft.jsonl\n"
     "  srun tycho data preload s3://bucket/c4 /nvme/c4 --split train,val",
     {{"tokenizer",
-      "convert: a tokenizer.json. stats, sample: instead of the data set's own; of texts, counts tokens.",
+      "convert: a tokenizer.json, or a model of the hub: OWNER/NAME. stats, sample: instead of the data "
+      "set's own; of texts, counts tokens.",
       "FILE"},
      {"out", "convert: folder of the new data set. map: the file that is written.", "DIR"},
      {"chat",
@@ -48,6 +53,21 @@ const VerbSpec kDataSpec = {
       "They stay "
       "text, or become "
       "tokens with --tokenizer."},
+     {"dataset",
+      "convert: a data set of the Hugging Face hub, or a folder, as LLM Foundry names it: allenai/c4.",
+      "NAME"},
+     {"config", "convert: configuration to read of a data set whose README.md declares several, such as en.",
+      "NAME", ""},
+     {"splits",
+      "convert: splits to write, each into its folder; those that are complete are left as they are. "
+      "train_small is the first 100000 samples of train; val_small, val_xsmall and val_xxsmall the first "
+      "10000, 3000 and 100 of the validation split, as in LLM Foundry.",
+      "LIST", ""},
+     {"keep",
+      "convert: keep files of the hub in its cache. Otherwise they pass through DIR and are removed."},
+     {"data-subset", "convert: LLM Foundry's name for --config.", "NAME"},
+     {"out-root", "convert: LLM Foundry's name for --out.", "DIR"},
+     {"num-workers", "convert: LLM Foundry's name for --threads.", "N"},
      {"template", "convert --chat --tokenizer: as template of t.data.chat.", "NAME", "chatml"},
      {"template-date", "convert --chat --tokenizer: the day that a template prints as today.", "DAY", ""},
      {"concat-tokens", "convert: tokens per sample.", "N", "2048"},
@@ -88,7 +108,10 @@ const VerbSpec kDataSpec = {
      {"from", "sample: the first one to show, counted from 0.", "N", "0"},
      {"number", "sample: how many to show.", "N", "3"},
      {"quick", "inspect, verify: check index.json and the shards' offsets, not every token."},
-     {"threads", "convert, verify: CPU threads; 0 for one per core. preload: downloads at a time; 0 for 8.",
+     {"threads",
+      "convert, verify: CPU threads; 0 for one per core. convert of the hub's files, preload: also downloads "
+      "at "
+      "a time; 0 for 8.",
       "N", "0"},
      kJsonOption}};
 

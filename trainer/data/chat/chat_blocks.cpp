@@ -9,6 +9,7 @@
 #include "trainer/data/chat/encode_rows.h"
 #include "trainer/data/rows/skipped_rows.h"
 #include "trainer/data/sources/document_reader.h"
+#include "trainer/data/sources/lent_file.h"
 
 namespace tycho {
 namespace {
@@ -98,7 +99,8 @@ class TableBlock final : public ChatBlock {
 
 class TableBlocks final : public ChatBlocks {
  public:
-  explicit TableBlocks(std::unique_ptr<RowTable> table) : table_(std::move(table)) {}
+  explicit TableBlocks(std::unique_ptr<RowTable> table, std::unique_ptr<LentFile> lent = nullptr)
+      : lent_(std::move(lent)), table_(std::move(table)) {}
 
   std::unique_ptr<ChatBlock> next() override {
     if (ended_) return nullptr;
@@ -121,6 +123,7 @@ class TableBlocks final : public ChatBlocks {
   bool has_tokens() const override { return table_->columns().has_tokens(); }
 
  private:
+  std::unique_ptr<LentFile> lent_;  // outlives the table, which has the file open
   std::unique_ptr<RowTable> table_;
   int64_t file_bytes_ = 0;
   bool ended_ = false;
@@ -139,11 +142,16 @@ std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file, const std::s
          "as "
          "JSONL, or leave out weights",
          file.path, weights);
+  const auto table = [&](const auto& open) {
+    auto lent = std::make_unique<LentFile>(file);
+    auto rows = open(lent->path());
+    return std::make_unique<TableBlocks>(std::move(rows), std::move(lent));
+  };
   switch (file.format) {
-    case TextFormat::kParquet: return open_chat_blocks(open_parquet_rows(file.path));
-    case TextFormat::kArrow: return open_chat_blocks(open_arrow_rows(file.path));
-    case TextFormat::kCsv: return open_chat_blocks(open_csv_rows(file.path, ','));
-    case TextFormat::kTsv: return open_chat_blocks(open_csv_rows(file.path, '\t'));
+    case TextFormat::kParquet: return table(open_parquet_rows);
+    case TextFormat::kArrow: return table(open_arrow_rows);
+    case TextFormat::kCsv: return table([](const std::string& path) { return open_csv_rows(path, ','); });
+    case TextFormat::kTsv: return table([](const std::string& path) { return open_csv_rows(path, '\t'); });
     case TextFormat::kDataSet:
       return open_chat_blocks(open_mds_rows(
           read_mds_index(file.path), local_source(VerifyShards::kOnce, RawShards::kInMemory), file.path));

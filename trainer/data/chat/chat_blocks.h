@@ -39,6 +39,7 @@ class ChatBlocks {
 
 /// Opens the rows of a file or of a data set's folder. `weights`: the field of the rows' weights, of JSONL;
 /// "" for none. Throws as RowTable does, and Error (kUnusable) for weights of other files.
+/// A file with a lender is on this machine until the blocks are destroyed.
 std::unique_ptr<ChatBlocks> open_chat_blocks(const InputFile& file, const std::string& weights = "");
 /// Groups the rows of a table into blocks.
 std::unique_ptr<ChatBlocks> open_chat_blocks(std::unique_ptr<RowTable> table);

@@ -66,11 +66,9 @@ void write_conversion_state(FileOps& files, const std::string& dir, const std::s
     splits.push_back(split_json(split));
     data += split.writer.data;
   }
-  const Json head = {{"key", key},
-                     {"chunks", state.chunks},
-                     {"documents", state.documents},
-                     {"splits", splits},
-                     {"hash", hash_hex(data)}};
+  const Json head = {
+      {"key", key},       {"file", state.file},    {"chunks", state.chunks}, {"documents", state.documents},
+      {"splits", splits}, {"hash", hash_hex(data)}};
   write_file_atomically(files, path_in(dir), head.dump() + "\n" + data);
 }
 
@@ -83,7 +81,8 @@ std::optional<ConversionState> read_conversion_state(const std::string& dir, con
   try {
     const Json head = Json::parse(text.substr(0, line));
     if (head.at("key") != key || head.at("hash") != hash_hex(data)) return std::nullopt;
-    ConversionState state{.chunks = head.at("chunks"), .documents = head.at("documents")};
+    ConversionState state{
+        .file = head.at("file"), .chunks = head.at("chunks"), .documents = head.at("documents")};
     for (const Json& split : head.at("splits")) state.splits.push_back(split_of(split, data));
     return state;
   } catch (const Json::exception&) {
@@ -98,7 +97,7 @@ void remove_conversion_state(FileOps& files, const std::string& dir) {
 std::string conversion_key(const std::string& kind, const SplitRules& rules,
                            const std::vector<InputFile>& inputs) {
   std::string key =
-      fmt::format("3|{}|{}|{}|{}|{}|{}|{}", kind, rules.split, rules.val_split, rules.val_fraction,
+      fmt::format("4|{}|{}|{}|{}|{}|{}|{}", kind, rules.split, rules.val_split, rules.val_fraction,
                   rules.size_limit, rules.compression, fmt::join(rules.hashes, ","));
   for (const InputFile& file : inputs)
     key += fmt::format("|{}|{}", static_cast<int>(file.format), version_of(file));

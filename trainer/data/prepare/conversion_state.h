@@ -28,6 +28,7 @@ struct SplitState {
 
 /// State of a conversion after a whole number of chunks. Chunks are the same for the same files and rules.
 struct ConversionState {
+  int64_t file = 0;  // index of the input file that the chunks are counted in
   int64_t chunks = 0, documents = 0;
   std::vector<SplitState> splits;
 

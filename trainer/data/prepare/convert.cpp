@@ -13,6 +13,7 @@
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/mds/data_set_records.h"
 #include "trainer/data/prepare/conversion_state.h"
+#include "trainer/data/prepare/document_dealer.h"
 #include "trainer/data/prepare/leftovers.h"
 #include "trainer/data/prepare/publication.h"
 #include "trainer/data/prepare/split_writer.h"
@@ -24,99 +25,6 @@ namespace tycho {
 namespace {
 
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
-const std::vector<MdsColumn> kColumns = {{"tokens", "ndarray:int32"}};
-
-/// One split while it is written: its packer, shards and counts.
-class SplitInProgress {
- public:
-  SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
-                  TokenPacker::Rules packing)
-      : writer_(files, rules, split, kColumns),
-        split_({.dir = writer_.dir()}),
-        packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {}
-
-  /// Continues from the work folder and state of a conversion that was killed.
-  SplitInProgress(FileOps& files, const SplitRules& rules, const std::string& split,
-                  TokenPacker::Rules packing, SplitState state)
-      : writer_(files, rules, split, kColumns, std::move(state.writer)),
-        split_({.dir = writer_.dir(),
-                .documents = state.documents,
-                .bytes = state.bytes,
-                .longest_bytes = state.longest_bytes,
-                .skipped_rows = state.skipped_rows}),
-        part_bytes_(state.part_bytes),
-        packer_(std::move(packing), [this](std::span<const int32_t> sample) { write(sample); }) {
-    packer_.restore(std::move(state.packer));
-  }
-
-  SplitState state() const {
-    return {split_.documents, split_.bytes,    split_.longest_bytes, split_.skipped_rows,
-            part_bytes_,      packer_.state(), writer_.state()};
-  }
-
-  /// Adds a part of one document.
-  void add_part(const ChunkTokens& part) {
-    packer_.add_part(part.tokens, part.first, part.last);
-    part_bytes_ += part.text_bytes;
-    if (part.last) count_document(std::exchange(part_bytes_, 0));
-  }
-
-  void add_document(std::span<const int32_t> tokens, int64_t text_bytes) {
-    packer_.add_document(tokens);
-    count_document(text_bytes);
-  }
-
-  void add_skipped(int64_t rows) { split_.skipped_rows += rows; }
-
-  const std::string& work_dir() const { return writer_.work_dir(); }
-  int64_t num_shards() const { return writer_.num_shards(); }
-  int64_t num_tokens() const { return packer_.num_tokens(); }
-  int64_t num_samples() const { return packer_.num_samples(); }
-
-  /// Completes the files. The split keeps its temporary name.
-  void finish(ConversionNote note) {
-    packer_.finish();
-    if (packer_.num_samples() == 0) {
-      fail(ExitCode::kUnusable,
-           "[data] the text for {} has {} tokens, too few for one sample of {}; use more text or smaller "
-           "--concat-tokens",
-           split_.dir, packer_.num_tokens(), note.concat_tokens);
-    }
-    split_.tokens = packer_.num_tokens();
-    split_.dropped_tokens = packer_.dropped_tokens();
-    split_.samples = packer_.num_samples();
-    note.documents = split_.documents;
-    note.text_bytes = split_.bytes;
-    note.tokens = split_.tokens;
-    note.dropped_tokens = split_.dropped_tokens;
-    writer_.finish(std::move(note));
-    split_.shards = writer_.num_shards();
-  }
-
-  SplitWriter& writer() { return writer_; }
-  const ConvertedSplit& counts() const { return split_; }
-
- private:
-  void write(std::span<const int32_t> sample) {
-    writer_.write({encode_mds_array(sample.data(), static_cast<int64_t>(sample.size()), sizeof(int32_t))});
-  }
-
-  void count_document(int64_t text_bytes) {
-    ++split_.documents;
-    split_.bytes += text_bytes;
-    split_.longest_bytes = std::max(split_.longest_bytes, text_bytes);
-  }
-
-  SplitWriter writer_;
-  ConvertedSplit split_;
-  int64_t part_bytes_ = 0;  // bytes of the unfinished document
-  TokenPacker packer_;
-};
-
-SplitRules split_rules(const ConvertOptions& options) {
-  return {options.out_dir,    options.split,  options.val_split,  options.val_fraction,
-          options.size_limit, options.hashes, options.compression};
-}
 
 void check_options(const ConvertOptions& options) {
   const auto refuse = [](const std::string& what) { fail(ExitCode::kUsage, "[data] {}", what); };
@@ -166,96 +74,6 @@ TokenPacker::Rules make_rules(const ConvertOptions& options, const Tokenizer& to
   return rules;
 }
 
-/// Deals the documents to the splits, in order.
-class Dealer {
- public:
-  /// `divides_text`: there are two documents, and the second one is for validation.
-  Dealer(FileOps& files, const ConvertOptions& options, const TokenPacker::Rules& packing, bool divides_text,
-         std::optional<ConversionState> left)
-      : rules_(split_rules(options)),
-        most_documents_(options.max_documents.value_or(INT64_MAX)),
-        divides_text_(divides_text),
-        documents_(left ? left->documents : 0) {
-    const std::vector<std::string> names = rules_.names();
-    for (size_t i = 0; i < names.size(); ++i)
-      splits_.push_back(left ? std::make_unique<SplitInProgress>(files, rules_, names[i], packing,
-                                                                 std::move(left->splits.at(i)))
-                             : std::make_unique<SplitInProgress>(files, rules_, names[i], packing));
-  }
-
-  const std::string& work_dir() const { return splits_[0]->work_dir(); }
-  int64_t num_shards() const {
-    int64_t count = 0;
-    for (const auto& split : splits_) count += split->num_shards();
-    return count;
-  }
-  ConversionState state(int64_t chunks) const {
-    ConversionState state{.chunks = chunks, .documents = documents_};
-    for (const auto& split : splits_) state.splits.push_back(split->state());
-    return state;
-  }
-
-  /// True if it has as many documents as options.max_documents allows.
-  bool is_full() const { return documents_ >= most_documents_; }
-
-  void add(const ChunkTokens& chunk) {
-    if (chunk.format == TextFormat::kText) {
-      split().add_part(chunk);
-      documents_ += chunk.last;
-      return;
-    }
-    size_t begin = 0;
-    int64_t skipped = chunk.skipped.count;
-    for (const ChunkTokens::Document& document : chunk.documents) {
-      if (is_full()) return;
-      split().add_skipped(document.skipped_rows);
-      skipped -= document.skipped_rows;
-      split().add_document(std::span(chunk.tokens).subspan(begin, document.end - begin), document.text_bytes);
-      begin = document.end;
-      ++documents_;
-    }
-    if (!is_full()) split().add_skipped(skipped);
-  }
-
-  void count(ConvertProgress& progress) const {
-    progress.tokens = progress.samples = 0;
-    for (const auto& split : splits_)
-      progress.tokens += split->num_tokens(), progress.samples += split->num_samples();
-  }
-
-  /// `reasons`: why rows were skipped.
-  std::vector<ConvertedSplit> publish(const ConversionNote& note, const std::string& key,
-                                      const std::vector<std::string>& reasons, FileOps& files) {
-    if (documents_ == 0 && !reasons.empty())
-      fail(ExitCode::kUnusable, "[data] no row can be used; the first one: {}", reasons.front());
-    if (!divides_text_ && rules_.validation_period() > documents_)
-      fail(ExitCode::kUsage,
-           "[data] {} documents are too few for a share of {} in {}; each text file, each line of JSONL "
-           "and each row of the others is one document",
-           documents_, rules_.val_fraction, rules_.val_split);
-    std::vector<SplitWriter*> writers;
-    std::vector<ConvertedSplit> counts;
-    for (const auto& split : splits_) {
-      split->finish(note);
-      writers.push_back(&split->writer());
-      counts.push_back(split->counts());
-    }
-    publish_together(files, rules_.out_dir, key, writers, counts);
-    return counts;
-  }
-
- private:
-  SplitInProgress& split() {
-    return *splits_[divides_text_ ? static_cast<size_t>(documents_ > 0) : rules_.split_of(documents_)];
-  }
-
-  const SplitRules rules_;
-  const int64_t most_documents_;
-  const bool divides_text_;
-  int64_t documents_;
-  std::vector<std::unique_ptr<SplitInProgress>> splits_;
-};
-
 std::vector<std::string> describe_inputs(const InputFiles& inputs, const ConvertOptions& options) {
   const auto count = [&](TextFormat format) {
     return std::count_if(inputs.files.begin(), inputs.files.end(),
@@ -296,10 +114,11 @@ ConversionNote make_note(const ConvertOptions& options, const Tokenizer& tokeniz
 
 std::string key_of(const ConvertOptions& options, const Tokenizer& tokenizer, const InputFiles& inputs) {
   return conversion_key(
-      fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
+      fmt::format("text|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", tokenizer.hash(), options.rules.field,
                   static_cast<int>(options.rules.bad_rows), options.keep_newlines, options.no_added_tokens,
                   options.no_separator, options.concat_tokens, Json(options.bos_text).dump(),
-                  Json(options.eos_text).dump(), options.no_wrap, options.max_documents.value_or(0)),
+                  Json(options.eos_text).dump(), options.no_wrap, options.max_documents.value_or(0),
+                  options.max_samples.value_or(0)),
       split_rules(options), inputs.files);
 }
 
@@ -313,10 +132,37 @@ std::optional<int64_t> validation_text_at(const ConvertOptions& options,
   return std::llround(static_cast<double>(bytes) * (1 - options.val_fraction));
 }
 
-/// Skips the chunks that are in the splits already.
-void skip_chunks(DocumentReader& reader, int64_t chunks, ConvertProgress& progress) {
-  for (int64_t i = 0; i < chunks; ++i)
+/// Chunks that are in the splits already: whole files, and some of the next one.
+struct ChunksDone {
+  int64_t file = 0, chunks = 0;
+
+  void add(int64_t of_file) {
+    if (of_file != file) file = of_file, chunks = 0;
+    ++chunks;
+  }
+};
+
+/// Skips the chunks of the first file of `reader` that are done.
+void skip_done(DocumentReader& reader, const std::vector<InputFile>& files, const ChunksDone& done,
+               ConvertProgress& progress) {
+  for (int64_t i = 0; i < done.file; ++i) progress.bytes_done += files[static_cast<size_t>(i)].bytes;
+  for (int64_t i = 0; i < done.chunks; ++i)
     if (const auto chunk = reader.next()) progress.bytes_done += chunk->file_bytes;
+}
+
+/// Leaves the state of a conversion whose files of the hub do not come any more, and fails.
+[[noreturn]] void fail_to_continue(FileOps& files, const std::string& key, DocumentDealer& dealer,
+                                   const ChunksDone& done, const Error& why) {
+  try {
+    write_conversion_state(files, dealer.work_dir(), key, dealer.state(done.file, done.chunks));
+  } catch (const Error&) {
+    throw why;
+  }
+  dealer.keep();
+  ConvertProgress progress;
+  dealer.count(progress);
+  fail(why.code(), "{}\nNothing is published; the same command goes on after {} samples", why.what(),
+       progress.samples);
 }
 
 }  // namespace
@@ -331,7 +177,9 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   check_options(options);
   check_splits(split_rules(options));
   const auto tokenizer = load_tokenizer(options.tokenizer);
-  const InputFiles inputs = find_input_files(options.inputs, options.rules);
+  InputRules input_rules = options.rules;
+  if (!options.keeps_fetched) input_rules.passing_folder = passing_folder_of(options.out_dir);
+  const InputFiles inputs = find_input_files(options.inputs, input_rules);
   ConvertResult result{.notes = describe_inputs(inputs, options)};
   const TokenPacker::Rules rules = make_rules(options, *tokenizer, inputs.files, result.warnings);
   make_dirs(files, options.out_dir);
@@ -347,12 +195,13 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
     result.warnings.push_back(std::move(leftover));
   keep_tokenizer(files, options.out_dir, options.tokenizer);
 
-  int64_t chunks_done = left ? left->chunks : 0;
+  ChunksDone done;
+  if (left) done = {left->file, left->chunks};
   const std::optional<int64_t> validation_at = validation_text_at(options, inputs.files);
   if (validation_at)
     result.notes.push_back(fmt::format("{} is one document: its last {:g} % are {}", inputs.files[0].path,
                                        100 * options.val_fraction, options.val_split));
-  Dealer dealer(files, options, rules, validation_at.has_value(), std::move(left));
+  DocumentDealer dealer(files, options, rules, validation_at.has_value(), std::move(left));
   ConvertProgress progress;
   for (const InputFile& file : inputs.files) progress.bytes_total += file.bytes;
   const auto report = [&] {
@@ -365,9 +214,10 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   DocumentReader reader(inputs.files, {.field = options.rules.field,
                                        .keep_newlines = options.keep_newlines,
                                        .second_document_at = validation_at,
-                                       .open_data_set = open_data_set_texts});
-  if (chunks_done > 0) {
-    skip_chunks(reader, chunks_done, progress);
+                                       .open_data_set = open_data_set_texts,
+                                       .first_file = static_cast<size_t>(done.file)});
+  if (done.file + done.chunks > 0) {
+    skip_done(reader, inputs.files, done, progress);
     dealer.count(progress);
     result.notes.push_back(continuation_note(progress.samples));
   }
@@ -376,13 +226,21 @@ ConvertResult convert_text(const ConvertOptions& options, FileOps& files) {
   auto reported = std::chrono::steady_clock::now();
   StateSaver saver(files, key, options.save_every_s, dealer.num_shards());
   while (!dealer.is_full()) {
-    const auto chunk = chunks.next();
+    std::optional<ChunkTokens> chunk;
+    try {
+      chunk = chunks.next();
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kStorage || inputs.files.empty() || !inputs.files[0].lender) throw;
+      fail_to_continue(files, key, dealer, done, error);
+    }
     if (!chunk) break;
     dealer.add(*chunk);
     skipped.add(chunk->skipped);
-    ++chunks_done;
+    done.add(static_cast<int64_t>(chunk->file));
     progress.bytes_done += chunk->file_bytes;
-    saver.save_if_due(dealer.work_dir(), dealer.num_shards(), [&] { return dealer.state(chunks_done); });
+    if (!dealer.is_full())
+      saver.save_if_due(dealer.work_dir(), dealer.num_shards(),
+                        [&] { return dealer.state(done.file, done.chunks); });
     const auto now = std::chrono::steady_clock::now();
     if (now - reported < kProgressEvery) continue;
     reported = now;

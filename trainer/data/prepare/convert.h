@@ -31,6 +31,8 @@ struct ConvertOptions {
   std::string split = "train";
   std::string val_split = "val";
   std::optional<int64_t> max_documents;  // convert only the first documents; nothing: all
+  std::optional<int64_t> max_samples;    // write only the first samples; nothing: all
+  bool keeps_fetched = false;            // keep files of the hub in its cache; else they pass through out_dir
   double val_fraction = 0;          // in [0, 1): share of the documents (every k-th) that goes to val_split
   int64_t concat_tokens = 2048;     // tokens per sample
   std::string bos_text, eos_text;   // text put before and after every document; usually one special token

@@ -276,7 +276,13 @@ ConvertResult convert_chat(const ConvertChatOptions& options, FileOps& files) {
   check_splits(options.splits);
   const SampleMaker maker(options);
   const InputFiles inputs = find_input_files(
-      options.inputs, {.rows_only = true, .split = options.splits.split, .takes_unsplit = true});
+      options.inputs,
+      {.rows_only = true,
+       .split = options.splits.split,
+       .takes_unsplit = true,
+       .configuration = options.configuration,
+       .passing_folder = options.keeps_fetched ? "" : passing_folder_of(options.splits.out_dir),
+       .downloads = options.threads});
   ConvertResult result{.notes = inputs.notes};
   const std::string& out_dir = options.splits.out_dir;
   make_dirs(files, out_dir);

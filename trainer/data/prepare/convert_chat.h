@@ -17,6 +17,8 @@ struct ConvertChatOptions {
   std::vector<std::string> inputs;  // JSONL files, also .gz and .zst, Parquet files, and folders of them
   SplitRules splits;
   std::string tokenizer;                 // path of a tokenizer.json; "": write texts, not tokens
+  std::string configuration;             // of inputs with several; "": their default
+  bool keeps_fetched = false;            // keep files of the hub in its cache; else they pass through out_dir
   std::string chat_template = "chatml";  // see ChatConfig::chat_template; used with a tokenizer
   std::string template_date;
   BadRows bad_rows = BadRows::kError;

@@ -110,6 +110,10 @@ std::string work_folder_of(const SplitRules& rules, const std::string& split) {
   return fmt::format("{}/.{}{}{}", rules.out_dir, split, kPartial, ::getpid());
 }
 
+std::string passing_folder_of(const std::string& out_dir) {
+  return fmt::format("{}/.hub-files{}{}", out_dir, kPartial, ::getpid());
+}
+
 bool adopt_left_over(FileOps& files, const SplitRules& rules,
                      const std::function<bool(const std::string& dir)>& fits) {
   const std::vector<std::string> splits = rules.names();

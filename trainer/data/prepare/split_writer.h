@@ -45,6 +45,9 @@ inline constexpr std::string_view kPartial = ".partial-";
 bool is_folder_in_use(const std::string& dir);
 /// Returns the folder in which this process writes a split.
 std::string work_folder_of(const SplitRules& rules, const std::string& split);
+/// Returns the folder for files of the hub while this process reads them. sweep_leftovers removes those of
+/// killed processes.
+std::string passing_folder_of(const std::string& out_dir);
 /// Renames the work folders of a killed conversion to those of this process, if it left one for each split
 /// that `rules` name and `fits` accepts the first. Returns false if there are none.
 bool adopt_left_over(FileOps& files, const SplitRules& rules,

@@ -61,22 +61,24 @@ std::string_view text_of_row(const TextChunk& chunk, size_t i, const std::string
 }  // namespace
 
 DocumentReader::DocumentReader(const std::vector<InputFile>& files, ReadRules rules)
-    : files_(files), rules_(std::move(rules)) {}
+    : files_(files), rules_(std::move(rules)), file_(std::min(rules_.first_file, files.size())) {}
 
 void DocumentReader::open() {
   const InputFile& file = files_[file_];
+  lent_ = std::make_unique<LentFile>(file);
+  const std::string& path = lent_->path();
   if (file.format == TextFormat::kParquet) {
-    records_ = open_parquet(file.path, rules_.field);
+    records_ = open_parquet(path, rules_.field);
   } else if (file.format == TextFormat::kArrow) {
-    records_ = open_arrow(file.path, rules_.field);
+    records_ = open_arrow(path, rules_.field);
   } else if (file.format == TextFormat::kCsv || file.format == TextFormat::kTsv) {
-    records_ = open_csv(file.path, file.format == TextFormat::kTsv ? '\t' : ',', rules_.field);
+    records_ = open_csv(path, file.format == TextFormat::kTsv ? '\t' : ',', rules_.field);
   } else if (file.format == TextFormat::kDataSet) {
     if (!rules_.open_data_set)
-      fail(ExitCode::kUnusable, "[data] {} is a data set, not text: name text files here", file.path);
-    records_ = rules_.open_data_set(file.path, rules_.field);
+      fail(ExitCode::kUnusable, "[data] {} is a data set, not text: name text files here", path);
+    records_ = rules_.open_data_set(path, rules_.field);
   } else {
-    source_ = open_bytes(file.path);
+    source_ = open_bytes(path);
   }
   raw_.clear();
   pending_.clear();
@@ -243,6 +245,7 @@ std::optional<TextChunk> DocumentReader::next() {
     if (!chunk || (chunk->format == TextFormat::kText && chunk->last && !first_)) {
       source_.reset();
       records_.reset();
+      lent_.reset();
       ++file_;
     }
     if (chunk) return chunk;

@@ -13,6 +13,7 @@
 #include "trainer/data/rows/record_source.h"
 #include "trainer/data/sources/byte_source.h"
 #include "trainer/data/sources/input_files.h"
+#include "trainer/data/sources/lent_file.h"
 
 namespace tycho {
 
@@ -34,6 +35,7 @@ struct ReadRules {
   /// many bytes of the text that is returned, or after this many bytes if no line ends in that piece.
   std::optional<int64_t> second_document_at = {};
   OpenDataSet open_data_set = {};  // none: data sets are an Error
+  size_t first_file = 0;           // index of the file to begin with
 };
 
 /// Part of one text file, some lines of a JSONL file, or some rows of the other formats.
@@ -78,6 +80,7 @@ class DocumentReader {
   const std::vector<InputFile>& files_;
   ReadRules rules_;
   size_t file_ = 0;
+  std::unique_ptr<LentFile> lent_;
   std::unique_ptr<ByteSource> source_;     // for text and JSONL
   std::unique_ptr<RecordSource> records_;  // for the other formats
   std::string raw_;                        // read, not yet checked

@@ -6,15 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
 #include "trainer/data/sources/byte_source.h"
-#include "trainer/data/sources/folder_splits.h"
+#include "trainer/data/sources/hub_inputs.h"
 #include "trainer/data/sources/json_line.h"
 #include "trainer/data/sources/saved_data_set.h"
 #include "trainer/data/sources/unread_kinds.h"
+#include "trainer/data/splits/data_files.h"
+#include "trainer/data/splits/folder_splits.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -103,6 +108,7 @@ class Finder {
 
   void add_folder(const std::string& folder) {
     const std::vector<FolderSplit> saved = saved_splits(folder);
+    if (saved.empty() && rules_.extensions.empty() && add_declared(folder)) return;
     std::vector<std::string> wanted, skipped, results;
     for (const std::string& path : saved.empty() ? files_in(folder) : files_of(folder, saved))
       (is_result_of_map(path) ? results : is_wanted(path) ? wanted : skipped).push_back(path);
@@ -129,9 +135,56 @@ class Finder {
     found_.skipped.insert(found_.skipped.end(), skipped.begin(), skipped.end());
   }
 
+  void add_hub(const std::string& name) {
+    InputFiles found = find_hub_files(name, rules_);
+    std::move(found.files.begin(), found.files.end(), std::back_inserter(found_.files));
+    std::move(found.notes.begin(), found.notes.end(), std::back_inserter(found_.notes));
+  }
+
   InputFiles take() { return std::move(found_); }
 
  private:
+  /// Adds the files of a configuration that README.md declares. Returns false if it declares none.
+  bool add_declared(const std::string& folder) {
+    DataListing listing{.place = folder, .readme = text_in(folder, "README.md")};
+    listing.standalone = text_in(folder, ".huggingface.yaml");
+    if ((listing.readme + listing.standalone).find("configs:") == std::string::npos &&
+        rules_.configuration.empty())
+      return false;
+    for (const std::string& path : files_in(folder))
+      listing.files.push_back(fs::path(path).lexically_relative(folder).string());
+    const DataFiles chosen = choose_data_files(listing, rules_.configuration);
+    if (chosen.configuration == "default" && rules_.configuration.empty() && !chosen.is_declared)
+      return false;
+    for (const FolderSplit* split : wanted_splits(folder, chosen.splits)) {
+      for (const std::string& file : split->files)
+        if (const auto format = look(folder + "/" + file, true))
+          found_.files.push_back({folder + "/" + file, *format, bytes_of(folder + "/" + file)});
+      found_.notes.push_back(fmt::format("of {}, configuration {}, the split {} is read: {}", folder,
+                                         chosen.configuration, split->name, some_of(split->files)));
+    }
+    return true;
+  }
+
+  /// Returns the splits to read of those that README.md declares.
+  std::vector<const FolderSplit*> wanted_splits(const std::string& folder,
+                                                const std::vector<FolderSplit>& splits) const {
+    const FolderSplit* wanted = find_split(splits, rules_.split);
+    if (wanted == nullptr && rules_.takes_unsplit)
+      wanted = find_split(splits, rules_.split.substr(0, rules_.split.find('_')));
+    if (wanted != nullptr) return {wanted};
+    if (!rules_.split.empty() && !rules_.takes_any) fail_without_split(folder, splits);
+    std::vector<const FolderSplit*> all;
+    for (const FolderSplit& split : splits) all.push_back(&split);
+    return all;
+  }
+
+  static std::string text_in(const std::string& folder, const char* name) {
+    std::error_code error;
+    const std::string path = folder + "/" + name;
+    return fs::is_regular_file(path, error) ? read_file(path) : "";
+  }
+
   /// True if a file of a folder should be read, by its name alone.
   bool is_wanted(const std::string& path) const {
     const std::string name = uncompressed_name(lower_case(path));
@@ -285,7 +338,8 @@ class Finder {
 /// Returns the paths that a pattern matches, sorted. Returns `input` itself if it is no pattern, or exists.
 std::vector<std::string> matches_of(const std::string& input) {
   std::error_code error;
-  if (input.find_first_of("*?[") == std::string::npos || fs::exists(input, error)) return {input};
+  if (is_hub_name(input) || input.find_first_of("*?[") == std::string::npos || fs::exists(input, error))
+    return {input};
   glob_t found{};
   const int result = ::glob(input.c_str(), GLOB_ERR, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
@@ -294,6 +348,14 @@ std::vector<std::string> matches_of(const std::string& input) {
   if (result != 0) fail(ExitCode::kUnusable, "[data] a folder that {} names cannot be read", input);
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+/// Returns what to write for a name that may be one of the hub; "" for other texts.
+std::string hub_hint(const std::string& input) {
+  const std::string name = "hf://datasets/" + input;
+  const bool may_be = std::count(input.begin(), input.end(), '/') == 1 &&
+                      input.find('.') == std::string::npos && hub_name_problem(name).empty();
+  return may_be ? fmt::format("; the data set of the hub is {}", name) : "";
 }
 
 }  // namespace
@@ -305,14 +367,16 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const InputR
     for (std::string& path : matches_of(input)) paths.push_back(std::move(path));
   for (const std::string& input : paths) {
     std::error_code error;
-    if (is_data_set(input)) {
+    if (is_hub_name(input)) {
+      finder.add_hub(input);
+    } else if (is_data_set(input)) {
       finder.add_data_set(input);
     } else if (fs::is_directory(input, error)) {
       finder.add_folder(input);
     } else if (fs::exists(input, error)) {
       finder.add_named(input);
     } else {
-      fail(ExitCode::kUnusable, "[data] there is no file or folder {}", input);
+      fail(ExitCode::kUnusable, "[data] there is no file or folder {}{}", input, hub_hint(input));
     }
   }
   return finder.take();
@@ -327,6 +391,7 @@ std::string version_of(const std::string& path) {
 }
 
 std::string version_of(const InputFile& file) {
+  if (file.lender) return fmt::format("{}|{}", file.hash, file.bytes);
   return version_of(file.format == TextFormat::kDataSet ? file.path + "/index.json" : file.path);
 }
 

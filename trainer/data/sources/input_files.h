@@ -2,6 +2,7 @@
 // texts, or something that must be converted first.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,14 @@ namespace tycho {
 /// kTsv: CSV with tabs. kDataSet: folder of a mosaicml-streaming data set with a column of texts.
 enum class TextFormat { kText, kJsonl, kCsv, kTsv, kParquet, kArrow, kDataSet };
 
+class FileLender;
+
 struct InputFile {
-  std::string path;
+  std::string path;  // or name on the hub, with its commit
   TextFormat format = TextFormat::kText;
   int64_t bytes = 0;
+  std::shared_ptr<FileLender> lender = {};  // brings the file to this machine; none: it is there
+  std::string hash = {};                    // of a file with a lender
 };
 
 struct InputRules {
@@ -35,6 +40,11 @@ struct InputRules {
   std::string split = "train";
   bool takes_unsplit = false;
   bool takes_any = false;
+  /// Configuration to read of folders and repositories whose README.md declares some; "": their default.
+  std::string configuration = {};
+  /// Folder for files of the hub while they are read; "": they go to the cache and stay there.
+  std::string passing_folder = {};
+  int downloads = 0;  // files of the hub that are fetched at a time; 0: 8
 };
 
 struct InputFiles {
@@ -43,11 +53,12 @@ struct InputFiles {
   std::vector<std::string> notes;    // for users: files of folders that were left out
 };
 
-/// Finds input files. Named files keep their order; folders are searched and sorted by path, without hidden
-/// files; a named folder with the index.json of a data set is one input. A pattern such as "texts/*.jsonl"
-/// stands for the paths that it matches, sorted. A named file of an unknown ending is text. Throws Error:
-/// kUnusable for a missing input, a folder with nothing to read or without the split, and data of a kind that
-/// cannot be read (archives, PDF), saying what to do; kUsage for a text file that looks like JSONL.
+/// Finds input files. Names that begin with hf:// are those of find_hub_files(). Named files keep their
+/// order; folders are searched and sorted by path, without hidden files; a named folder with the index.json
+/// of a data set is one input. A pattern such as "texts/*.jsonl" stands for the paths that it matches,
+/// sorted. A named file of an unknown ending is text. Throws Error: kUnusable for a missing input, a folder
+/// with nothing to read or without the split, and data of a kind that cannot be read (archives, PDF), saying
+/// what to do; kUsage for a text file that looks like JSONL.
 InputFiles find_input_files(const std::vector<std::string>& inputs, const InputRules& rules);
 
 /// Returns a text that changes when the file does.

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/sources/folder_splits.h"
+#include "trainer/data/splits/folder_splits.h"
 
 namespace tycho {
 

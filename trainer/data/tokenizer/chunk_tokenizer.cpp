@@ -85,8 +85,11 @@ void ChunkTokenizer::work(const std::stop_token& stop) {
 }
 
 ChunkTokens ChunkTokenizer::encode(const TextChunk& chunk) const {
-  ChunkTokens out{
-      .format = chunk.format, .first = chunk.first, .last = chunk.last, .file_bytes = chunk.file_bytes};
+  ChunkTokens out{.file = chunk.file,
+                  .format = chunk.format,
+                  .first = chunk.first,
+                  .last = chunk.last,
+                  .file_bytes = chunk.file_bytes};
   const auto add = [&](std::string_view text, bool first, bool last) {
     out.text_bytes += static_cast<int64_t>(text.size());
     if (first) append(out.tokens, begin_);

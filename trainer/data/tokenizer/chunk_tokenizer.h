@@ -21,6 +21,7 @@ namespace tycho {
 
 /// Tokens of a TextChunk.
 struct ChunkTokens {
+  size_t file = 0;  // index in the list of files
   TextFormat format = TextFormat::kText;
   bool first = true, last = true;  // kText: first and last chunk of the document
   std::vector<int32_t> tokens;
