@@ -16,6 +16,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
+#include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/loader/text_dataset.h"
 #include "trainer/data/mds/preload.h"
