@@ -20,6 +20,7 @@
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/loader/text_dataset.h"
 #include "trainer/data/mds/preload.h"
+#include "trainer/data/sources/lent_file.h"
 #include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/hub/hub_files.h"
 #include "trainer/huggingface/hf_folder.h"
@@ -75,39 +76,6 @@ Copy copy_of_files(const std::string& remote, const std::string& to, const std::
           }};
 }
 
-void add_copies(const MdsConfig& data, Copying& copying, std::vector<Copy>& copies) {
-  for (const MdsConfig& stream : data.each_stream()) {
-    if (stream.remote.empty()) continue;
-    if (stream.cache_limit)
-      fail(ExitCode::kUsage,
-           "[data] {} is not fetched ahead: its cache_limit would remove it again. Leave cache_limit out, if "
-           "the disk has room",
-           stream.remote);
-    copies.push_back(copy_of(cache_spec(stream), copying));
-  }
-}
-
-void add_copies(const ChatConfig& data, Copying& copying, std::vector<Copy>& copies) {
-  if (data.remote.empty()) return;
-  if (const auto spec = rows_cache(data))
-    copies.push_back(copy_of(*spec, copying));
-  else
-    copies.push_back(copy_of_files(data.remote, data.path, {data.path}, !data.remote_hash.empty(), copying,
-                                   [data] { fetch_rows(data); }));
-}
-
-void add_copies(const TextConfig& data, Copying& copying, std::vector<Copy>& copies) {
-  if (data.remote.empty()) return;
-  std::vector<std::string> paths;
-  for (const std::string& name : data.remote_files) paths.push_back(data.path + "/" + name);
-  if (paths.empty()) paths = {data.path};
-  copies.push_back(copy_of_files(data.remote, data.path, paths,
-                                 !data.remote_hash.empty() || !data.remote_hashes.empty(), copying,
-                                 [data] { fetch_texts(data); }));
-}
-
-void add_copies(const TokenFilesConfig&, Copying&, std::vector<Copy>&) {}  // have no remote
-
 /// Describes files of the hub that `fetch` puts into its cache; it returns the path of a file or a folder.
 Copy copy_of_hub(const std::string& name, const Copying& copying, const std::function<std::string()>& fetch) {
   return {name, "", [=, &copying] {
@@ -130,6 +98,53 @@ Copy copy_of_hub(const std::string& name, const Copying& copying, const std::fun
             return report;
           }};
 }
+
+/// Describes the files of the hub that a data set without a remote names.
+template <class Data>
+Copy copy_of_hub_data(const Data& data, const Copying& copying) {
+  return copy_of_hub(data.path, copying, [data] {
+    std::string path;
+    for (const InputFile& file : input_files(data).files) path = LentFile(file).path();
+    return data.path.ends_with(std::filesystem::path(path).filename().string())
+               ? path
+               : std::filesystem::path(path).parent_path().string();
+  });
+}
+
+void add_copies(const MdsConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  for (const MdsConfig& stream : data.each_stream()) {
+    if (stream.remote.empty()) continue;
+    if (stream.cache_limit)
+      fail(ExitCode::kUsage,
+           "[data] {} is not fetched ahead: its cache_limit would remove it again. Leave cache_limit out, if "
+           "the disk has room",
+           stream.remote);
+    copies.push_back(copy_of(cache_spec(stream), copying));
+  }
+}
+
+void add_copies(const ChatConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  if (is_hub_name(data.path)) copies.push_back(copy_of_hub_data(data, copying));
+  if (data.remote.empty()) return;
+  if (const auto spec = rows_cache(data))
+    copies.push_back(copy_of(*spec, copying));
+  else
+    copies.push_back(copy_of_files(data.remote, data.path, {data.path}, !data.remote_hash.empty(), copying,
+                                   [data] { fetch_rows(data); }));
+}
+
+void add_copies(const TextConfig& data, Copying& copying, std::vector<Copy>& copies) {
+  if (is_hub_name(data.path)) copies.push_back(copy_of_hub_data(data, copying));
+  if (data.remote.empty()) return;
+  std::vector<std::string> paths;
+  for (const std::string& name : data.remote_files) paths.push_back(data.path + "/" + name);
+  if (paths.empty()) paths = {data.path};
+  copies.push_back(copy_of_files(data.remote, data.path, paths,
+                                 !data.remote_hash.empty() || !data.remote_hashes.empty(), copying,
+                                 [data] { fetch_texts(data); }));
+}
+
+void add_copies(const TokenFilesConfig&, Copying&, std::vector<Copy>&) {}  // have no remote
 
 /// Adds what a recipe names on the hub beside its data: the tokenizer, weights and tasks.
 void add_hub_copies(const TrainConfig& config, const Copying& copying, std::vector<Copy>& copies) {

@@ -141,6 +141,31 @@ TEST_F(HubRecipes, StartFromPretrainedWeights) {
     EXPECT_EQ(request.find("pytorch_model.bin"), std::string::npos) << request;
 }
 
+TEST_F(HubRecipes, TrainOnTextsOfTheHub) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "{\"text\": \"one two three four five six seven eight nine ten\"}\n";
+  server_.add_file("datasets/acme/texts", "data/train-00000-of-00001.jsonl", lines, true);
+  server_.add_file("datasets/acme/texts", "data/test-00000-of-00001.jsonl", "not read", true);
+  const std::string local = recipe("t.model.llama { width = 32, heads = 2, layers = 1, ffn_width = 64 }");
+  const size_t at = local.find("a.txt");
+  write(local.substr(0, at) + "hf://datasets/acme/texts" + local.substr(at + 5), "d.lua");
+  const Outcome checked = here("tycho check d.lua");
+  EXPECT_EQ(checked.code, 12) << checked.output;
+  EXPECT_CONTAINS(checked.output, "tycho fetch");
+  const Outcome fetched = here("tycho fetch d.lua");
+  ASSERT_EQ(fetched.code, 0) << fetched.output;
+  const int before = server_.num_requests();
+  for (const char* command : {"tycho check d.lua", "tycho run d.lua", "tycho run d.lua max_duration=6ba"}) {
+    const Outcome outcome = here(command);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_EQ(outcome.output.find("does not exist yet"), std::string::npos) << outcome.output;
+  }
+  EXPECT_EQ(server_.num_requests(), before);
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://datasets/acme/texts@" + kFirst);
+  for (const std::string& request : server_.requests())
+    EXPECT_EQ(request.find("test-00000"), std::string::npos) << request;
+}
+
 TEST_F(HubRecipes, ModelsAreConverted) {
   const Outcome outcome = here("tycho convert hf://acme/tiny converted && tycho ckpt info converted");
   EXPECT_EQ(outcome.code, 0) << outcome.output;

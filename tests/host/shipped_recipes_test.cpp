@@ -157,8 +157,9 @@ TEST_F(ShippedRecipesTest, FitNodesOfEightH100) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(recipes)) {
     if (entry.path().extension() != ".lua") continue;
     const std::string name = entry.path().lexically_relative(recipes).replace_extension();
-    if (name.starts_with("sweeps/")) continue;                              // of recipes that are here
-    if (name.starts_with("optim/") || name.starts_with("loss/")) continue;  // modules
+    if (name.starts_with("sweeps/")) continue;  // of recipes that are here
+    // Modules, and lists of tasks.
+    if (name.starts_with("optim/") || name.starts_with("loss/") || name.starts_with("tasks/")) continue;
     const std::string model =
         name.starts_with("finetune/") ? "export TYCHO_MODEL=" + model_of(entry.path().stem()) + "; " : "";
     const int ranks = 8 * (more_nodes.count(name) > 0 ? more_nodes.at(name) : 1);

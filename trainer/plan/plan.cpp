@@ -217,12 +217,12 @@ std::string missing_data(const MdsConfig& data) {
 }
 
 std::string missing_data(const ChatConfig& data) {
-  return data.remote.empty() && is_missing(data.path) ? data.path : "";
+  return data.remote.empty() && !is_hub_name(data.path) && is_missing(data.path) ? data.path : "";
 }
 
 template <class Config>
 std::string missing_data(const Config& data) {
-  return is_missing(data.path) ? data.path : "";
+  return !is_hub_name(data.path) && is_missing(data.path) ? data.path : "";
 }
 
 void add_missing_data(const DataConfig& data, const std::string& path, std::vector<ConfigProblem>& missing) {
