@@ -51,12 +51,12 @@ Json model_fields(const ModelConfig& model) {
 int pinned_hub_name(lua_State* L) {
   return protect(L, [&] {
     HubName name = parse_hub_name(string_argument(L, 1));
-    push_json(L, pinned_name(name.text()));
+    const std::string pinned = pinned_name(name.text());
+    push_json(L, pinned);
     if (is_commit(name.revision)) return 1;
-    push_json(L, parse_hub_name(pinned_name(name.text())).revision);
     name.path.clear();
     push_json(L, name.at(name.revision.empty() ? "main" : name.revision).text());
-    lua_insert(L, -2);
+    push_json(L, parse_hub_name(pinned).revision);
     return 3;
   });
 }

@@ -55,6 +55,15 @@ Copy copy_of(const CacheSpec& spec, Copying& copying) {
   return {spec.remote, spec.dir, [=, threads = copying.threads] { return preload(spec, threads, show); }};
 }
 
+/// Adds the bytes of a file, also to what was fetched if it is newer than this command.
+void add_bytes(const std::filesystem::path& path, const Copying& copying, PreloadReport& report) {
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+  report.bytes += bytes;
+  if (std::filesystem::last_write_time(path) < copying.file_start) return;
+  ++report.fetched_shards;
+  report.fetched_bytes += bytes;
+}
+
 /// Describes a copy of files that `fetch` downloads to these paths, one after the other. A file to train on
 /// is already there: reading the recipe has fetched it.
 Copy copy_of_files(const std::string& remote, const std::string& to, const std::vector<std::string>& paths,
@@ -65,13 +74,7 @@ Copy copy_of_files(const std::string& remote, const std::string& to, const std::
             fetch();
             report.seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();
-            for (const std::string& path : paths) {
-              const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path));
-              report.bytes += bytes;
-              if (std::filesystem::last_write_time(path) < copying.file_start) continue;
-              ++report.fetched_shards;
-              report.fetched_bytes += bytes;
-            }
+            for (const std::string& path : paths) add_bytes(path, copying, report);
             return report;
           }};
 }
@@ -86,12 +89,8 @@ Copy copy_of_hub(const std::string& name, const Copying& copying, const std::fun
               paths.assign(fs::directory_iterator(report.dir), fs::directory_iterator());
             for (const fs::path& path : paths) {
               if (!fs::is_regular_file(path)) continue;
-              const auto bytes = static_cast<int64_t>(fs::file_size(path));
               ++report.shards, ++report.with_checksum;
-              report.bytes += bytes;
-              if (fs::last_write_time(path) < copying.file_start) continue;
-              ++report.fetched_shards;
-              report.fetched_bytes += bytes;
+              add_bytes(path, copying, report);
             }
             report.seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();

@@ -1,4 +1,4 @@
-// Where a system keeps the certificates that it trusts.
+// Places where a system keeps the certificates that it trusts.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -1,4 +1,4 @@
-// What stand-ins for stores share: an address, counters, faults on command.
+// Parts that the stand-ins for stores share: an address, counters, faults on command.
 #pragma once
 #include <functional>
 #include <map>

@@ -51,7 +51,7 @@ TEST_F(KeptTextTest, ComputesOnlyWhatIsNew) {
   ids.insert(ids.end(), {1, 1, 4, 1});
   expect_logits(text.become(ids, 4, stop_).value(), ids, asked);
   EXPECT_EQ(text.num_reused(), 6);
-  // The same text again: one token is computed for its logits.
+  // Repeats the text: one token is computed for its logits.
   expect_logits(text.become(ids, 4, stop_).value(), ids, asked);
   EXPECT_EQ(text.num_reused(), 9);
   // More than one part, and more than the first cache has.

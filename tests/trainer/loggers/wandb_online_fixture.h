@@ -1,4 +1,4 @@
-// What tests of runs that report to a server of W&B share.
+// Parts that the tests of runs with a W&B server share.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a run sends beside the numbers of its steps: the machine, histograms, alerts and checkpoints.
+// Records that a run sends beside the numbers of its steps: the machine, histograms, alerts and checkpoints.
 #include "trainer/loggers/wandb_upload.h"
 
 #include <gtest/gtest.h>
