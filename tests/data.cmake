@@ -18,9 +18,10 @@ tycho_test(mds_test LIBS loader prepare SOURCES
 target_compile_definitions(mds_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 target_compile_definitions(data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(remote_test LIBS loader prepare SOURCES
-  trainer/data/storage/aws_signature_test.cpp trainer/data/mds/cached_file_test.cpp trainer/data/storage/download_test.cpp trainer/data/storage/http_server.cpp
+  trainer/identities/aws_signature_test.cpp trainer/data/mds/cached_file_test.cpp trainer/data/storage/download_test.cpp trainer/data/storage/http_server.cpp
   trainer/data/storage/compressed_cache_test.cpp trainer/recipe/remote_uri_test.cpp trainer/data/mds/shard_cache_test.cpp
-  trainer/data/storage/azure_identity_test.cpp)
+  trainer/identities/azure_identity_test.cpp trainer/identities/aws_identity_test.cpp
+  trainer/identities/credential_process_test.cpp)
 target_compile_definitions(remote_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Stores of objects: one set of cases for all kinds, and each kind's own.
 tycho_test(buckets_test LIBS buckets http storage SOURCES

@@ -7,7 +7,7 @@ root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
 scratch=$(mktemp -d)
 cd "$scratch"
-export AWS_CONFIG_FILE=$scratch/none AWS_SHARED_CREDENTIALS_FILE=$scratch/none
+export AWS_CONFIG_FILE=$scratch/none AWS_SHARED_CREDENTIALS_FILE=$scratch/none AWS_EC2_METADATA_DISABLED=true
 unset AWS_PROFILE AWS_SESSION_TOKEN S3_ENDPOINT_URL AWS_ENDPOINT_URL_S3
 export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
 

@@ -15,7 +15,7 @@ for source in planted.cpp unity.cxx; do
   "$tool" --quiet --config-file=.clang-tidy --header-filter='.*' "$scratch/$source" -- "${options[@]}" >/dev/null 2>&1 &&
     { echo "clang-tidy did not see an offence planted in $source"; exit 1; }
 done
-libraries=(base rendezvous checkpoint lock control http callbacks run_folder comm/sockets)
+libraries=(base rendezvous checkpoint lock control http identities callbacks run_folder comm/sockets)
 if [[ ${1:-} == --of-these ]]; then
   shift
   mapfile -t sources < <(printf '%s\n' "$@" | grep -E "^trainer/($(IFS='|'; echo "${libraries[*]}"))/.*\.cpp$" || true)

@@ -9,7 +9,7 @@
 #include "trainer/buckets/azure_connection.h"
 #include "trainer/buckets/azure_upload.h"
 #include "trainer/buckets/ranged_bucket.h"
-#include "trainer/buckets/xml_text.h"
+#include "trainer/http/xml_text.h"
 
 namespace tycho {
 namespace {

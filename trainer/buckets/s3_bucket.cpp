@@ -9,8 +9,8 @@
 #include "trainer/base/error.h"
 #include "trainer/buckets/ranged_bucket.h"
 #include "trainer/buckets/s3_upload.h"
-#include "trainer/buckets/xml_text.h"
 #include "trainer/http/retry_wait.h"
+#include "trainer/http/xml_text.h"
 
 namespace tycho {
 namespace {

@@ -7,8 +7,8 @@
 
 namespace tycho {
 
-/// Opens the objects below s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, with the credentials, region and
-/// endpoint of find_aws_settings().
+/// Opens the objects below s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, with the credentials of
+/// aws_identity(), and the region and endpoint of find_aws_settings().
 std::unique_ptr<Bucket> make_s3_bucket(const RemoteUri& place, const RequestTries& tries);
 
 }  // namespace tycho

@@ -22,8 +22,10 @@ StoreAnswer S3Connection::ask(S3Call call, const std::string& body, std::initial
     call.headers.emplace_back("content-type", "application/octet-stream");
     call.body_sha256 = hex(content_sha256(body));
   }
+  std::string lack;
   const auto make = [&] {
-    S3Request request = s3_request(settings_, place_, call);
+    S3Request request = s3_request(settings_, place_, call, stop);
+    lack = request.lack;
     return HttpCall{.method = call.method,
                     .url = std::move(request.url),
                     .headers = std::move(request.headers),
@@ -31,7 +33,8 @@ StoreAnswer S3Connection::ask(S3Call call, const std::string& body, std::initial
                     .ca_file = settings_.ca_file,
                     .most_body_bytes = kMostAnswerBytes};
   };
-  return ask_store({call.name.empty() ? place_.text : place_of(call.name), make, also}, tries_, stop);
+  const auto hint = [&] { return lack.empty() ? "" : "; the request was not signed: " + lack; };
+  return ask_store({call.name.empty() ? place_.text : place_of(call.name), make, also, hint}, tries_, stop);
 }
 
 }  // namespace tycho

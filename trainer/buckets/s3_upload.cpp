@@ -9,7 +9,7 @@
 #include "trainer/base/hmac.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/buckets/file_parts.h"
-#include "trainer/buckets/xml_text.h"
+#include "trainer/http/xml_text.h"
 
 namespace tycho {
 namespace {

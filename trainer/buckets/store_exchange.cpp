@@ -6,9 +6,9 @@
 #include <set>
 
 #include "trainer/base/error.h"
-#include "trainer/buckets/xml_text.h"
 #include "trainer/data/storage/server_text.h"
 #include "trainer/http/retry_wait.h"
+#include "trainer/http/xml_text.h"
 
 namespace tycho {
 namespace {
@@ -36,7 +36,7 @@ std::string said(const HttpAnswer& answer) {
   return text;
 }
 
-std::string advice(const HttpAnswer& answer) {
+std::string advice(const HttpAnswer& answer, const StoreAsk& ask) {
   const std::string code = store_code(answer);
   std::string region = answer.header("x-amz-bucket-region");
   if (region.empty()) region = xml_value(answer.body, "Region");
@@ -46,8 +46,10 @@ std::string advice(const HttpAnswer& answer) {
   if (code == "RequestTimeTooSkewed") return "; is this machine's clock right?";
   if (code == "NoSuchBucket" || code == "ContainerNotFound") return "; create it first, or correct its name";
   if (answer.status == 401 || answer.status == 403)
-    return "; are the credentials right, and do they allow reading, writing and listing here? See "
-           "docs/data.md, Remote data";
+    return std::string(
+               "; are the credentials right, and do they allow reading, writing and listing here? See "
+               "docs/data.md, Remote data") +
+           (ask.hint ? ask.hint() : "");
   if (answer.status == 501) return "; this store lacks what is needed here";
   return "";
 }
@@ -77,7 +79,7 @@ StoreAnswer ask_store(const StoreAsk& ask, const RequestTries& tries, const std:
     const bool is_answer = std::find(ask.also.begin(), ask.also.end(), status) != ask.also.end();
     if (!failed_late && !is_absent_store && (status / 100 == 2 || is_answer)) return {answer, number};
     if (!failed_late && !may_pass(answer))
-      fail(ExitCode::kUnusable, "[bucket] {}: {}{}", ask.place, said(answer), advice(answer));
+      fail(ExitCode::kUnusable, "[bucket] {}: {}{}", ask.place, said(answer), advice(answer, ask));
     if (number > tries.retries) {
       const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       fail(ExitCode::kStorage, "[bucket] {}: {} ({} tries in {:.0f} s)", ask.place, said(answer), number,

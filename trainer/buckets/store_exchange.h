@@ -17,9 +17,10 @@ struct StoreAnswer {
 
 /// A request of one object or listing.
 struct StoreAsk {
-  std::string place;                // for messages
-  std::function<HttpCall()> make;   // called for each try, so that its time and credentials are new
-  std::initializer_list<int> also;  // statuses that are answers, besides 2xx
+  std::string place;                       // for messages
+  std::function<HttpCall()> make;          // called for each try, so that its time and credentials are new
+  std::initializer_list<int> also;         // statuses that are answers, besides 2xx
+  std::function<std::string()> hint = {};  // called for the end of a message about 401 or 403
 };
 
 /// Sends a request until the store answers. Throws Error as Bucket says.

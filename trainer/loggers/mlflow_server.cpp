@@ -22,6 +22,7 @@
 #include "trainer/data/storage/s3_request.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/http/http_exchange.h"
+#include "trainer/identities/aws_identity.h"
 #include "trainer/loggers/mlflow_store.h"
 #include "trainer/recipe/remote_uri.h"
 
@@ -177,14 +178,16 @@ class MlflowServer final : public MlflowStore {
       if (const std::string url = environment_variable("MLFLOW_S3_ENDPOINT_URL"); !url.empty())
         s3_->endpoint = url.ends_with('/') ? url.substr(0, url.size() - 1) : url;
     }
-    return s3_->credentials.key_id.empty() ? "and there are no AWS credentials here" : "";
+    const std::string lack = aws_identity(stop_.get_token()).lack;
+    return lack.empty() ? "" : "and there are no AWS credentials here: " + lack;
   }
 
   /// Writes to S3 like MLflow's own client, when the server is not a proxy for artifacts.
   void put_in_s3(const std::string& path, const std::string& text) {
     const HttpAnswer answer = tried([&] {
-      S3Request put = s3_request(*s3_, parse_remote(artifact_uri_),
-                                 {.method = "PUT", .name = path, .body_sha256 = hex(sha256(text))});
+      S3Request put =
+          s3_request(*s3_, parse_remote(artifact_uri_),
+                     {.method = "PUT", .name = path, .body_sha256 = hex(sha256(text))}, stop_.get_token());
       put.headers.emplace_back("Content-Type: application/json");  // or libcurl would say that it is a form
       return http_exchange({.method = "PUT",
                             .url = std::move(put.url),

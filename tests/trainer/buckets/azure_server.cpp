@@ -9,7 +9,7 @@
 
 #include "trainer/base/base64.h"
 #include "trainer/buckets/content_digest.h"
-#include "trainer/buckets/xml_text.h"
+#include "trainer/http/xml_text.h"
 
 namespace tycho::testing {
 namespace {

@@ -23,6 +23,7 @@ void use_server(const std::string& url) {
   ::unsetenv("AWS_PROFILE");
   ::setenv("AWS_CONFIG_FILE", "/nonexistent", 1);
   ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent", 1);
+  ::setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
   ::setenv("S3_ENDPOINT_URL", url.c_str(), 1);
 }
 
@@ -207,6 +208,7 @@ TEST_F(S3BucketTest, SaysWhatIsWrongWithoutSecrets) {
   place.server.fault = nullptr;
   ::unsetenv("AWS_ACCESS_KEY_ID"), ::unsetenv("AWS_SECRET_ACCESS_KEY");
   says("s3://bucket/p", ExitCode::kUnusable, "are the credentials right");
+  says("s3://bucket/p", ExitCode::kUnusable, "the request was not signed: neither AWS_ACCESS_KEY_ID");
 }
 
 TEST_F(S3BucketTest, AStopEndsARequestThatHangs) {

@@ -168,7 +168,7 @@ TEST(MlflowServer, SaysWhereTablesAreThatItDoesNotTake) {
                                  {"gs://bucket/5/abc123", "neither goes through the server nor is S3"}}) {
     const ScopedEnv key("AWS_ACCESS_KEY_ID", nullptr), secret("AWS_SECRET_ACCESS_KEY", nullptr),
         profile("AWS_PROFILE", nullptr), file("AWS_SHARED_CREDENTIALS_FILE", "/nowhere"),
-        config("AWS_CONFIG_FILE", "/nowhere");
+        config("AWS_CONFIG_FILE", "/nowhere"), machine("AWS_EC2_METADATA_DISABLED", "true");
     TempDir dir;
     Tracker tracker(dir.path());
     tracker.artifact_uri = uri;

@@ -7,7 +7,8 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
-#include "trainer/data/storage/azure_identity.h"
+#include "trainer/identities/azure_identity.h"
+#include "trainer/identities/identity_request.h"
 
 namespace tycho {
 namespace {
@@ -104,7 +105,7 @@ AzureAccess find_azure_access(const RemoteUri& place, const std::string& sas_env
 
 std::vector<std::string> azure_headers(const AzureAccess& access, const std::string& url,
                                        const std::stop_token& stop) {
-  std::vector<std::string> headers = {std::string("x-ms-version: ") + kVersion, "x-ms-date: " + http_date()};
+  std::vector<std::string> headers = {fmt::format("x-ms-version: {}", kVersion), "x-ms-date: " + http_date()};
   if (!access.may_use_token) return headers;
   if (const std::string token = azure_token(stop); !token.empty()) {
     check_encrypted(url, "[data]");

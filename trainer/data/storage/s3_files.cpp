@@ -17,14 +17,12 @@ class S3Files final : public RemoteFiles {
   std::string place_of(const std::string& name) const override { return place_.text + "/" + name; }
 
   FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) override {
-    const S3Request asked = s3_request(settings_, place_, {.name = name});
+    const S3Request asked = s3_request(settings_, place_, {.name = name}, options.stop);
     HttpRequest request{
         .url = asked.url, .headers = asked.headers, .follow_redirects = false, .ca_file = settings_.ca_file};
-    const bool is_signed = !settings_.credentials.key_id.empty();
     FetchOutcome outcome = http_get(request, options, sink);
-    if (outcome.state == FetchOutcome::State::kRefused && !is_signed)
-      outcome.problem +=
-          "; the request was not signed: neither AWS_ACCESS_KEY_ID nor an AWS profile has credentials";
+    if (outcome.state == FetchOutcome::State::kRefused && !asked.lack.empty())
+      outcome.problem += "; the request was not signed: " + asked.lack;
     return outcome;
   }
 

@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-/// Opens objects of a bucket. Requests are signed with the credentials of find_aws_settings(); without
+/// Opens objects of a bucket. Requests are signed with the credentials of aws_identity(); without
 /// credentials, as for public buckets, they are not signed.
 std::unique_ptr<RemoteFiles> make_s3_files(const RemoteUri& place);
 

@@ -4,20 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
+
+#include "trainer/identities/aws_identity.h"
+#include "trainer/identities/aws_profile.h"
 
 namespace tycho {
 namespace {
-
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
-  return text;
-}
 
 /// Returns the query in the order and the encoding that are signed.
 std::string canonical_query(const S3Call& call) {
@@ -38,11 +30,13 @@ std::string s3_key(const RemoteUri& place, const std::string& name) {
   return place.prefix.empty() ? name : place.prefix + "/" + name;
 }
 
-S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const S3Call& call) {
+S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const S3Call& call,
+                     const std::stop_token& stop) {
   const bool by_path = !settings.endpoint.empty() || place.bucket.find('.') != std::string::npos;
   std::string base = settings.endpoint, path;
   if (base.empty())
-    base = fmt::format("https://{}s3.{}.amazonaws.com", by_path ? "" : place.bucket + ".", settings.region);
+    base = fmt::format("https://{}s3.{}.{}", by_path ? "" : place.bucket + ".", settings.region,
+                       aws_domain(settings.region));
   const size_t host = base.find("://") + 3, slash = base.find('/', host);
   const std::string host_name = base.substr(host, slash - host);
   if (slash != std::string::npos) path = base.substr(slash), base.resize(slash);
@@ -50,17 +44,19 @@ S3Request s3_request(const AwsSettings& settings, const RemoteUri& place, const 
   if (!call.name.empty()) path += "/" + percent_encoded(s3_key(place, call.name));
   if (path.empty()) path = "/";
   const std::string query = canonical_query(call);
-  S3Request request{base + path + (query.empty() ? "" : "?" + query), {}};
-  if (!settings.credentials.key_id.empty())
+  S3Request request{base + path + (query.empty() ? "" : "?" + query), {}, {}};
+  const AwsIdentity identity = settings.keys_only ? aws_keys() : aws_identity(stop);
+  request.lack = identity.lack;
+  if (!identity.credentials.key_id.empty())
     request.headers = signed_headers({.host = host_name,
                                       .path = path,
                                       .headers = call.headers,
                                       .region = settings.region,
-                                      .time = utc_now(),
+                                      .time = signature_time(),
                                       .method = call.method,
                                       .query = query,
                                       .body_sha256 = call.body_sha256},
-                                     settings.credentials);
+                                     identity.credentials);
   else
     for (const auto& [name, value] : call.headers) request.headers.push_back(name + ": " + value);
   return request;

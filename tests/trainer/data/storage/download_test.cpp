@@ -245,14 +245,15 @@ TEST_F(DownloadTest, SignsRequestsToAnS3EndpointAndSaysWhenItCannot) {
   EXPECT_EQ(server_.requests().back().path, "/data/a%20b.bin");
 
   ::setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere", 1);
+  ::setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
   EXPECT_TRUE(get("x.bin"));
   EXPECT_FALSE(server_.requests().back().headers.contains("authorization"));
   fail_times(1, {403, "no"});
   expect_error(ExitCode::kUnusable, {"s3://data/x.bin", "not signed"}, [&] { get("x.bin"); });
   ::setenv("AWS_PROFILE", "absent", 1);
   expect_error(ExitCode::kUnusable, {"AWS_PROFILE is absent"}, [&] { get("x.bin"); });
-  for (const char* name :
-       {"AWS_ENDPOINT_URL", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE"})
+  for (const char* name : {"AWS_ENDPOINT_URL", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+                           "AWS_PROFILE", "AWS_EC2_METADATA_DISABLED"})
     ::unsetenv(name);
 }
 

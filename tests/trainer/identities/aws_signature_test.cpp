@@ -1,5 +1,5 @@
 // Against the example of AWS's documentation ("Authenticating Requests: Using the Authorization Header").
-#include "trainer/data/storage/aws_signature.h"
+#include "trainer/identities/aws_signature.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tokens against a stand-in: what azure-identity asks for, in its order; renewal; refusals; secrets.
-#include "trainer/data/storage/azure_identity.h"
+#include "trainer/identities/azure_identity.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/trainer/data/storage/http_server.h"
+#include "tests/trainer/identities/form_pairs.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
@@ -20,25 +21,6 @@ namespace tycho::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Returns "a=b&c=d%2Fe" as an object.
-Json decoded_pairs(std::string text) {
-  Json pairs = Json::object();
-  while (!text.empty()) {
-    const std::string pair = text.substr(0, text.find('&'));
-    text.erase(0, pair.size() + 1);
-    std::string value;
-    for (size_t i = pair.find('=') + 1; i < pair.size(); ++i)
-      if (pair[i] == '%') {
-        value += static_cast<char>(std::stoi(pair.substr(i + 1, 2), nullptr, 16));
-        i += 2;
-      } else {
-        value += pair[i];
-      }
-    pairs[pair.substr(0, pair.find('='))] = value;
-  }
-  return pairs;
-}
 
 class AzureIdentity : public ::testing::Test {
  protected:

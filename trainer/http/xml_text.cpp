@@ -1,10 +1,11 @@
 // Searches for tags; no store nests an element in one of its own name.
-#include "trainer/buckets/xml_text.h"
+#include "trainer/http/xml_text.h"
 
 #include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace tycho {
 namespace {
@@ -88,8 +89,15 @@ std::string xml_escaped(std::string_view text) {
 
 double store_time_s(const std::string& text) {
   std::tm parts{};
-  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S"})
-    if (::strptime(text.c_str(), form, &parts) != nullptr) return static_cast<double>(::timegm(&parts));
+  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S"}) {
+    const char* rest = ::strptime(text.c_str(), form, &parts);
+    if (rest == nullptr) continue;
+    const auto time_s = static_cast<double>(::timegm(&parts));
+    rest += std::strcspn(rest, "+-");
+    std::tm ahead{};  // of UTC
+    if (*rest == '\0' || ::strptime(rest + 1, "%H:%M", &ahead) == nullptr) return time_s;
+    return time_s + (*rest == '+' ? -60.0 : 60.0) * (60 * ahead.tm_hour + ahead.tm_min);
+  }
   return 0;
 }
 

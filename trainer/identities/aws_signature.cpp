@@ -1,13 +1,24 @@
 // The canonical request, the text to sign, and the chain of keys.
-#include "trainer/data/storage/aws_signature.h"
+#include "trainer/identities/aws_signature.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "trainer/base/hmac.h"
 
 namespace tycho {
+
+std::string signature_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials) {
   const std::string body_hash = request.body_sha256.empty() ? hex(sha256(request.body)) : request.body_sha256;
   auto headers = request.headers;

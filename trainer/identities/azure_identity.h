@@ -14,7 +14,4 @@ namespace tycho {
 /// nobody answers, kTerminated on a stop.
 std::string azure_token(const std::stop_token& stop);
 
-/// Throws Error (kUnusable) when `url` is http:// on another machine, where credentials would be readable.
-void check_encrypted(const std::string& url, const std::string& where);
-
 }  // namespace tycho

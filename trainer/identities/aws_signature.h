@@ -24,6 +24,9 @@ struct AwsRequest {
   std::string body_sha256 = {};  // in hex, in place of the body
 };
 
+/// Returns the present time as a signature has it.
+std::string signature_time();
+
 /// Returns the headers to send, "Name: value": the given ones, the signature's own and Authorization. Source:
 /// AWS, "Signature Version 4 signing process".
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials);
