@@ -46,6 +46,11 @@ endforeach()
 target_compile_definitions(engine_test PRIVATE TYCHO_FEW_THREADS="$<TARGET_FILE:few_threads>")
 add_dependencies(engine_test few_threads)
 
+tycho_test(wandb_kill9_test LABELS torch SOURCES host/wandb_kill9_test.cpp trainer/data/storage/http_server.cpp LIBS base)
+target_compile_definitions(wandb_kill9_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>")
+add_dependencies(wandb_kill9_test tycho tycho_engine)
+set_tests_properties(wandb_kill9_test PROPERTIES TIMEOUT 600)
+
 tycho_script_test(repl_terminal SCRIPT host/repl/terminal.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(old_runs SCRIPT host/old_runs.sh TIMEOUT 240 LABELS torch)
 tycho_script_test(repl_memory SCRIPT host/repl/memory.sh TIMEOUT 120 LABELS torch)

@@ -37,8 +37,9 @@ void WandbOnline::cancel() {
   changed_.notify_all();
 }
 
-std::string WandbOnline::end() {
+std::string WandbOnline::end(const std::string& last_line) {
   std::unique_lock lock(mutex_);
+  last_line_ = last_line;
   ends_ = true;
   changed_.notify_all();
   changed_.wait_for(lock, std::chrono::duration<double>(patience_.end_s), [&] { return done_ || quits_; });
@@ -60,7 +61,7 @@ void WandbOnline::send(bool is_last) {
     const std::lock_guard lock(mutex_);
     news_ = refusal + "; this is left out, and everything else is sent";
   }
-  if (is_last) return upload_.end();
+  if (is_last) return upload_.end(last_line_);
   if (upload_.num_sent_rows() > before) beat_at_s_ = steady_s();
   if (steady_s() - beat_at_s_ < patience_.beat_s - patience_.every_s) return;
   upload_.beat();

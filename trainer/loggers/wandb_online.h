@@ -30,8 +30,9 @@ class WandbOnline {
   ~WandbOnline();
   WandbOnline(const WandbOnline&) = delete;
 
-  /// Sends the rest and the exit code. Returns why that did not succeed in time; "" when it did.
-  std::string end();
+  /// Sends the rest, a last line of the console and the exit code. Returns why that did not succeed in time;
+  /// "" when it did.
+  std::string end(const std::string& last_line);
   /// Returns what users are to be told now, once; "" for nothing. Callable from any thread.
   std::string news();
   /// Ends the running request soon, and sends no more. Callable from any thread.
@@ -50,7 +51,7 @@ class WandbOnline {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false, quits_ = false, done_ = false, told_ = false;
-  std::string failure_, news_;
+  std::string failure_, news_, last_line_;
   int num_failures_ = 0;
   std::thread thread_;
 };

@@ -24,6 +24,7 @@
 #include "trainer/loggers/wandb_online.h"
 #include "trainer/loggers/wandb_sync.h"
 #include "trainer/metrics/line_file.h"
+#include "trainer/metrics/plain_lines.h"
 
 namespace tycho {
 namespace {
@@ -35,6 +36,14 @@ std::string local_time() {
   std::tm local{};
   localtime_r(&now, &local);
   return fmt::format("{:%Y%m%d_%H%M%S}", local);
+}
+
+/// Returns the line that log.txt gets when its run has ended.
+std::string end_of_log(const std::string& reason) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} {}", local, end_line(reason));
 }
 
 /// Returns the end of what earlier attempts wrote.
@@ -119,7 +128,7 @@ class WandbWriter final : public RecordWriter {
     put_machine_numbers();
     put(wandb_exit_message(next(), reason.starts_with("failed") ? 1 : 0, now_s() - start_s_));
     if (!online_) return;
-    const std::string why = online_->end();
+    const std::string why = online_->end(end_of_log(reason));
     const std::lock_guard lock(mutex_);
     if (!why.empty())
       last_news_ = fmt::format("not everything is sent yet: {}; `tycho log sync {}` sends the rest", why,

@@ -315,14 +315,18 @@ void WandbUpload::send_rows(const std::vector<WandbStepEntry>& rows) {
 
 void WandbUpload::beat() { server_.stream(Json::object()); }
 
-void WandbUpload::end() {
+// The last line does not count as sent: the next start sends what log.txt has at its place.
+void WandbUpload::end(const std::string& last_line) {
   put({{"config.yaml", config_yaml(run_->config)},
        {"wandb-metadata.json", metadata(*run_)},
        {"wandb-summary.json", summary_line()},
-       {"output.log", read_file_or_empty(run_dir_ + "/log.txt")}});
+       {"output.log",
+        read_file_or_empty(run_dir_ + "/log.txt") + (last_line.empty() ? "" : last_line + "\n")}});
   Json body = request();
   batch_ = {};
   body["files"]["wandb-summary.json"] = file_part(0, {summary_line()});
+  if (!last_line.empty())
+    body["files"]["output.log"] = file_part(remote_->log_lines, {console_line(last_line)});
   if (exit_code_) {
     body["complete"] = true;
     body["exitcode"] = *exit_code_;

@@ -34,8 +34,9 @@ class WandbUpload {
   void send_rows(const std::vector<WandbStepEntry>& rows);
   /// Tells the server that the run still lives.
   void beat();
-  /// Sends files and the exit code, if the last attempt has one.
-  void end();
+  /// Sends files and the exit code, if the last attempt has one. `last_line` is a line that log.txt gets only
+  /// when this is done, "" for none.
+  void end(const std::string& last_line = "");
   /// Returns true when a call before has reached the server.
   bool is_open() const { return remote_.has_value(); }
   /// Returns once why the server refused an alert or an artifact, which is then not sent; "" for none.

@@ -46,6 +46,9 @@ TEST(WandbOnline, SendsTheRunWithItsRecipeRowsSummaryConsoleAndExitCode) {
   EXPECT_EQ(run.exit_codes, std::vector<int>{0});
   ASSERT_FALSE(run.console.empty());
   EXPECT_EQ(run.console[0][10], 'T');
+  // log.txt gets its last line when everything is sent.
+  EXPECT_NE(run.console.back().find("event=end text=done"), std::string::npos) << run.console.back();
+  EXPECT_NE(run.files.at("output.log").find("event=end text=done"), std::string::npos);
   for (const char* name : {"config.yaml", "wandb-summary.json", "wandb-metadata.json", "output.log"})
     EXPECT_TRUE(run.files.contains(name)) << name;
   // Whoever stores the files does not get the key.
@@ -67,6 +70,8 @@ TEST(WandbOnline, AResumedRunContinuesAndRepeatsNoStep) {
   EXPECT_EQ(rows_of(run), (std::vector<std::string>{"1 1.1", "2 2.1", "3 3.1", "4 4.1", "5 5.2", "6 6.2"}));
   EXPECT_EQ(run.exit_codes.size(), 2u);
   EXPECT_TRUE(server.unknown().empty());
+  // The last line of the first attempt is there once, though it was sent before log.txt had it.
+  EXPECT_EQ(static_cast<int>(run.console.size()), count_of(text_of(dir / "log.txt"), "\n"));
 }
 
 TEST(WandbOnline, StepsThatAKillKeptFromTheFileComeFromMetricsJsonl) {
@@ -259,7 +264,7 @@ TEST(WandbOnline, ARunThatIsIdleShowsSignsOfLife) {
   for (int i = 0; i < 3000 && server.run().beats < 3; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_GE(server.run().beats, 3);
-  EXPECT_EQ(online.end(), "");
+  EXPECT_EQ(online.end(""), "");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct StoredRun {
 class WandbStandIn {
  public:
   /// Fate of a request.
-  enum class Fate { kAnswer, kLoseRequest, kLoseAnswer, kHang, k500, k429, k401 };
+  enum class Fate { kAnswer, kLoseRequest, kLoseAnswer, kHang, kStoreAndHang, k500, k429, k401 };
 
   explicit WandbStandIn(const std::string& folder) : server_(folder) {
     server_.set_fault([this](const SeenRequest& request) { return reply(request); });
@@ -40,11 +40,10 @@ class WandbStandIn {
     fate_ = std::move(fate);
     num_requests_ = 0;
   }
-  /// Calls `watch` for each request, by its number, before it is stored and afterwards. From any thread.
-  void set_watch(std::function<void(int number, bool is_stored)> watch) {
+  /// Calls `watch` with the number of each request that has been stored. From any thread.
+  void set_watch(std::function<void(int)> watch) {
     const std::lock_guard lock(mutex_);
     watch_ = std::move(watch);
-    num_requests_ = 0;
   }
   /// Makes it a server that knows neither alerts nor artifacts.
   void forget_events() {
@@ -71,7 +70,6 @@ class WandbStandIn {
     const int number = [&] {
       const std::lock_guard lock(mutex_);
       if (fate_) fate = fate_(num_requests_);
-      if (watch_) watch_(num_requests_, /*is_stored=*/false);
       return num_requests_++;
     }();
     if (fate == Fate::k500) return {500, "oops"};
@@ -81,8 +79,9 @@ class WandbStandIn {
     if (fate == Fate::kLoseRequest) return {200, "{}", {}, 0};
     const std::lock_guard lock(mutex_);
     ServerReply answer = stored(request);
-    if (watch_) watch_(number, /*is_stored=*/true);
+    if (watch_) watch_(number);
     if (fate == Fate::kLoseAnswer) answer.cut_at = 0;
+    if (fate == Fate::kStoreAndHang) answer.hang_s = 3600;
     answer.ranges = false;
     return answer;
   }
@@ -207,7 +206,7 @@ class WandbStandIn {
 
   std::mutex mutex_;
   std::function<Fate(int)> fate_;
-  std::function<void(int, bool)> watch_;
+  std::function<void(int)> watch_;
   int num_requests_ = 0;
   bool has_events_ = true;
   StoredRun run_;
