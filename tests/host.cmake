@@ -46,7 +46,9 @@ endforeach()
 target_compile_definitions(engine_test PRIVATE TYCHO_FEW_THREADS="$<TARGET_FILE:few_threads>")
 add_dependencies(engine_test few_threads)
 
-tycho_test(wandb_kill9_test LABELS torch SOURCES host/wandb_kill9_test.cpp trainer/data/storage/http_server.cpp LIBS base)
+tycho_test(wandb_kill9_test LABELS torch SOURCES host/wandb_kill9_test.cpp host/watched_run_kill9_test.cpp trainer/buckets/s3_server.cpp
+  trainer/buckets/store_server.cpp trainer/data/storage/http_server.cpp LIBS base buckets storage)
+target_link_libraries(wandb_kill9_test PRIVATE PkgConfig::LIBCRYPTO)
 target_compile_definitions(wandb_kill9_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>")
 add_dependencies(wandb_kill9_test tycho tycho_engine)
 set_tests_properties(wandb_kill9_test PROPERTIES TIMEOUT 600)

@@ -40,8 +40,8 @@ class WandbStandIn {
     fate_ = std::move(fate);
     num_requests_ = 0;
   }
-  /// Calls `watch` with the number of each request that has been stored. From any thread.
-  void set_watch(std::function<void(int)> watch) {
+  /// Calls `watch` with the number of each request that has been stored, and the request. From any thread.
+  void set_watch(std::function<void(int, const SeenRequest&)> watch) {
     const std::lock_guard lock(mutex_);
     watch_ = std::move(watch);
   }
@@ -79,7 +79,7 @@ class WandbStandIn {
     if (fate == Fate::kLoseRequest) return {200, "{}", {}, 0};
     const std::lock_guard lock(mutex_);
     ServerReply answer = stored(request);
-    if (watch_) watch_(number);
+    if (watch_) watch_(number, request);
     if (fate == Fate::kLoseAnswer) answer.cut_at = 0;
     if (fate == Fate::kStoreAndHang) answer.hang_s = 3600;
     answer.ranges = false;
@@ -206,7 +206,7 @@ class WandbStandIn {
 
   std::mutex mutex_;
   std::function<Fate(int)> fate_;
-  std::function<void(int)> watch_;
+  std::function<void(int, const SeenRequest&)> watch_;
   int num_requests_ = 0;
   bool has_events_ = true;
   StoredRun run_;
