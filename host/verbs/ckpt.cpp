@@ -10,21 +10,27 @@
 #include "trainer/base/folder_draft.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/compare.h"
+#include "trainer/checkpoint/fetched_checkpoint.h"
+#include "trainer/checkpoint/listing.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/remote_checkpoints.h"
 #include "trainer/checkpoint/reshard.h"
 #include "trainer/metrics/format.h"
+#include "trainer/recipe/ckpt.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {
 
 const VerbSpec kCkptSpec = {
-    "ckpt ls RUN\n       tycho ckpt info RUN_OR_CHECKPOINT\n       tycho ckpt verify RUN_OR_CHECKPOINT ...\n"
+    "ckpt ls RUN\n       tycho ckpt get PLACE FOLDER\n       tycho ckpt info RUN_OR_CHECKPOINT\n       tycho "
+    "ckpt verify RUN_OR_CHECKPOINT ...\n"
     "       tycho ckpt diff A B\n       tycho ckpt reshard RUN_OR_CHECKPOINT --out FOLDER [--files N]",
-    "Lists, describes, verifies, compares and reshards checkpoints. diff: exit status 0: no difference, 1: "
+    "Lists, fetches, describes, verifies, compares and reshards checkpoints. diff: exit status 0: no "
+    "difference, 1: "
     "some.",
     "  tycho ckpt ls runs/demo\n"
     "  tycho ckpt ls s3://bucket/demo  # in a store of objects; other commands take such places, too\n"
+    "  tycho ckpt get s3://bucket/demo here  # the newest one; the same command goes on after a kill\n"
     "  tycho ckpt verify runs/demo  # all of its checkpoints\n"
     "  tycho ckpt diff runs/demo runs/demo-2\n"
     "  tycho ckpt reshard runs/demo --out one-file  # whole tensors, whatever the ranks wrote",
@@ -51,21 +57,68 @@ std::vector<CheckpointInfo> list_at(const std::string& given, std::vector<std::s
   return list_checkpoints(std::filesystem::is_directory(inside) ? inside : given, &broken, &unfinished);
 }
 
+/// The store of a run, as far as it answers.
+struct RunStore {
+  std::string place;                                  // ckpt.remote; "" without one
+  std::map<std::string, CheckpointInfo> checkpoints;  // by uuid
+  std::string problem;                                // why it is not known what is there
+};
+
+/// Returns what the store of a run in a folder of this machine has.
+RunStore store_of_run(const std::string& given, const std::vector<CheckpointInfo>& local) {
+  RunStore store;
+  Json recipe;
+  if (const std::string path = given + "/recipe.json"; std::filesystem::exists(path))
+    recipe = parse_json(read_file(path), path);
+  else if (!local.empty())
+    recipe = local.front().manifest.value("recipe", Json::object());
+  const auto text = [&](const char* pointer) {
+    return recipe.is_object() ? recipe.value(Json::json_pointer(pointer), Json()) : Json();
+  };
+  const Json remote = text("/ckpt/remote"), name = text("/run_name");
+  if (!remote.is_string() || !name.is_string() || remote.get<std::string>().empty()) return store;
+  CheckpointConfig config;
+  config.remote = remote.get<std::string>();
+  store.place = remote_place(config, name.get<std::string>());
+  try {
+    RemoteCheckpoints there(open_bucket(parse_remote(store.place), {.retries = 1, .stall_s = 10}),
+                            store.place);
+    for (const CheckpointInfo& info : there.list()) store.checkpoints.emplace(info.uuid, info);
+  } catch (const Error& error) {
+    store.problem = error.what();
+  }
+  return store;
+}
+
 int list(const Arguments& arguments) {
   const std::string given = word(arguments, 1, "a run folder");
   no_more_words(arguments, 2);
   std::vector<std::string> broken, unfinished;
-  const std::vector<CheckpointInfo> found = list_at(given, broken, unfinished);
+  std::vector<CheckpointInfo> found = list_at(given, broken, unfinished);
+  const RunStore store = is_place_of_store(given) ? RunStore() : store_of_run(given, found);
+  for (const auto& [uuid, info] : store.checkpoints)
+    if (std::none_of(found.begin(), found.end(),
+                     [&, wanted = uuid](const CheckpointInfo& one) { return one.uuid == wanted; }))
+      found.push_back(info);
+  sort_newest_first(found);
   Json json = {{"checkpoints", Json::array()}, {"broken", broken}, {"unfinished", unfinished}};
+  if (!store.place.empty()) json["remote"] = store.place;
   const bool has_tags =
       std::any_of(found.begin(), found.end(), [](const CheckpointInfo& info) { return !info.tag.empty(); });
-  std::vector<std::vector<std::string>> rows = {{"step", "size", "path"}};
-  if (has_tags) rows[0].insert(rows[0].begin() + 2, "tag");
+  std::vector<std::vector<std::string>> rows = {{"step", "size"}};
+  if (has_tags) rows[0].emplace_back("tag");
+  if (!store.place.empty()) rows[0].emplace_back("remote");
+  rows[0].emplace_back("path");
   for (const CheckpointInfo& info : found) {
     json["checkpoints"].push_back(summary(info));
-    rows.push_back({fmt::to_string(info.step), human_bytes(static_cast<double>(info.num_bytes)), info.path});
-    if (has_tags)
-      rows.back().insert(rows.back().begin() + 2, info.tag.empty() ? "-" : printable(info.tag, true));
+    rows.push_back({fmt::to_string(info.step), human_bytes(static_cast<double>(info.num_bytes))});
+    if (has_tags) rows.back().push_back(info.tag.empty() ? "-" : printable(info.tag, true));
+    if (!store.place.empty()) {
+      const bool is_there = store.checkpoints.contains(info.uuid), is_known = store.problem.empty();
+      rows.back().emplace_back(!is_known ? "?" : !is_there ? "no" : info.read ? "only" : "yes");
+      json["checkpoints"].back()["is_in_remote"] = is_known ? Json(is_there) : Json(nullptr);
+    }
+    rows.back().push_back(info.path);
   }
   const int code = found.empty() && !broken.empty() ? static_cast<int>(ExitCode::kUnusable) : 0;
   if (wants_json(arguments)) {
@@ -75,7 +128,32 @@ int list(const Arguments& arguments) {
   fmt::print("{}", found.empty() ? "no committed checkpoints\n" : text_table(rows));
   for (const std::string& one : broken) fmt::print("broken: {}\n", one);
   for (const std::string& one : unfinished) fmt::print("unfinished: {}\n", one);
+  if (!store.problem.empty()) fmt::print("remote: {}\n", store.problem);
   return code;
+}
+
+int get(const Arguments& arguments) {
+  const std::string place = word(arguments, 1, "a place such as s3://bucket/run");
+  const std::string out = word(arguments, 2, "a folder for the copy");
+  no_more_words(arguments, 3);
+  if (!is_place_of_store(place))
+    fail(ExitCode::kUsage,
+         "[ckpt] expected a place such as s3://bucket/run, got {}: folders are copied with cp -r", place);
+  const CheckpointInfo found = find_checkpoint(place);
+  const CheckpointInfo copy = fetch_checkpoint(found, real_files(), out, [&](const FetchedFile& file) {
+    if (wants_json(arguments)) return;
+    const std::string size = human_bytes(static_cast<double>(file.num_bytes));
+    const int64_t kept = file.num_bytes - file.num_fetched;
+    const std::string note =
+        kept == 0 ? "" : fmt::format(", {} of it was here", human_bytes(static_cast<double>(kept)));
+    fmt::print(stderr, "{}: {}{}\n", file.name, size, note);
+  });
+  if (wants_json(arguments))
+    fmt::print("{}\n", summary(copy).dump(2));
+  else
+    fmt::print("{}: every byte as written, step {}, {}\n", copy.path, copy.step,
+               human_bytes(static_cast<double>(copy.num_bytes)));
+  return 0;
 }
 
 int info(const Arguments& arguments) {
@@ -234,9 +312,13 @@ int reshard_copy(const Arguments& arguments) {
 }  // namespace
 
 int run_ckpt(const Arguments& arguments) {
-  return pick_subverb(
-      arguments, "ckpt",
-      {{"ls", list}, {"info", info}, {"verify", verify}, {"diff", diff}, {"reshard", reshard_copy}});
+  return pick_subverb(arguments, "ckpt",
+                      {{"ls", list},
+                       {"get", get},
+                       {"info", info},
+                       {"verify", verify},
+                       {"diff", diff},
+                       {"reshard", reshard_copy}});
 }
 
 }  // namespace tycho

@@ -226,8 +226,10 @@ Json manifest_json(const Manifest& manifest) {
   return json;
 }
 
-std::string manifest_text(const Manifest& manifest) {
-  const std::string body = canonical_json(manifest_json(manifest));
+std::string manifest_text(const Manifest& manifest) { return commit_text(manifest_json(manifest)); }
+
+std::string commit_text(const Json& manifest) {
+  const std::string body = canonical_json(manifest);
   const std::string rest = "\"," + body.substr(1) + "\n";
   return kHashOpening + hash_hex(rest) + rest;
 }

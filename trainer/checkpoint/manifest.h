@@ -63,6 +63,8 @@ Json world_of_one();
 
 /// Returns canonical JSON that begins with the hash of the rest: {"hash":"<32 hex digits>","epoch":...}
 std::string manifest_text(const Manifest& manifest);
+/// Returns the same of a manifest as JSON, fields of other versions included.
+std::string commit_text(const Json& manifest);
 Json manifest_json(const Manifest& manifest);
 
 /// Checks every field: types, plain file names, spans inside their files, sizes that agree with dtype and

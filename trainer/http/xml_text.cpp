@@ -1,11 +1,10 @@
 // Searches for tags; no store nests an element in one of its own name.
 #include "trainer/http/xml_text.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace tycho {
 namespace {

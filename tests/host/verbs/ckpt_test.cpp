@@ -62,6 +62,40 @@ TEST_F(CkptTest, ListsTags) {
   EXPECT_CONTAINS(here("tycho ls").output, "2/2");
 }
 
+TEST_F(CkptTest, SaysWhatIsInTheRunsStoreAndGetsIt) {
+  ASSERT_EQ(here("PATH=$(dirname " TYCHO_PROGRAM "):$PATH " TYCHO_SOURCE_DIR "/tests/make_tiny_data 32").code,
+            0);
+  write(
+      "local t = require 'tycho'\nlocal r = t.recipe 'far'\n"
+      "r.model = t.model.llama { width = 16, layers = 1, heads = 2, ffn_width = 16, vocab_size = 384 }\n"
+      "r.seq_len, r.global_batch, r.max_duration, r.threads = 32, '2sp', '2ba', 1\n"
+      "r.optimizer, r.scheduler = t.optim.adamw { lr = 1e-3 }, t.sched.constant {}\n"
+      "r.tokenizer, r.train_data = 'data/tokenizer.json', t.data.mds { local_dir = 'data' }\n"
+      "r.ckpt.every = '1ba'\nreturn r\n",
+      "far.lua");
+  const Outcome trained = here("tycho run far.lua \"ckpt.remote=file://$PWD/store/{run_name}\"");
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  const Outcome both = here("tycho ckpt ls runs/far");
+  EXPECT_CONTAINS(both.output, "remote  path");
+  EXPECT_EQ(here("tycho ckpt ls runs/far | grep -c ' yes '").output, "2\n") << both.output;
+  EXPECT_EQ(here("tycho ckpt ls runs/far --json | grep -c '\"is_in_remote\": true'").output, "2\n");
+  EXPECT_EQ(here("rm -r store/far/checkpoints/step-000000001* runs/far/checkpoints/step-000000002*").code, 0);
+  const Outcome apart = here("tycho ckpt ls runs/far");
+  EXPECT_EQ(here("tycho ckpt ls runs/far | grep -c ' no .*runs/far/checkpoints/step-000000001'").output,
+            "1\n")
+      << apart.output;
+  EXPECT_EQ(here("tycho ckpt ls runs/far | grep -c ' only .*store/far/checkpoints/step-000000002'").output,
+            "1\n")
+      << apart.output;
+  const Outcome copy = here("tycho ckpt get file://$PWD/store/far here");
+  EXPECT_EQ(copy.code, 0) << copy.output;
+  EXPECT_CONTAINS(copy.output, "every byte as written, step 2");
+  EXPECT_EQ(here("tycho ckpt diff here store/far").code, 0);
+  EXPECT_CONTAINS(here("tycho ckpt get file://$PWD/store/far here").output, "of it was here");
+  EXPECT_EQ(here("tycho ckpt get runs/far here").code, 2);
+  EXPECT_EQ(here("tycho ckpt get file://$PWD/none here").code, 12);
+}
+
 TEST_F(CkptTest, ListsWhatIsBroken) {
   cut(kSecond);
   const Outcome one = here("tycho ckpt ls runs/a");
