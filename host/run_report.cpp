@@ -15,15 +15,31 @@
 
 namespace tycho {
 
-std::vector<RunSummary> read_runs(const std::vector<std::string>& folders,
-                                  const std::vector<std::string>& patterns) {
+RunFollower::RunFollower(const std::vector<std::string>& folders, std::vector<std::string> patterns)
+    : patterns_(std::move(patterns)) {
   if (folders.empty())
     fail(ExitCode::kUsage, "[tycho] expected folders of runs, such as runs/demo; got none");
-  std::vector<RunSummary> runs;
-  for (const std::string& folder : folders) runs.push_back(summarize_run(folder, patterns));
-  for (const std::string& pattern : patterns) {
+  for (const std::string& folder : folders) readers_.emplace_back(folder, patterns_);
+}
+
+void RunFollower::update() {
+  runs_.clear(), parents_.clear();
+  for (GrowingRun& reader : readers_) {
+    reader.update();
+    runs_.push_back(reader.summary());
+  }
+  for (const RunSummary& run : runs_) {
+    // Its events may have been moved or removed since.
+    if (run.parent.empty() || !std::filesystem::exists(run.parent + "/events.jsonl")) continue;
+    GrowingRun& reader =
+        parent_readers_.try_emplace({run.parent, run.first_step}, run.parent, patterns_, run.first_step)
+            .first->second;
+    reader.update();
+    parents_[run.folder] = reader.summary();
+  }
+  for (const std::string& pattern : patterns_) {
     if (pattern == "*") continue;  // a run may have no metric yet
-    const bool found = std::any_of(runs.begin(), runs.end(), [&](const RunSummary& run) {
+    const bool found = std::any_of(runs_.begin(), runs_.end(), [&](const RunSummary& run) {
       return std::any_of(run.curves.begin(), run.curves.end(), [&](const auto& curve) {
         return ::fnmatch(pattern.c_str(), curve.first.c_str(), 0) == 0;
       });
@@ -34,17 +50,6 @@ std::vector<RunSummary> read_runs(const std::vector<std::string>& folders,
            "metrics.jsonl are their names",
            pattern);
   }
-  return runs;
-}
-
-std::map<std::string, RunSummary> read_parents(const std::vector<RunSummary>& runs,
-                                               const std::vector<std::string>& patterns) {
-  std::map<std::string, RunSummary> parents;
-  for (const RunSummary& run : runs)
-    // Its events may have been moved or removed since.
-    if (!run.parent.empty() && std::filesystem::exists(run.parent + "/events.jsonl"))
-      parents.try_emplace(run.parent, summarize_run(run.parent, patterns));
-  return parents;
 }
 
 void print_runs(const std::vector<RunSummary>& runs) {
@@ -58,7 +63,8 @@ void print_runs(const std::vector<RunSummary>& runs) {
   } else if (runs.size() == 1 && !runs.front().curve("loss").x.empty()) {
     options.title = "loss";
     options.x_label = "step";
-    fmt::print("\n{}", plot(runs.front().curve("loss"), options));
+    const ThinCurve& loss = runs.front().curve("loss");
+    fmt::print("\n{}", plot({loss.x, loss.mean}, options));
   }
 }
 

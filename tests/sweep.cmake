@@ -14,5 +14,5 @@ add_dependencies(sweep_verb_test tycho sweep_engine)
 
 # Runs side by side.
 tycho_test(report_test LIBS report SOURCES trainer/report/bench_file_test.cpp trainer/report/live_plots_test.cpp trainer/report/metric_plots_test.cpp
-  trainer/report/run_sections_test.cpp trainer/report/thin_curve_test.cpp trainer/report/run_list_test.cpp trainer/report/run_page_test.cpp trainer/report/run_summary_test.cpp
+  trainer/report/run_sections_test.cpp trainer/report/thin_curve_test.cpp trainer/report/run_list_test.cpp trainer/report/run_page_test.cpp trainer/report/growing_curve_test.cpp trainer/report/growing_run_test.cpp trainer/report/run_summary_test.cpp
   trainer/report/run_table_test.cpp trainer/report/waiting_ranks_test.cpp)

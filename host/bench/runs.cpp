@@ -118,7 +118,9 @@ int bench_step(const Arguments& given) {
 }
 
 int bench_scale(const Arguments& arguments) {
-  const std::vector<RunSummary> runs = read_runs({arguments.words.begin() + 1, arguments.words.end()});
+  RunFollower follower({arguments.words.begin() + 1, arguments.words.end()});
+  follower.update();
+  const std::vector<RunSummary>& runs = follower.runs();
   if (arguments.has("json"))
     fmt::print("{}\n", runs_json(runs).dump(2));
   else

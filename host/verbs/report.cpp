@@ -1,5 +1,6 @@
 // tycho report: one page about runs.
 #include <filesystem>
+#include <optional>
 
 #include "host/run_report.h"
 #include "host/text_table.h"
@@ -79,33 +80,40 @@ std::vector<std::string> patterns_of(const PageRequest& request) {
   return patterns;
 }
 
-std::vector<RunSummary> runs_of(const PageRequest& request) {
-  if (request.folders.empty() && !request.benches.empty()) return {};
-  return read_runs(request.folders, patterns_of(request));
+/// Reads the runs of the page; nothing for a page of benchmarks alone.
+std::optional<RunFollower> follower_of(const PageRequest& request) {
+  if (request.folders.empty() && !request.benches.empty()) return std::nullopt;
+  return RunFollower(request.folders, patterns_of(request));
 }
 
-void write_page(const PageRequest& request, const std::vector<RunSummary>& runs, bool watched) {
-  write_typed_file(real_files(), request.out,
-                   run_page(runs, request.benches,
-                            {.watched = watched,
-                             .stamp = page_stamp(),
-                             .smoothing = request.smoothing,
-                             .chosen = request.chosen,
-                             .parents = read_parents(runs, patterns_of(request))}));
+void write_page(const PageRequest& request, const std::optional<RunFollower>& follower, bool watched) {
+  RunPageOptions options = {.watched = watched,
+                            .stamp = page_stamp(),
+                            .smoothing = request.smoothing,
+                            .chosen = request.chosen,
+                            .parents = {}};
+  if (follower) options.parents = follower->parents();
+  write_typed_file(
+      real_files(), request.out,
+      run_page(follower ? follower->runs() : std::vector<RunSummary>(), request.benches, options));
 }
 
-int watch_runs(const PageRequest& request) {
+int watch_runs(const PageRequest& request, std::optional<RunFollower> follower) {
   const auto state = [&] {
-    std::string sizes;
+    std::string files;
     for (const std::string& folder : request.folders)
       for (const char* file : {"/events.jsonl", "/metrics.jsonl", "/evals.jsonl"}) {
         std::error_code absent;
-        sizes += fmt::format("{} ", std::filesystem::file_size(folder + file, absent));
+        files += fmt::format("{} ", std::filesystem::file_size(folder + file, absent));
+        files += fmt::format(
+            "{} ", std::filesystem::last_write_time(folder + file, absent).time_since_epoch().count());
       }
-    return sizes;
+    return files;
   };
-  return watch_page(request.out, state,
-                    [&](bool watched) { write_page(request, runs_of(request), watched); });
+  return watch_page(request.out, state, [&](bool watched) {
+    if (follower) follower->update();
+    write_page(request, follower, watched);
+  });
 }
 
 }  // namespace
@@ -117,10 +125,12 @@ int run_report(const Arguments& arguments) {
     if (arguments.has("json"))
       fail(ExitCode::kUsage,
            "[tycho report] expected --watch or --json, got both; --watch only writes the page");
-    return watch_runs(request);
+    return watch_runs(request, follower_of(request));
   }
-  const std::vector<RunSummary> runs = runs_of(request);
-  if (arguments.has("out") || !arguments.has("json")) write_page(request, runs, false);
+  std::optional<RunFollower> follower = follower_of(request);
+  if (follower) follower->update();
+  const std::vector<RunSummary> runs = follower ? follower->runs() : std::vector<RunSummary>();
+  if (arguments.has("out") || !arguments.has("json")) write_page(request, follower, false);
   if (arguments.has("json")) {
     fmt::print("{}\n", runs_json(runs).dump(2));
     return 0;

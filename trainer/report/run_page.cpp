@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <set>
 
 #include "trainer/base/bytes.h"
@@ -23,19 +22,18 @@ namespace {
 
 constexpr int kWide = 1100, kHigh = 340, kSmall = 540;
 constexpr size_t kMostPoints = 400;
-constexpr int64_t kLastStep = std::numeric_limits<int64_t>::max();
 
 using Points = std::vector<std::pair<double, double>>;
 
 /// Returns means of adjacent points, at most kMostPoints, without those that are not finite.
-Points thinned_curve(const Curve& curve, const Scale& x, const Scale& y) {
+Points thinned_curve(const ThinCurve& curve, const Scale& x, const Scale& y) {
   Points points;
   const size_t stride = std::max<size_t>(1, (curve.x.size() + kMostPoints - 1) / kMostPoints);
   for (size_t begin = 0; begin < curve.x.size(); begin += stride) {
     double mean = 0, num = 0;
     const size_t end = std::min(begin + stride, curve.x.size());
     for (size_t i = begin; i < end; ++i)
-      if (std::isfinite(curve.y[i])) ++num, mean += curve.y[i] / num - mean / num;
+      if (std::isfinite(curve.mean[i])) ++num, mean += curve.mean[i] / num - mean / num;
     if (num > 0) points.emplace_back(x.at(curve.x[end - 1]), y.at(mean));
   }
   return points;
@@ -51,23 +49,15 @@ bool is_chosen(const std::string& metric, const std::vector<std::string>& patter
   });
 }
 
-/// Returns the part of the parent's curve that a fork continues.
-Curve until(const Curve& curve, int64_t step) {
-  Curve part;
-  for (size_t i = 0; i < curve.x.size() && curve.x[i] <= static_cast<double>(step); ++i)
-    part.x.push_back(curve.x[i]), part.y.push_back(curve.y[i]);
-  return part;
-}
-
 /// Draws the loss of each run for a reader without scripts; "" when none has points. The highest hundredth
 /// may be outside the frame, so that the first steps do not flatten the rest.
 std::string still_loss(const std::vector<RunSummary>& runs) {
   std::vector<double> values;
   double last_step = 1;
   for (const RunSummary& run : runs) {
-    const Curve& curve = run.curve("loss");
+    const ThinCurve& curve = run.curve("loss");
     if (!curve.x.empty()) last_step = std::max(last_step, curve.x.back());
-    std::copy_if(curve.y.begin(), curve.y.end(), std::back_inserter(values),
+    std::copy_if(curve.mean.begin(), curve.mean.end(), std::back_inserter(values),
                  [](double y) { return std::isfinite(y); });
   }
   if (values.empty()) return "";
@@ -90,14 +80,12 @@ std::string still_loss(const std::vector<RunSummary>& runs) {
 
 /// Adds a run, or a parent that leads to `fork`, with all its curves.
 void add_run(LivePlots& plots, const RunSummary& run, int64_t most_buckets,
-             std::optional<size_t> fork = std::nullopt, int64_t last_step = kLastStep) {
+             std::optional<size_t> fork = std::nullopt) {
   const size_t index = plots.runs.size();
   plots.runs.push_back({fork ? "parent of " + plots.runs[*fork].name : run.name, run.folder, "", fork,
                         std::nullopt, run.tokens_by_step, run.seconds_by_step});
-  for (const auto& [metric, curve] : run.curves) {
-    const ThinCurve thinned = thin(last_step == kLastStep ? curve : until(curve, last_step), most_buckets);
-    if (!thinned.x.empty()) plots.curves.push_back({index, metric, thinned});
-  }
+  for (const auto& [metric, curve] : run.curves)
+    plots.curves.push_back({index, metric, thin(curve, most_buckets)});
 }
 
 /// Returns every curve of the runs. A fork's begin at its own first step; its parent's lead to them.
@@ -109,7 +97,7 @@ std::string plots_of_runs(const std::vector<RunSummary>& runs, const RunPageOpti
   size_t num_curves = 0;
   for (const RunSummary& run : runs) {
     for (const auto& [metric, curve] : run.curves) metrics.insert(metric);
-    const auto parent = options.parents.find(run.parent);
+    const auto parent = options.parents.find(run.folder);
     num_curves += run.curves.size() + (parent == options.parents.end() ? 0 : parent->second.curves.size());
   }
   std::set<std::string> first;
@@ -119,8 +107,8 @@ std::string plots_of_runs(const std::vector<RunSummary>& runs, const RunPageOpti
   const int64_t most = buckets_for(num_curves);
   for (const RunSummary& run : runs) add_run(plots, run, most);
   for (size_t i = 0; i < runs.size(); ++i)
-    if (const auto parent = options.parents.find(runs[i].parent); parent != options.parents.end())
-      add_run(plots, parent->second, most, i, runs[i].first_step);
+    if (const auto parent = options.parents.find(runs[i].folder); parent != options.parents.end())
+      add_run(plots, parent->second, most, i);
   return live_plots(plots, still_loss(runs));
 }
 

@@ -15,7 +15,7 @@ struct RunPageOptions {
   std::string stamp;     // different each time that the file is written; digits
   double smoothing = 0;  // weight of the past in a moving average, 0 (none) to below 1, like in TensorBoard
   std::vector<std::string> chosen;            // shell patterns of metrics that come first
-  std::map<std::string, RunSummary> parents;  // parents of forks, by folder; their curves lead to the fork's
+  std::map<std::string, RunSummary> parents;  // by the fork's folder, up to where it begins
 };
 
 /// Returns a page of HTML without further files. Requires at least one run or benchmark. Has plots of every

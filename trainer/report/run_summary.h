@@ -8,6 +8,7 @@
 
 #include "trainer/base/json.h"
 #include "trainer/metrics/curve.h"
+#include "trainer/report/thin_curve.h"
 
 namespace tycho {
 
@@ -39,20 +40,22 @@ struct RunSummary {
   std::optional<double> eval_loss;        // newest value
   std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
   std::string end;                 // why it ended; "" while it runs, or after a kill
-  std::map<std::string, Curve> curves;    // by metric, in the order of steps, without empty curves
-  std::vector<RecordedText> texts;        // in the order of steps, those of steps that were lost left out
-  Json recipe;                            // the resolved one; null when the folder has none
-  Curve tokens_by_step, seconds_by_step;  // trained so far; seconds without the pauses between attempts
+  std::map<std::string, ThinCurve> curves;  // by metric, without empty ones, in at most kMostBuckets buckets
+  std::vector<RecordedText> texts;          // in the order of steps, those of steps that were lost left out
+  Json recipe;                              // the resolved one; null when the folder has none
+  Curve tokens_by_step, seconds_by_step;    // trained so far, at some of the steps; without the pauses
+                                            // between attempts
 
   /// Returns the curve of a metric; empty when the run has none.
-  const Curve& curve(const std::string& metric) const;
+  const ThinCurve& curve(const std::string& metric) const;
 };
 
 /// Metrics that are always read: loss, eval.loss, lr, grad_norm, tokens_per_s.
 const std::vector<std::string>& standard_metrics();
 
-/// Reads a run folder. `patterns` are shell patterns ("grad/*") of metrics whose curves are read in addition
-/// to the standard ones. Throws Error (kUnusable) that names the folder when no run was started in it.
+/// Reads a run folder once. `patterns` are shell patterns ("grad/*") of metrics whose curves are read in
+/// addition to the standard ones. Throws Error (kUnusable) that names the folder when no run was started in
+/// it.
 RunSummary summarize_run(const std::string& folder, const std::vector<std::string>& patterns = {});
 
 }  // namespace tycho

