@@ -74,13 +74,14 @@ Json record_of(const EvalAnswer& answer, bool ema) {
   Json record = {{"step", answer.step}, {"time", now_s()}, {"checkpoint", answer.checkpoint}};
   if (ema) record["weights"] = "ema";
   const EvalResult total = total_of(answer.results);
-  set_number(record, "eval.loss", total.loss);
-  set_number(record, "eval.perplexity", total.perplexity);
-  for (const auto& [name, result] : answer.results) {
-    if (name.empty()) continue;
-    set_number(record, "eval." + name + ".loss", result.loss);
-    set_number(record, "eval." + name + ".perplexity", result.perplexity);
-  }
+  const auto add = [&](const std::string& prefix, const EvalResult& result) {
+    set_number(record, prefix + "loss", result.loss);
+    set_number(record, prefix + "perplexity", result.perplexity);
+    if (const auto bits = result.bits_per_byte()) set_number(record, prefix + "bits_per_byte", *bits);
+  };
+  add("eval.", total);
+  for (const auto& [name, result] : answer.results)
+    if (!name.empty()) add("eval." + name + ".", result);
   return record;
 }
 
@@ -163,7 +164,9 @@ int follow_evaluations(EvalRequest request, const StopFlag& stop) {
     const EvalResult total = total_of(answer->results);
     for (const std::string& warning : not_finite_losses(answer->results, fmt::format("step {}", info.step)))
       fmt::print(stderr, "warning: {}\n", warning);
-    fmt::print("step {}: loss {:.6f}  perplexity {:.4f}\n", info.step, total.loss, total.perplexity);
+    const std::optional<double> bits = total.bits_per_byte();
+    fmt::print("step {}: loss {:.6f}  perplexity {:.4f}{}\n", info.step, total.loss, total.perplexity,
+               bits ? fmt::format("  {:.4f} bits per byte", *bits) : "");
     std::fflush(stdout);
   });
 }

@@ -7,7 +7,7 @@ tycho_test(run_test TORCH LIBS run_fixture SOURCES trainer/run/chat_run_test.cpp
   trainer/saving/saver_test.cpp trainer/train/with_controls_test.cpp trainer/run/live_tensor_test.cpp trainer/run/loss_watch_run_test.cpp)
 target_compile_definitions(run_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(eval_test TORCH LIBS run_fixture prepare SOURCES trainer/models/decoder_oracle.cpp trainer/run/loss_by_position_test.cpp
-  trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
+  trainer/run/bits_per_byte_run_test.cpp trainer/run/evaluate_checkpoint_test.cpp trainer/run/evaluate_run_test.cpp trainer/eval/evaluate_test.cpp
   trainer/run/open_chat_test.cpp trainer/eval/kept_text_test.cpp trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp
   trainer/eval/ordered_outputs_test.cpp)
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")

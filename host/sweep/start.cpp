@@ -47,15 +47,16 @@ std::vector<const TrialPlan*> telling_trials(const SweepDefinition& definition) 
 void check_metric(const std::string& key, const std::string& metric, const SweepDefinition& definition,
                   const TrainConfig& config) {
   if (!metric.starts_with("eval.")) return;
-  const std::vector<std::string> known = eval_metrics(config.eval_data);
+  const std::vector<std::string> known = eval_metrics(config.eval_data, !config.tokenizer.empty());
   if (known.empty())
     fail(ExitCode::kRecipe,
          "[sweep] {} is {}, but {} has no evaluation: set eval_data.NAME in it or in s.pins, or use a "
          "training metric such as loss",
          key, metric, definition.recipe);
   if (std::find(known.begin(), known.end(), metric) == known.end())
-    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is not a metric of {}{}; available: {}", key, metric,
-         definition.recipe, did_you_mean(metric, known), fmt::join(known, ", "));
+    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is not a metric of {}{}; available: {}{}", key, metric,
+         definition.recipe, did_you_mean(metric, known), fmt::join(known, ", "),
+         why_not_measured(metric, known));
 }
 
 void check_metrics(const SweepDefinition& definition, const TrainConfig& config) {

@@ -98,10 +98,12 @@ Event event_of(const std::string& name) {
 }
 
 EvalScore score_of(const Json& json, int64_t step) {
-  return {.loss = json.value("loss", 0.0),
-          .perplexity = json.value("perplexity", 0.0),
-          .tokens = json.value("tokens", int64_t{0}),
-          .step = step};
+  EvalScore score = {.loss = json.value("loss", 0.0),
+                     .perplexity = json.value("perplexity", 0.0),
+                     .tokens = json.value("tokens", int64_t{0}),
+                     .step = step};
+  if (json.contains("bits_per_byte")) score.bits_per_byte = json.at("bits_per_byte").get<double>();
+  return score;
 }
 
 class FakeRun {

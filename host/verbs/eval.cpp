@@ -83,8 +83,9 @@ void warn_of(const std::vector<std::string>& warnings) {
 }
 
 std::string line_of(const EvalResult& result) {
-  return fmt::format("loss {:.6f}  perplexity {:.4f}  {} tokens  {:.1f} s", result.loss, result.perplexity,
-                     result.tokens, result.seconds);
+  const std::optional<double> bits = result.bits_per_byte();
+  return fmt::format("loss {:.6f}  perplexity {:.4f}  {}{} tokens  {:.1f} s", result.loss, result.perplexity,
+                     bits ? fmt::format("{:.4f} bits per byte  ", *bits) : "", result.tokens, result.seconds);
 }
 
 /// Prints one line for data given by the user; for sets a row each, and the total when there is more than

@@ -68,9 +68,9 @@ end
 
 -- What ctx.eval says of the set in "eval.NAME.loss", or of all sets in "eval.loss"; and the name of the number.
 local function evaluated(ctx, metric)
-  local set, figure = metric:match("^eval%.([^%.]+)%.(%a+)$")
+  local set, figure = metric:match("^eval%.([^%.]+)%.([%a_]+)$")
   if set then return ctx.eval[set], figure end
-  return ctx.eval, metric:match("^eval%.(%a+)$")
+  return ctx.eval, metric:match("^eval%.([%a_]+)$")
 end
 
 function M.early_stop(config)

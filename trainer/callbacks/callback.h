@@ -43,6 +43,7 @@ enum class CallbackKind { kObserve, kControl, kEverywhere };
 struct EvalScore {
   double loss = 0, perplexity = 0;
   int64_t tokens = 0, step = 0;
+  std::optional<double> bits_per_byte = {};
 };
 
 /// The newest evaluation, and the one with the lowest loss.

@@ -51,7 +51,7 @@ const char* help_of(std::string_view name) {
 /// bytes, and different names must stay different.
 std::pair<std::string, std::string> series_of(const std::string& name) {
   if (help_of(name) != nullptr) return {name, ""};
-  for (const std::string measure : {"loss", "perplexity"}) {
+  for (const std::string measure : {"loss", "perplexity", "bits_per_byte"}) {
     if (name == "eval." + measure) return {"eval_" + measure, ""};
     if (name.starts_with("eval.") && name.ends_with("." + measure))
       return {"eval_" + measure, label("set", name.substr(5, name.size() - 6 - measure.size()))};
@@ -63,6 +63,8 @@ std::string family_help(const std::string& family) {
   if (const char* help = help_of(family)) return help;
   if (family == "eval_loss") return "Loss on held-out data; without a label, over all sets.";
   if (family == "eval_perplexity") return "Perplexity on held-out data; without a label, over all sets.";
+  if (family == "eval_bits_per_byte")
+    return "Cross-entropy of held-out text per byte of it, in bits; without a label, over all sets.";
   if (family == "running") return "1 during the run, 0 after its end.";
   if (family == "last_record_seconds") return "When the run wrote its newest number, in seconds since 1970.";
   return "Numbers that callbacks recorded.";

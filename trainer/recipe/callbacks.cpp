@@ -61,8 +61,8 @@ void check_eval_metric(const std::string& metric, const std::vector<std::string>
   if (known.empty())
     problems.add(path, "runs after evaluations, but there are none; set eval_data.NAME and eval.every");
   else if (std::find(known.begin(), known.end(), metric) == known.end())
-    problems.add(path + ".metric", "\"{}\" is not a metric of these evaluations; available: {}", metric,
-                 fmt::join(known, ", "));
+    problems.add(path + ".metric", "\"{}\" is not a metric of these evaluations; available: {}{}", metric,
+                 fmt::join(known, ", "), why_not_measured(metric, known));
 }
 
 void check_spike(const LossSpikeConfig& spike, const std::string& path, ConfigProblems& problems) {

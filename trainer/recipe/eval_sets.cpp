@@ -11,7 +11,8 @@ namespace tycho {
 namespace {
 
 /// Names that ctx.eval, metrics and tables use next to the names of sets.
-constexpr std::array kOfAllSets = {"loss", "perplexity", "tokens", "seconds", "step", "best", "total"};
+constexpr std::array kOfAllSets = {"loss",    "perplexity", "bits_per_byte", "tokens",
+                                   "seconds", "step",       "best",          "total"};
 
 bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
@@ -31,14 +32,20 @@ std::string eval_name_problem(const std::string& name) {
   return "";
 }
 
-std::vector<std::string> eval_metrics(const EvalData& sets) {
-  std::vector<std::string> metrics;
+std::vector<std::string> eval_metrics(const EvalData& sets, bool has_tokenizer) {
+  std::vector<std::string> metrics, figures = {"loss", "perplexity"};
   if (sets.empty()) return metrics;
-  for (const char* figure : {"loss", "perplexity"}) metrics.push_back(fmt::format("eval.{}", figure));
+  if (has_tokenizer) figures.emplace_back("bits_per_byte");
+  for (const std::string& figure : figures) metrics.push_back(fmt::format("eval.{}", figure));
   for (const auto& [name, data] : sets)
-    for (const char* figure : {"loss", "perplexity"})
-      metrics.push_back(fmt::format("eval.{}.{}", name, figure));
+    for (const std::string& figure : figures) metrics.push_back(fmt::format("eval.{}.{}", name, figure));
   return metrics;
+}
+
+std::string why_not_measured(const std::string& metric, const std::vector<std::string>& known) {
+  const auto is_bits = [](const std::string& one) { return one.ends_with(".bits_per_byte"); };
+  if (!is_bits(metric) || std::any_of(known.begin(), known.end(), is_bits)) return "";
+  return "; bytes are known only with the tokenizer of the data: set tokenizer = \"PATH/tokenizer.json\"";
 }
 
 }  // namespace tycho

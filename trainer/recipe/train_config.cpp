@@ -181,7 +181,7 @@ void check_callbacks(const TrainConfig& config, ConfigProblems& problems) {
   if (config.callbacks.size() > kMostCallbacks)
     return problems.add("callbacks", "expected at most {}, got {}; one callback can do several things",
                         kMostCallbacks, config.callbacks.size());
-  const std::vector<std::string> metrics = eval_metrics(config.eval_data);
+  const std::vector<std::string> metrics = eval_metrics(config.eval_data, !config.tokenizer.empty());
   for (const auto& [name, callback] : config.callbacks)
     check(callback, "callbacks." + name, metrics, !config.tokenizer.empty(), problems);
 }

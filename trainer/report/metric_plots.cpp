@@ -31,6 +31,7 @@ const std::vector<KnownPlot>& known_plots() {
   static const std::vector<KnownPlot> kPlots = {
       {kLoss, "Loss", "nats per token", false, true, {"loss", "eval.loss", "loss_ema"}},
       {kLoss, "Perplexity on held-out data", "", false, false, {"eval.perplexity"}},
+      {kLoss, "Held-out text", "bits per byte", false, false, {"eval.bits_per_byte"}},
       {kGradients, "Learning rate", "", true, false, {"lr"}},
       {kGradients, "Norm of the gradient, before clipping", "", true, false, {"grad_norm"}},
       {kSpeed, "Tokens per second", "tokens/s", true, false, {"tokens_per_s"}},
@@ -69,11 +70,13 @@ std::string unit_of(const std::string& metric) {
   if (metric.ends_with("_bytes")) return "bytes";
   if (metric.ends_with("_share") || has(metric, "accuracy")) return "%";
   if (metric.starts_with("eval.") && metric.ends_with(".loss")) return "nats per token";
+  if (metric.starts_with("eval.") && metric.ends_with(".bits_per_byte")) return "bits per byte";
   return "";
 }
 
 std::string section_of(const std::string& metric) {
-  if (metric.starts_with("eval.") && (metric.ends_with(".loss") || metric.ends_with(".perplexity")))
+  if (metric.starts_with("eval.") &&
+      (metric.ends_with(".loss") || metric.ends_with(".perplexity") || metric.ends_with(".bits_per_byte")))
     return kLoss;
   if (has(metric, "accuracy")) return kTasks;
   if (metric.starts_with("grad_norm/") || metric.starts_with("lr/")) return kGradients;

@@ -71,7 +71,8 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   use_kept_template(checkpoint, config.train_data, sets);
   if (sets.empty())
     fail(ExitCode::kUsage, "[eval] the recipe of {} has no eval_data: name the data with --data DIR", path);
-  const std::string tokenizer = checked_tokenizer(checkpoint, sets);
+  const TokenTexts texts =
+      token_texts(checked_tokenizer(checkpoint, sets), config.model.vocab_size(), device);
   const at::ScalarType dtype = compute_dtype(config.precision);
   const BatchShape shape = {micro_batch_sequences(config), config.seq_len};
   LocalUnits units(model_layout(config.model).units, dtype, device, UnitUse::kInfer);
@@ -86,7 +87,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
       evaluators;  // all made before the first pass, so that an error in any set is reported first
   for (const auto& [name, set] : sets)
     evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, opened,
-                           tokenizer, "eval_data." + name);
+                           texts, "eval_data." + name);
   load_trained(checkpoint, config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {

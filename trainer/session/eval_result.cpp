@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "trainer/base/text/json_number.h"
 
@@ -20,6 +21,12 @@ EvalResult eval_result(const EvalSums& sums, double seconds) {
   return {loss, std::exp(entropy), sums.tokens, seconds, sums};
 }
 
+std::optional<double> EvalResult::bits_per_byte() const {
+  if (!(sums.bytes > 0)) return std::nullopt;
+  const double bits = sums.nats / (std::numbers::ln2 * sums.bytes);
+  return std::isnan(bits) ? std::abs(bits) : bits;
+}
+
 std::map<std::string, double> EvalResult::means() const {
   std::map<std::string, double> means;
   for (const auto& [name, sum] : sums.named) means[name] = sum / sums.weight;
@@ -31,6 +38,7 @@ EvalResult total_of(const EvalResults& results) {
   double seconds = 0;
   for (const auto& [name, result] : results) {
     sums.loss += result.sums.loss, sums.weight += result.sums.weight, sums.tokens += result.sums.tokens;
+    sums.nats += result.sums.nats, sums.bytes += result.sums.bytes;
     for (const auto& [term, sum] : result.sums.named) sums.named[term] += sum;
     seconds += result.seconds;
   }
@@ -41,6 +49,7 @@ Json eval_json(const EvalResult& result) {
   Json json = Json::object();
   set_number(json, "loss", result.loss);
   set_number(json, "perplexity", result.perplexity);
+  if (const auto bits = result.bits_per_byte()) set_number(json, "bits_per_byte", *bits);
   json["tokens"] = result.tokens;
   json["seconds"] = result.seconds;
   for (const auto& [name, mean] : result.means()) set_number(json, name, mean);

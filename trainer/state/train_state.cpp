@@ -42,6 +42,7 @@ void check_empty(const Json& object) {
 Json score_json(const EvalScore& score) {
   Json json = Json::object();
   set_number(json, "loss", score.loss);
+  if (score.bits_per_byte) set_number(json, "bits_per_byte", *score.bits_per_byte);
   json["tokens"] = score.tokens;
   json["step"] = score.step;
   return json;
@@ -55,9 +56,14 @@ EvalScore take_score(Json& object, const std::string& key) {
   if (!number && !given.is_null())
     fail(ExitCode::kUnusable, "[train state] expected a number for loss, got {}", given.dump());
   const double loss = number.value_or(NAN);
+  std::optional<double> bits;
+  if (score.is_object() && score.contains("bits_per_byte")) {
+    const Json text = take(score, "bits_per_byte");
+    bits = text.is_number() ? text.get<double>() : NAN;
+  }
   const int64_t tokens = take_count(score, "tokens"), step = take_count(score, "step");
   check_empty(score);
-  return {loss, std::exp(loss), tokens, step};
+  return {loss, std::exp(loss), tokens, step, bits};
 }
 
 Json record_json(const EvalRecord& record) {

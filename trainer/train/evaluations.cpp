@@ -31,7 +31,7 @@ EvalRecord with(const EvalRecord* before, const EvalScore& score) {
 }
 
 EvalScore score_of(const EvalResult& result, int64_t step) {
-  return {result.loss, result.perplexity, result.tokens, step};
+  return {result.loss, result.perplexity, result.tokens, step, result.bits_per_byte()};
 }
 
 [[noreturn]] void fail_unknown(const std::string& name, const std::map<std::string, Evaluator>& sets) {
@@ -57,11 +57,13 @@ void Evaluations::open() {
   const InPhase phase("opening data");
   sets_.clear();
   const Mesh& mesh = context_.mesh;
+  TokenTexts texts;
+  if (!recipe_.eval_data.empty())
+    texts = token_texts(recipe_.tokenizer, model_.layout().vocab_size, context_.device);
   for (const auto& [name, data] : recipe_.eval_data)
     sets_.try_emplace(name, data, recipe_.eval.batches * global_batch_sequences(recipe_),
                       micro_batch_shape(recipe_, mesh), model_, mesh.group(kDataAxes), mesh.group(kLossAxes),
-                      context_.world, context_.device, context_.opened, recipe_.tokenizer,
-                      "eval_data." + name);
+                      context_.world, context_.device, context_.opened, texts, "eval_data." + name);
   if (tasks_ == nullptr && !recipe_.icl.tasks.empty())
     tasks_ = std::make_unique<IclEvaluator>(recipe_.icl, load_tokenizer(recipe_.tokenizer),
                                             model_.layout().vocab_size, longest_sequence(recipe_));
@@ -176,13 +178,15 @@ void Evaluations::report(const std::string& name, const EvalResult& result, int6
   Json facts = eval_json(result);
   if (!name.empty()) facts["name"] = name;
   const bool is_total = name.empty() || sets_.size() == 1;
+  const std::optional<double> bits = result.bits_per_byte();
   facts["total"] = is_total;
   if (is_of_average()) facts["weights"] = kAverageBuffer;
   context_.reporter.event(
       "eval",
-      fmt::format("step {} evaluated{}{}{}: loss {}, perplexity {}, {} tokens in {:.1f} s", step,
+      fmt::format("step {} evaluated{}{}{}: loss {}, perplexity {}, {}{} tokens in {:.1f} s", step,
                   evaluated_weights(), name.empty() ? "" : " on ", name, metric_text(result.loss),
-                  metric_text(result.perplexity), result.tokens, result.seconds),
+                  metric_text(result.perplexity), bits ? metric_text(*bits) + " bits per byte, " : "",
+                  result.tokens, result.seconds),
       facts);
   if (const std::string warning = not_finite_loss(result, name); !name.empty() && !warning.empty())
     context_.reporter.event("warning", fmt::format("step {}: {}", step, warning), {{"step", step}});
@@ -194,6 +198,8 @@ void Evaluations::report(const std::string& name, const EvalResult& result, int6
 void Evaluations::report_figures(const std::string& prefix, const EvalResult& result, int64_t step) {
   context_.reporter.metric(step, prefix + "loss", result.loss);
   context_.reporter.metric(step, prefix + "perplexity", result.perplexity);
+  if (const auto bits = result.bits_per_byte())
+    context_.reporter.metric(step, prefix + "bits_per_byte", *bits);
   for (const auto& [name, mean] : result.means()) context_.reporter.metric(step, prefix + name, mean);
 }
 

@@ -31,8 +31,10 @@ std::vector<Field> metric_fields(std::index_sequence<I...>) {
 }
 
 Json score_json(const EvalScore& score) {
-  return {
+  Json json = {
       {"loss", score.loss}, {"perplexity", score.perplexity}, {"tokens", score.tokens}, {"step", score.step}};
+  if (score.bits_per_byte) json["bits_per_byte"] = *score.bits_per_byte;
+  return json;
 }
 
 Json record_json(const EvalRecord& record) {
@@ -101,8 +103,8 @@ std::vector<Field> values_of_ctx() {
       {"has_eval", "boolean", "True after the first evaluation.",
        [](Call& c) { return c.push(has_eval(c)); }},
       {"eval", "table",
-       "Of the newest evaluation: loss, perplexity, tokens, step over all sets, the best one as eval.best; "
-       "each set as eval.NAME.",
+       "Of the newest evaluation: loss, perplexity, bits_per_byte, tokens, step over all sets, the best one "
+       "as eval.best; each set as eval.NAME.",
        eval},
       {"run_name", "string", "Name of the run.", [](Call& c) { return c.push(run_info(c).run_name); }},
       {"run_dir", "string", "Folder of the run.", [](Call& c) { return c.push(run_info(c).run_dir); }}};

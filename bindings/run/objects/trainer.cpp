@@ -76,10 +76,12 @@ int run(Call& call) {
 
 /// Returns the figures as JSON numbers, since Lua has NaN and inf itself.
 Json figures_of(const EvalResult& result) {
-  return {{"loss", result.loss},
-          {"perplexity", result.perplexity},
-          {"tokens", result.tokens},
-          {"seconds", result.seconds}};
+  Json json = {{"loss", result.loss},
+               {"perplexity", result.perplexity},
+               {"tokens", result.tokens},
+               {"seconds", result.seconds}};
+  if (const auto bits = result.bits_per_byte()) json["bits_per_byte"] = *bits;
+  return json;
 }
 
 int evaluate(Call& call) {
@@ -209,7 +211,7 @@ const Class& trainer_class() {
             true},
            {"eval",
             "table?",
-            "Loss on eval_data: loss, perplexity, tokens and seconds over all sets, and of each set by name.",
+            "Gives loss, perplexity, bits_per_byte, tokens and seconds of all eval_data, and of each set.",
             {{"set", Kind::kText,
               "The name of one set, to evaluate only that one; ctx.eval does not show its numbers.", true}},
             evaluate,

@@ -6,11 +6,14 @@
 
 #include <cmath>
 #include <csignal>
+#include <numbers>
 
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/decoder_oracle.h"
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/json.h"
 #include "trainer/data/mds/mds_writer.h"
 #include "trainer/sharding/init.h"
 
@@ -28,11 +31,18 @@ LlamaConfig tiny() {
 
 /// A model with weights of its own, the same on every rank.
 struct Ready {
-  explicit Ready(BatchShape batch)
+  explicit Ready(BatchShape batch, const ModelConfig& config = {tiny()})
       : shape(batch),
-        units(model_layout({tiny()}).units, at::kFloat, at::kCPU, UnitUse::kTrain),
-        model({tiny()}, units, shape, at::kFloat, at::kCPU) {
+        units(model_layout(config).units, at::kFloat, at::kCPU, UnitUse::kTrain),
+        model(config, units, shape, at::kFloat, at::kCPU) {
     for (const OwnedRange& range : units.owned()) initialise(range, 7);
+  }
+  std::map<std::string, at::Tensor> weights() {
+    std::map<std::string, at::Tensor> named;
+    for (GatheredUnit& unit : units.gathered())
+      for (size_t i = 0; i < unit.spec().params.size(); ++i)
+        named[unit.spec().params[i].name] = unit.params()[i];
+    return named;
   }
   BatchShape shape;
   LocalUnits units;
@@ -46,11 +56,20 @@ class EvaluateTest : public testing::Test {
   void write(int64_t num_samples, int64_t seq_len = kSeq, int32_t vocab = kVocab) {
     at::manual_seed(3);
     samples_ = at::randint(vocab, {num_samples, seq_len}, at::kInt);
+    write_samples();
+  }
+  void write_samples() {
+    const int64_t num_samples = samples_.size(0), seq_len = samples_.size(1);
+    std::filesystem::remove_all(dir_ / "data");
     std::filesystem::create_directories(dir_ / "data/train");
     MdsWriter writer(real_files(), dir_ / "data/train", {.columns = {{"tokens", "ndarray:int32"}}});
     for (int64_t i = 0; i < num_samples; ++i)
       writer.write({encode_mds_array(samples_[i].data_ptr<int32_t>(), seq_len, 4)});
     writer.finish();
+  }
+  static std::vector<int64_t> tensor_ids(const at::Tensor& ids) {
+    const at::Tensor flat = ids.reshape({-1}).to(at::kLong);
+    return {flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel()};
   }
   EvalResult evaluate(int64_t batch, int64_t max_sequences = 0) {
     Ready ready({batch, kSeq});
@@ -81,10 +100,7 @@ constexpr double kOtherOrder = 64 * 0x1p-24;
 TEST_F(EvaluateTest, IsTheMeanOverAllTokensAsAutogradSeesIt) {
   write(7);
   Ready ready({2, kSeq});
-  std::map<std::string, at::Tensor> weights;
-  for (GatheredUnit& unit : ready.units.gathered())
-    for (size_t i = 0; i < unit.spec().params.size(); ++i)
-      weights[unit.spec().params[i].name] = unit.params()[i];
+  const std::map<std::string, at::Tensor> weights = ready.weights();
   at::Tensor targets = at::full({7, kSeq}, -100, at::kInt);
   targets.narrow(1, 0, kSeq - 1).copy_(samples_.narrow(1, 1, kSeq - 1));
   const double sum =
@@ -111,6 +127,75 @@ TEST_F(EvaluateTest, TakesTheFirstSequencesInFileOrder) {
   EXPECT_EQ(evaluate(3, 100).tokens, 9 * (kSeq - 1));
   std::get<MdsConfig>(data_.value).shuffle = false;
   EXPECT_EQ(evaluate(2, 5).loss, five.loss);
+}
+
+const std::string kTokenizer = std::string(TYCHO_GOLDEN_DIR) + "/tokenizer/lines.json";
+constexpr int64_t kBpeVocab = 512;  // more than the tokenizer has
+
+/// Bytes of each token's text, straight from the file: a character of a spelling in byte-level BPE is a byte.
+std::map<int64_t, int64_t> bytes_by_token() {
+  const Json file = parse_json(read_file(kTokenizer), kTokenizer);
+  std::map<int64_t, int64_t> bytes;
+  for (const auto& [spelling, id] : file.at("model").at("vocab").items())
+    bytes[id] = std::count_if(spelling.begin(), spelling.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  for (const Json& added : file.at("added_tokens"))
+    if (added.at("special") == true) bytes.erase(added.at("id").get<int64_t>());
+  return bytes;
+}
+
+TEST_F(EvaluateTest, BitsPerByteAreThoseOfTheTargetsThatAreText) {
+  write(7, kSeq, kBpeVocab);
+  samples_.select(1, 5).fill_(0);  // <|endoftext|>
+  write_samples();
+  LlamaConfig config = tiny();
+  config.vocab_size = kBpeVocab;
+  Ready ready({2, kSeq}, {config});
+  const at::Tensor log_probs =
+      DecoderOracle(decoder_spec({config}), ready.weights()).logits(samples_).log_softmax(-1);
+  const std::map<int64_t, int64_t> bytes_of = bytes_by_token();
+  double nats = 0, bytes = 0;
+  int left_out = 0;
+  for (int64_t row = 0; row < 7; ++row)
+    for (int64_t t = 0; t + 1 < kSeq; ++t) {
+      const auto target = samples_[row][t + 1].item<int64_t>();
+      const auto found = bytes_of.find(target);
+      if (found == bytes_of.end() && ++left_out > 0) continue;
+      nats -= log_probs[row][t][target].item<double>(), bytes += static_cast<double>(found->second);
+    }
+  EXPECT_GE(left_out, 8) << "the end of text in each row, and ids that the tokenizer lacks";
+
+  const std::unique_ptr<Communicator> world = make_world_of_one();
+  Evaluator evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU, {},
+                      token_texts(kTokenizer, kBpeVocab, at::kCPU));
+  const EvalResult result = evaluator.evaluate(stop_).value();
+  EXPECT_EQ(result.sums.bytes, bytes);
+  EXPECT_NEAR(*result.bits_per_byte(), nats / (std::numbers::ln2 * bytes), 2e-5);
+  Evaluator without(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU, {});
+  EXPECT_FALSE(without.evaluate(stop_)->bits_per_byte()) << "nothing says how long a text is";
+}
+
+// The last norm makes every position the same, and a row of the head makes the loss of one token infinite.
+TEST_F(EvaluateTest, AnInfiniteLossOfATokenThatIsNoTextIsLeftOutOfBitsPerByte) {
+  write(4, kSeq, 61);
+  samples_.select(1, 5).fill_(0);
+  write_samples();
+  MptConfig mpt;
+  mpt.width = 32, mpt.layers = 1, mpt.heads = 4, mpt.vocab_size = kBpeVocab, mpt.max_seq_len = kSeq;
+  mpt.tied = false;
+  Ready ready({2, kSeq}, {mpt});
+  auto weights = ready.weights();
+  weights.at("transformer.norm_f.weight").zero_(), weights.at("transformer.norm_f.bias").fill_(1);
+  weights.at("lm_head.weight").zero_().select(0, 0).fill_(-1e38);
+  const std::map<int64_t, int64_t> bytes_of = bytes_by_token();
+  double text = 0, bytes = 0;
+  for (const int64_t target : tensor_ids(samples_.narrow(1, 1, kSeq - 1)))
+    if (bytes_of.contains(target)) text += 1, bytes += static_cast<double>(bytes_of.at(target));
+  const std::unique_ptr<Communicator> world = make_world_of_one();
+  Evaluator evaluator(data_, 0, ready.shape, ready.model, *world, *world, *world, at::kCPU, {},
+                      token_texts(kTokenizer, kBpeVocab, at::kCPU));
+  const EvalResult result = evaluator.evaluate(stop_).value();
+  EXPECT_EQ(result.loss, INFINITY);
+  EXPECT_NEAR(*result.bits_per_byte(), text * std::log2(kBpeVocab - 1) / bytes, 1e-5);
 }
 
 TEST_F(EvaluateTest, LeavesTheWeightsAndGradientsAlone) {

@@ -52,6 +52,9 @@ TEST(MetricNames, OfComposer) {
             (NamedNumbers{{"metrics/eval/c4/LanguageCrossEntropy", 2}}));
   EXPECT_EQ(named_numbers("eval.perplexity", 2, MetricNames::kComposer),
             (NamedNumbers{{"metrics/eval/LanguagePerplexity", 2}}));
+  EXPECT_EQ(named_numbers("eval.c4.bits_per_byte", 2, MetricNames::kComposer),
+            (NamedNumbers{{"eval.c4.bits_per_byte", 2}}))
+      << "Composer has no such metric";
 }
 
 TEST(MetricNames, OfTorchTitan) {

@@ -190,7 +190,8 @@ TEST(CheckConfig, SetsHaveNamesThatMetricsCanHave) {
     return problems_after([&](TrainConfig& c) { c.eval_data[name] = c.train_data; });
   };
   for (const char* name : {"c4", "val_small", "en-2024", "0", "losses", "all"}) EXPECT_EQ(named(name), "");
-  for (const std::string name : {"loss", "perplexity", "tokens", "seconds", "step", "best", "total"})
+  for (const std::string name :
+       {"loss", "perplexity", "bits_per_byte", "tokens", "seconds", "step", "best", "total"})
     EXPECT_EQ(named(name), "eval_data." + name + ": no set can be called " + name + ": eval." + name +
                                " is a metric over all sets; choose another name");
   for (const std::string name : {"", "a.b", "a b", "\xc3\xa4", "c4/en"})
@@ -222,6 +223,26 @@ TEST(CheckConfig, CallbacksThatActOnEvaluationsNameAMetricThatIsThere) {
         "eval.c4.loss, eval.c4.perplexity";
     EXPECT_EQ(with({"c4"}, metric), "callbacks.best" + said + "\ncallbacks.stop" + said);
   }
+}
+
+TEST(CheckConfig, BitsPerByteAreAMetricOfSetsWithATokenizer) {
+  const auto with = [](const std::string& metric, const std::string& tokenizer) {
+    return problems_after([&](TrainConfig& c) {
+      c.eval_data["c4"] = c.train_data;
+      c.tokenizer = tokenizer;
+      c.callbacks["best"].value = CheckpointBestConfig{.metric = metric};
+    });
+  };
+  for (const char* metric : {"eval.bits_per_byte", "eval.c4.bits_per_byte"}) {
+    EXPECT_EQ(with(metric, "tokenizer.json"), "") << metric;
+    const std::string why = with(metric, "");
+    EXPECT_TRUE(
+        why.ends_with("eval.c4.perplexity; bytes are known only with the tokenizer of the data: set "
+                      "tokenizer = \"PATH/tokenizer.json\""))
+        << why;
+  }
+  const std::string other = with("eval.books.bits_per_byte", "tokenizer.json");
+  EXPECT_TRUE(other.ends_with("eval.c4.perplexity, eval.c4.bits_per_byte")) << other;
 }
 
 TEST(Batches, AreCountedInSequences) {

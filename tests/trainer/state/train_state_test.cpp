@@ -52,7 +52,7 @@ TEST(TrainState, KeepsEveryField) {
   state.controls.enabled = {{"mine", false}};
   state.callbacks = {{"mine", {{"count", 9}}}};
   state.schedule = {{"state", {{"x", 10}}}, {"loss", 11.5}};
-  state.eval.total = {{1.5, std::exp(1.5), 12, 13}, {1.25, std::exp(1.25), 14, 15}};
+  state.eval.total = {{1.5, std::exp(1.5), 12, 13, 0.875}, {1.25, std::exp(1.25), 14, 15, NAN}};
   state.eval.sets["a"] = {{2.5, std::exp(2.5), 16, 17}, {2.25, std::exp(2.25), 18, 19}};
   state.eval_open = true;
   state.icl_open = true;
@@ -77,6 +77,9 @@ TEST(TrainState, KeepsEveryField) {
   };
   ASSERT_TRUE(back.eval.total);
   EXPECT_EQ(numbers(*back.eval.total), numbers(*state.eval.total));
+  EXPECT_EQ(back.eval.total->last.bits_per_byte, 0.875);
+  EXPECT_TRUE(std::isnan(*back.eval.total->best.bits_per_byte));
+  EXPECT_FALSE(back.eval.sets.at("a").last.bits_per_byte);
   ASSERT_EQ(back.eval.sets.size(), 1u);
   EXPECT_EQ(numbers(back.eval.sets.at("a")), numbers(state.eval.sets.at("a")));
   EXPECT_EQ(back.to_json(), state.to_json());
