@@ -35,10 +35,11 @@ tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_S
 tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_DIR}/host/repl/plain_line.cpp LIBS base)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
 tycho_test(hub_recipes_test SOURCES host/hub_recipes_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
-set_tests_properties(hub_recipes_test PROPERTIES LABELS torch)
+tycho_test(core_eval_test SOURCES host/core_eval_test.cpp LIBS base)
+set_tests_properties(hub_recipes_test core_eval_test PROPERTIES LABELS torch)
 tycho_test(hub_verbs_test SOURCES host/data/convert_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
 target_compile_definitions(hub_verbs_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test hub_recipes_test hub_verbs_test)
+foreach(name cli_test engine_test repl_test golden_errors_test mesh_table_test verbs_test hub_recipes_test hub_verbs_test core_eval_test)
   target_compile_definitions(${name} PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     TYCHO_FAKE_ENGINE="$<TARGET_FILE:fake_engine>")
   add_dependencies(${name} tycho fake_engine)

@@ -6,6 +6,7 @@
 #include "host/chat/conversation.h"
 #include "host/engine.h"
 #include "host/repl/line_editor.h"
+#include "host/sampling_options.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/error.h"
@@ -14,9 +15,11 @@ namespace tycho {
 
 const VerbSpec kChatSpec = {
     "chat RUN_OR_FOLDER",
-    "Talks with a trained model: a run, a checkpoint or a Hugging Face folder. /help lists the commands of a "
+    "Talks with a trained model: a run, a checkpoint, a Hugging Face folder or a model of the hub. /help "
+    "lists the commands of a "
     "conversation. Reads a pipe, too: one message per line, answers on stdout.",
     "  tycho chat runs/tuned\n"
+    "  tycho chat hf://Qwen/Qwen3-0.6B -t 0.7\n"
     "  tycho chat ~/models/Llama-3.2-1B-Instruct -t 0.7 --system 'Answer in one sentence.'\n"
     "  printf 'Hello\\nAnd then?\\n' | tycho chat runs/tuned -t 0",
     {{"system", "System message at the beginning.", "TEXT", ""},
@@ -25,12 +28,12 @@ const VerbSpec kChatSpec = {
       "you write. Default: the model's own, and none if it has none.",
       "NAME", ""},
      {"n,max-tokens", "Maximum number of tokens of an answer.", "N", "512"},
-     {"t,temperature", "0 always takes the most likely token.", "X", "1"},
-     {"top-k", "Choose among the K most likely; 0 for all.", "K", "0"},
-     {"top-p", "Choose among the most likely whose probabilities sum to P.", "P", "1"},
-     {"repetition-penalty", "Above 1, tokens already seen become less likely.", "X", "1"},
-     {"stop", "End an answer before this text; can be given several times.", "TEXT"},
-     {"seed", "The same seed gives the same answers.", "N", "0"},
+     kTemperatureOption,
+     kTopKOption,
+     kTopPOption,
+     kRepetitionPenaltyOption,
+     kStopOption,
+     kSeedOption,
      {"tokenizer", "A tokenizer.json; default: the model's own.", "FILE", ""},
      kEmaOption,
      {"threads", "CPU threads; 0 for one per core.", "N", "0"},
@@ -40,7 +43,7 @@ namespace {
 
 ChatRequest request_of(const Arguments& arguments) {
   ChatRequest request;
-  request.path = word(arguments, 0, "a run folder, a checkpoint or a Hugging Face folder");
+  request.path = word(arguments, 0, "a run folder, a checkpoint, a Hugging Face folder or hf://OWNER/NAME");
   no_more_words(arguments, 1);
   request.tokenizer = arguments.text("tokenizer");
   request.chat_template = arguments.text("template");
@@ -52,20 +55,6 @@ ChatRequest request_of(const Arguments& arguments) {
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
   return request;
-}
-
-ChatOptions options_of(const Arguments& arguments) {
-  ChatOptions options;
-  options.max_tokens = arguments.integer("max-tokens", 1);
-  options.temperature = arguments.number("temperature", 0, 1e6);
-  options.top_k = arguments.integer("top-k", 0);
-  options.top_p = arguments.number("top-p", 0, 1);
-  options.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3);
-  options.stop = arguments.all("stop");
-  for (const std::string& stop : options.stop)
-    if (stop.empty()) fail(ExitCode::kUsage, "[chat] --stop expected a text, got an empty one");
-  options.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
-  return options;
 }
 
 void print_start(const ChatFacts& facts) {
@@ -121,7 +110,8 @@ int talk_with_pipe(Conversation& conversation) {
 
 int run_chat(const Arguments& arguments) {
   const ChatRequest request = request_of(arguments);
-  const ChatOptions options = options_of(arguments);
+  ChatOptions options;
+  read_sampling(arguments, options);
   const std::unique_ptr<ChatSession> session = open_engine(request.threads).open_chat(request);
   const bool is_terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (is_terminal || session->facts().is_plain) print_start(session->facts());

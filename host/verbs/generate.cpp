@@ -3,6 +3,7 @@
 
 #include "host/engine.h"
 #include "host/prompts.h"
+#include "host/sampling_options.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
 #include "host/verb.h"
@@ -18,13 +19,13 @@ const VerbSpec kGenerateSpec = {
      {"prompts", "File of prompts: one per line, or objects with \"prompt\" in a .jsonl.", "FILE"},
      {"samples", "Number of texts for each prompt, sampled independently.", "N", "1"},
      {"n,max-tokens", "Maximum number of tokens to generate.", "N", "128"},
-     {"t,temperature", "0 always takes the most likely token.", "X", "1"},
-     {"top-k", "Choose among the K most likely; 0 for all.", "K", "0"},
-     {"top-p", "Choose among the most likely whose probabilities sum to P.", "P", "1"},
-     {"repetition-penalty", "Above 1, tokens already seen become less likely.", "X", "1"},
-     {"stop", "Stop before this text; can be given several times.", "TEXT"},
+     kTemperatureOption,
+     kTopKOption,
+     kTopPOption,
+     kRepetitionPenaltyOption,
+     kStopOption,
      {"ignore-eos", "Continue past the model's end of text."},
-     {"seed", "The same seed generates the same texts.", "N", "0"},
+     kSeedOption,
      {"tokenizer", "A tokenizer.json; default: the checkpoint's own.", "FILE", ""},
      {"without-adapters", "Of a run with adapters (lora): generate with the model that they are for."},
      kEmaOption,
@@ -114,19 +115,11 @@ GenerateRequest to_request(const Arguments& arguments) {
         ExitCode::kUsage,
         "[tycho generate] --ema is the average of the adapters, and --without-adapters leaves them out: give "
         "one of them");
-  request.max_tokens = arguments.integer("max-tokens", 1);
-  request.temperature = arguments.number("temperature", 0, 1e6);
-  request.top_k = arguments.integer("top-k", 0);
-  request.top_p = arguments.number("top-p", 0, 1);
-  request.repetition_penalty = arguments.number("repetition-penalty", 1e-3, 1e3);
-  request.stop = arguments.all("stop");
-  for (const std::string& stop : request.stop)
-    if (stop.empty()) fail(ExitCode::kUsage, "[tycho generate] --stop expected a text, got an empty one");
+  read_sampling(arguments, request);
   request.ignore_eos = arguments.has("ignore-eos");
   request.logprobs = arguments.has("logprobs");
   if (request.logprobs && !arguments.has("json"))
     fail(ExitCode::kUsage, "[tycho generate] --logprobs needs --json");
-  request.seed = static_cast<uint64_t>(arguments.integer("seed", 0));
   request.threads = static_cast<int>(arguments.integer("threads", 0, 4096));
   request.device = arguments.text("device");
   return request;

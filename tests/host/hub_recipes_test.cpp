@@ -1,4 +1,5 @@
 // Recipes that name models and tokenizers of the hub: what is asked, and what a run keeps to.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -170,6 +171,38 @@ TEST_F(HubRecipes, ModelsAreConverted) {
   const Outcome outcome = here("tycho convert hf://acme/tiny converted && tycho ckpt info converted");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(here("tycho tokenizer encode hf://acme/words 'one two'").code, 0);
+}
+
+// Two turns: the second answer sees the first. The same folder on disk says what the answers are.
+TEST_F(HubRecipes, ModelsAnswerInAConversation) {
+  const fs::path model = TYCHO_SOURCE_DIR "/tests/golden/icl/model";
+  for (const auto& entry : fs::directory_iterator(model))
+    server_.add_file("models/acme/talk", entry.path().filename(), bytes_of(entry.path()),
+                     entry.path().extension() == ".safetensors");
+  server_.add_file("models/acme/talk", "pytorch_model.bin", "not wanted", true);
+  const auto talk = [&](const std::string& with, const std::string& lines) {
+    return here("printf '" + lines + "' | tycho chat " + with + " -t 0 -n 6 --device cpu 2> notes");
+  };
+  const std::string turns = "the cow that hides\\nand later the fox\\n";
+  const Outcome local = talk(model, turns);
+  ASSERT_EQ(local.code, 0) << bytes_of(folder_ / "notes");
+  server_.token = "hf_verysecretvalue";
+  ::setenv("HF_TOKEN", server_.token.c_str(), 1);
+  const Outcome first = talk("hf://acme/talk", turns);
+  ::unsetenv("HF_TOKEN");
+  ASSERT_EQ(first.code, 0) << bytes_of(folder_ / "notes");
+  EXPECT_EQ(first.output, local.output);
+  EXPECT_EQ(std::count(first.output.begin(), first.output.end(), '\n'), 2) << first.output;
+  EXPECT_NE(talk(model, "and later the fox\\n").output, first.output.substr(first.output.find('\n') + 1))
+      << "the second turn sees the first";
+  EXPECT_EQ(here("grep -r verysecret notes home").code, 1);
+  const int before = server_.num_requests();
+  EXPECT_EQ(talk("hf://acme/talk", turns).output, local.output);
+  EXPECT_EQ(server_.num_requests(), before) << "all is in the cache";
+  for (const std::string& request : server_.requests())
+    EXPECT_EQ(request.find("pytorch_model.bin"), std::string::npos) << request;
+  EXPECT_EQ(talk("hf://acme/absent", turns).code, 12);
+  EXPECT_CONTAINS(bytes_of(folder_ / "notes"), "hf://acme/absent");
 }
 
 TEST_F(HubRecipes, SayWhatDoesNotExist) {
