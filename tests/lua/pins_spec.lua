@@ -29,6 +29,15 @@ describe("pins", function()
     end
   end)
 
+  it("of a component lose the keys of another kind that a later value replaces, and keep those of their own", function()
+    local x = tree(whole(), { "scheduler=cosine{floor=0.5,warmup=9ba}", "scheduler=constant" })
+    expect(x.scheduler).to_equal { kind = "constant", warmup = "0ba" }
+    x = tree(whole(), { "scheduler.warmup=3ba", "scheduler=cosine{floor=0.5}", "scheduler=constant" })
+    expect(x.scheduler).to_equal { kind = "constant", warmup = "3ba" }
+    x = tree(whole(), { "scheduler=cosine{floor=0.5}", "scheduler=cosine{warmup=9ba}" })
+    expect({ x.scheduler.floor, x.scheduler.warmup }).to_equal { 0.5, "9ba" }
+  end)
+
   it("hide what the recipe says about a component that was replaced", function()
     local text = whole "r.scheduler = t.sched.cosine { floor = 0.5 }\nr.scheduler.floor = 0.7"
     expect(tree(text, { "scheduler=constant" }).scheduler).to_equal { kind = "constant", warmup = "0ba" }

@@ -99,12 +99,23 @@ local function place_of(tree, parts)
   return place
 end
 
+-- Takes away what the value of another kind brought below a place: its keys are not those of the new kind. Keys that arguments of
+-- their own gave stay.
+local function forget_keys(place, order)
+  for _, child in pairs(place.children) do
+    if child.absolute and child.absolute.order == order then child.absolute = nil end
+    forget_keys(child, order)
+  end
+end
+
 -- Gives a place its value. Groups, maps and the keys of components become pins of their own, so that later arguments can
 -- change parts of them.
 local function choose(place, spec, override)
   local given = override.given
   if given ~= values.null and (spec.type == "struct" or spec.type == "map" or spec.type == "component") then
     local fields = spec.type == "component" and spec.kinds[given.kind].fields or spec.fields
+    local before = spec.type == "component" and place.absolute and place.absolute.given
+    if type(before) == "table" and before.kind ~= given.kind then forget_keys(place, place.absolute.order) end
     for _, key in ipairs(schema.sorted_keys(given)) do
       if key ~= "kind" or spec.type ~= "component" then
         choose(child_of(place, key), fields and schema.field(fields, key) or spec.item,

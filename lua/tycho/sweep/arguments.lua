@@ -2,6 +2,7 @@
 -- which is read as any other. What is wrong in it is said of the argument.
 local literal = require "tycho.overrides.literal"
 local native = require "tycho.native"
+local other_names = require "tycho.hints.other_names"
 local other_spaces = require "tycho.hints.other_spaces"
 local overrides = require "tycho.overrides"
 local schema = require "tycho.schema"
@@ -15,7 +16,8 @@ M.kFile = "sweep of arguments"   -- how messages call the program
 -- What may stand in the brackets of each call.
 local kForms = { range = "range(LOW,HIGH) or range(LOW,HIGH,STEP)", int = "int(LOW,HIGH) or int(LOW,HIGH,STEP)",
   log = "log(LOW,HIGH) or log(LOW,HIGH,COUNT)", normal = "normal(MEAN,STD)" }
-local kAnyForm = "values as  1,2,3  or a space as  log(1e-4,1e-2)  range(0,0.3)  int(2,8)  normal(0,0.02)"
+
+local kComponents = { choice = true, range = true, log = true, int = true, normal = true, zip = true, cases = true }
 
 local function quoted(text) return (("%q"):format(text):gsub("\\\n", "\\n")) end
 
@@ -35,29 +37,81 @@ end
 -- Whether a text is one value of the key, as [0.9,0.95] is of optimizer.betas.
 local function is_value(field, text) return field and field.type ~= "string" and literal.read(field, text) ~= nil end
 
+-- What the arguments of these values say under the name that the key has here, as "optimizer.lr" and { "1e-4", "1e-2" } for
+-- learning_rate; nil where that is not known.
+local function under_our_name(path, texts)
+  local ours, out = nil, {}
+  for i, text in ipairs(texts) do
+    local override = overrides.parse(("%s=%s"):format(path, text))
+    local hint = override and other_names.argument_hint(native.schema, override) or ""
+    local key, value = hint:match "^write  '?([%w_%.]+)=([^';%s]+)'?$"
+    if not key or (ours or key) ~= key then return nil end
+    ours, out[i] = key, value
+  end
+  return ours, out
+end
+
+-- "write  KEY=VALUE" with each key as an argument of the sweep has it: `prefix` is "space." where a sweep is changed.
+local function write_hint(prefix, ...)
+  local out = {}
+  for i, one in ipairs { ... } do out[i] = overrides.shell_word(prefix .. one) end
+  return "write  " .. table.concat(out, "  or  ")
+end
+
+-- What to write for a space of a key that Tycho calls otherwise; nil where it has no such key.
+local function renamed(prefix, path, value)
+  local name, body = other_spaces.call(value)
+  local spelling = name and other_spaces.spelling(nil, name, body) or not name and value
+  local kind, inner = (spelling or ""):match "^(%l+)%((.*)%)$"
+  local key, texts = under_our_name(path, literal.split(inner or spelling or ""))
+  local list = key and table.concat(texts, ",")
+  local field = key and schema.index(native.schema)[key]
+  local ours = field and (kind and kind ~= "choice" and other_spaces.spelling(field, kind, list) or list)
+  return ours and write_hint(prefix, ("%s=%s"):format(key, ours)) or nil
+end
+
+-- What is to be written for a value of this key that is neither one of its values nor a space.
+local function advice_on(prefix, path, field, value)
+  local spelling = field and other_spaces.of_value(field, value)
+  local name, body = other_spaces.call(value)
+  spelling = spelling or name and not field and other_spaces.spelling(nil, name, body)
+  if spelling and spelling ~= value then return write_hint(prefix, ("%s=%s"):format(path, spelling)) end
+  if kForms[name] then return "write  " .. kForms[name] end
+  local examples = other_spaces.examples(field or { type = "number" })
+  for i, one in ipairs(examples) do examples[i] = ("%s=%s"):format(path, one) end
+  return examples[1] and write_hint(prefix, unpack(examples)) or "write  values as  A,B,C"
+end
+
 -- The space that a value stands for, nil for a plain value; false and what to write where it is a space of another system, or
 -- ours with other things in its brackets.
-local function space_of(path, value)
+local function space_of(path, value, prefix)
   local field = schema.index(native.schema)[path]
   local name, body = value:match "^(%l+)%((.*)%)$"
   local parts = literal.split(body or value)
-  if kForms[name] and are_numbers(name, parts) then
-    return ("t.space.%s(%s)"):format(name, table.concat(parts, ", "))
-  end
+  local other = not field and (#parts > 1 or other_spaces.call(value)) and renamed(prefix or "", path, value)
+  if other then return false, other end
+  if not schema.field(native.schema.fields, path:match "^[^%.]*") then return nil end   -- an unknown key, whatever its value
+  if kForms[name] and are_numbers(name, parts) then return ("t.space.%s(%s)"):format(name, table.concat(parts, ", ")) end
   local is_list = #parts == 1 and parts[1]:find "^[%[{]" and not is_value(field, parts[1])
   if name == "choice" and #parts > 0 and not is_list then return choice(parts) end
-  name, body = other_spaces.call(value)
-  if not name then return #parts > 1 and not is_value(field, value) and choice(parts) or nil end
-  if field and field.type == "string" then return nil end
-  local spelling = other_spaces.spelling(field, name, body)
-  if spelling then return false, "write  " .. overrides.shell_word(("%s=%s"):format(path, spelling)) end
-  return false, "write  " .. (kForms[name] or kAnyForm)
+  if is_value(field, value) then return nil end
+  local is_call = other_spaces.call(value) and not (field and field.type == "string")
+  local spelling = field and other_spaces.of_value(field, value)
+  if is_call or (spelling and spelling ~= value) then return false, advice_on(prefix or "", path, field, value) end
+  return #parts > 1 and choice(parts) or nil
 end
 
--- A space as the value of the key space.PATH: log{low=1e-4,high=1e-2} for log(1e-4,1e-2). Other text as it is.
+-- Whether a value of this key has to be a space.
+function M.is_space(path, value) return space_of(path, value) ~= nil end
+
+-- A space as the value of the key space.PATH: log{low=1e-4,high=1e-2} for log(1e-4,1e-2), and other text as it is; nil and what to
+-- write for a space of another system.
 function M.as_component(path, value)
-  local space = space_of(path, value)
-  if not space then return value end
+  if kComponents[value:match "^%l+%f[{]"] and value:find "=" then return value end
+  local space, advice = space_of(path, value, "space.")
+  if space == false then return nil, advice end
+  local field = not space and schema.index(native.schema)[path]
+  if not space then return field and literal.read(field, value) ~= nil and ("choice{values=[%s]}"):format(quoted(value)) or value end
   local kind, body = space:match "^t%.space%.(%l+)%((.*)%)$"
   if not kind then return ("choice{values=[%s]}"):format(space:match "{ (.*) }$") end
   local numbers = literal.split(body)

@@ -1,7 +1,9 @@
 -- space.optimizer.lr=log(1e-4,1e-2) and pins.optimizer.lr=3e-4: arguments of a sweep whose names are keys of the recipe, dots and
 -- all, and spaces written as for a recipe.
 local arguments_of = require "tycho.sweep.arguments"
+local native = require "tycho.native"
 local overrides = require "tycho.overrides"
+local schema = require "tycho.schema"
 
 local M = {}
 
@@ -26,13 +28,32 @@ local function joined(parts)
   return out
 end
 
--- The argument with the parts of its key joined; others as they are.
+-- A key of the recipe where a key of the sweep is expected, as optimizer.lr=1e-3,1e-2: what is wrong, or nil.
+local function of_recipe(one, override)
+  local first = override.parts[1].key
+  local is_ours = schema.field(native.sweep_schema().fields, tostring(first)) or not schema.field(native.schema.fields, tostring(first))
+  if is_ours or override.op ~= "=" then return nil end
+  local below = arguments_of.is_space(overrides.path(override.parts), override.value) and "space" or "pins"
+  return { argument = one.argument, text = one.text, col = 1, len = override.value_col - 2,
+    message = ("%s is a key of the recipe, and this changes a sweep"):format(overrides.path(override.parts)),
+    hint = "write  " .. overrides.shell_word(("%s.%s"):format(below, one.text)) }
+end
+
+-- The argument with the parts of its key joined; others as they are. Nil and a problem for one that cannot be meant so.
 function M.read(one)
   local override = one.text and not one.override and overrides.parse(one.text)
-  if not override or not override.parts[1] or not kNames[override.parts[1].key] or #override.parts < 2 then return one end
+  if not override or not override.parts[1] then return one end
+  local problem = of_recipe(one, override)
+  if problem then return nil, problem end
+  if not kNames[override.parts[1].key] or #override.parts < 2 then return one end
   override.parts = joined(override.parts)
   if override.parts[1].key == "space" and #override.parts == 2 and override.op == "=" then
-    override.value = arguments_of.as_component(override.parts[2].key, override.value)
+    local value, hint = arguments_of.as_component(override.parts[2].key, override.value)
+    if not value then
+      return nil, { argument = one.argument, text = one.text, col = override.value_col, len = #override.value,
+        message = ("expected a space of values, got %s"):format(override.value), hint = hint }
+    end
+    override.value = value
   end
   local first, last = override.parts[1], override.parts[#override.parts]
   override.site = { argument = one.argument, text = one.text, key = { col = first.col, len = last.col + last.len - first.col } }

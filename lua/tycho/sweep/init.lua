@@ -145,12 +145,23 @@ end
 
 local current   -- the sweep whose rules judge() asks
 
+-- Gives the request its arguments as the schema of a sweep has them, and what is wrong with the others.
+local function read_arguments(request)
+  local kept = {}
+  request.problems = request.problems or {}
+  for _, one in ipairs(request.arguments) do
+    local read, problem = dotted.read(one)
+    table.insert(read and kept or request.problems, read or problem)
+  end
+  request.arguments = kept
+end
+
 -- The door for C++. request: file, arguments, trace, files; of_recipe with name and trials when the file is a recipe and
 -- the space stands in the arguments. Returns what session.load does, and trials, and the text that was made of arguments.
 function M.load(request)
   local trials, text
   if request.of_recipe then text = arguments_of_sweep.make_program(request) end
-  for i, one in ipairs(request.arguments) do request.arguments[i] = dotted.read(one) end
+  read_arguments(request)
   request.schema, request.kind = native.sweep_schema(), "sweep"
   request.check_tree, request.facts = function() return {} end, function() return {} end   -- both are of recipes
   request.on_finished = function(session, made)

@@ -119,8 +119,8 @@ local function dimensions(session, made)
   return out
 end
 
--- Asks about values of keys of the sweep's recipe: nil, or what a schema has against one. The recipe is read for its own kinds
--- only where the value does not fit the built-in ones.
+-- Asks about values of keys of the sweep's recipe: nil, or what a schema has against one; and for the schema of a key. The recipe
+-- is read for its own kinds only where the value does not fit the built-in ones.
 local function checker(session, made)
   local root, is_read = native.schema, false
   local function problem_of(key, text)
@@ -130,7 +130,7 @@ local function checker(session, made)
     end)
     return found
   end
-  return function(key, text)
+  local function ask(key, text)
     local found, file = problem_of(key, text), made.root.values.recipe
     if not found or is_read or type(file) ~= "string" or not file:find "%.lua$" then return found end
     is_read = true
@@ -139,31 +139,71 @@ local function checker(session, made)
     root = own
     return problem_of(key, text)
   end
+  return ask, function(key) return schema.index(root)[key] end
+end
+
+-- How a space stands in the sweep, of the arguments or in a file.
+local function written(session, site, name, kind, numbers)
+  local list = table.concat(numbers, session.of_recipe and "," or ", ")
+  if session.of_recipe then return ("'%s=%s(%s)'"):format(name, kind, list) end
+  return site.argument and ("'space.%s=%s(%s)'"):format(name, kind, list:gsub(" ", "")) or ("t.space.%s(%s)"):format(kind, list)
+end
+
+local kSampled = { 0.1180, 0.2361, 0.3820, 0.6180, 0.7639, 0.8541 }   -- shares of a space that are no round numbers
+
+-- What a space draws and its key refuses, though it takes both ends: a number between two integers. Returns the value, or nil.
+local function drawn_and_refused(case, problem_of)
+  for _, u in ipairs(kSampled) do
+    local text = case.kind == "normal" and short(case.mean + u * case.std) or case.low and draw[case.kind](case, u)[case.name]
+    local said = text and problem_of(case.name, text)
+    if said then return text, said end
+  end
+end
+
+-- What to write for a space that draws between the values of an integer; nil where nothing fits.
+local function of_integers(session, site, case, field)
+  if not field or field.type ~= "integer" then return nil end
+  local step = field.multiple_of or 1
+  local low, high = case.low or case.mean - 2 * case.std, case.high or case.mean + 2 * case.std
+  low, high = math.max(math.ceil(low / step) * step, step), math.floor(high / step) * step
+  if not (low < high) then return nil end   -- luacheck: ignore 581 (a NaN is refused too)
+  local numbers = { short(low), short(high), step > 1 and short(step) or nil }
+  return "write  " .. written(session, site, case.name, "int", numbers)
 end
 
 -- Holds every value against the recipe's schema, as the same text on a command line would be.
 local function check_values(session, made, dims)
-  local problem_of = checker(session, made)
-  local function check(dim, key, text)
-    local site = history.site(made, "space." .. dim.name) or made.site
+  local problem_of, field_of = checker(session, made)
+  local function check(site, key, text)
     local said = problem_of(key, text)
     if not said then return true end
-    session:problem(site_of.problem(site, said.col and said.col <= #key and "key" or "value", said.message, said.hint))
+    local is_key = said.col and said.col <= #key
+    session:problem(site_of.problem(site, is_key and "key" or "value",
+      is_key and said.message or ("%s=%s: %s"):format(key, text, said.message), said.hint))
     return false
   end
   local function check_case(case)
+    local site = history.site(made, "space." .. case.name) or made.site
     local lists = case.keys or { [case.name] = case.values or { short(case.low or case.mean), case.high and short(case.high) } }
+    local all_fit = true
     for _, key in ipairs(schema.sorted_keys(lists)) do
       for _, text in ipairs(lists[key]) do
-        if not check(case, key, text) then break end
+        all_fit = all_fit and check(site, key, text)
       end
+    end
+    if not all_fit then return end
+    local text, said = drawn_and_refused(case, problem_of)
+    if text and #made.skips == 0 then   -- s:skip may leave out what does not fit
+      session:problem(site_of.problem(site, "value", ("%s draws %s=%s: %s"):format(case.kind, case.name, text, said.message),
+        of_integers(session, site, case, field_of(case.name))))
     end
   end
   for _, dim in ipairs(dims) do
     for _, case in ipairs(dim.cases) do check_case(case) end
   end
-  for _, key in ipairs(schema.sorted_keys(node_of.plain(made.root).pins)) do
-    check({ name = key }, key, node_of.plain(made.root).pins[key])
+  local pinned = node_of.plain(made.root).pins
+  for _, key in ipairs(schema.sorted_keys(pinned)) do
+    check(history.site(made, "pins." .. key) or history.site(made, "space." .. key) or made.site, key, pinned[key])
   end
   if session:problem_count() > 0 then session:stop() end
 end
@@ -257,14 +297,14 @@ end
 -- The trials of a finished sweep: a list of { pins = { "key=text" }, values = { key = text } }.
 function M.make(session, made)
   local dims = dimensions(session, made)
+  check_values(session, made, dims)
   if #dims == 0 then
-    local kEmpty = "the space is empty: there are no trials"
+    local kEmpty = "there are no trials: no key has several values"
     session:problem(session.of_recipe
       and { message = kEmpty, hint = "give a key several values, as in  'optimizer.lr=log(1e-4,1e-2)'  or  model.width=512,768" }
       or site_of.problem(made.site, "key", kEmpty, 's.space["optimizer.lr"] = t.space.log(1e-4, 1e-2)'))
     session:stop()
   end
-  check_values(session, made, dims)
   made.known_keys = {}
   for _, dim in ipairs(dims) do
     for key in pairs(dim.keys or { [dim.name] = true }) do made.known_keys[key] = true end

@@ -65,16 +65,15 @@ TEST_F(SweepTest, AStepOrACountThatFitsNoSpaceIsRefusedAtItsArgument) {
 }
 
 TEST_F(SweepTest, SpacesOfOtherSystemsAreAnsweredWithTheRightSpelling) {
+  // More of them: tests/lua/sweep_spec.lua
   const std::pair<const char*, const char*> kSpellings[] = {
       {"optimizer.lr=interval(1e-4,1e-2)", "optimizer.lr=log(1e-4,1e-2)"},
       {"optimizer.lr=uniform(0.1,0.3)", "optimizer.lr=range(0.1,0.3)"},
-      {"optimizer.lr=tune.loguniform(1e-4, 1e-2)", "optimizer.lr=log(1e-4,1e-2)"},
-      {"optimizer.lr=log_uniform_values(low=1e-4,high=1e-2)", "optimizer.lr=log(1e-4,1e-2)"},
-      {"model.layers=range([1,4])", "model.layers=int(1,4)"},
-      {"model.layers=randint(1,5)", "model.layers=int(1,4)"},
+      {"optimizer.lr=hp.loguniform(\"lr\",-4,-2)", "optimizer.lr=log(0.01832,0.1353)"},
       {"model.width=choice([64,128])", "model.width=choice(64,128)"},
-      {"model.width=tune.grid_search([64,128])", "model.width=choice(64,128)"},
-      {"optimizer.lr=t.space.log(1e-4,1e-2)", "optimizer.lr=log(1e-4,1e-2)"}};
+      {"optimizer.lr=log(1e-4,1e-2", "optimizer.lr=log(1e-4,1e-2)"},
+      {"optimizer.lr=1e-3 1e-2", "optimizer.lr=1e-3,1e-2"},
+      {"learning_rate=loguniform(1e-4,1e-2)", "optimizer.lr=log(1e-4,1e-2)"}};
   for (const auto& [typed, right] : kSpellings) {
     const Outcome planned = run(std::string("sweep plan recipe.lua '") + typed + "' metric.name=loss -n 2");
     EXPECT_EQ(planned.code, 10) << typed << planned.output;
@@ -84,14 +83,29 @@ TEST_F(SweepTest, SpacesOfOtherSystemsAreAnsweredWithTheRightSpelling) {
         run("sweep plan recipe.lua '" + advised(planned.output) + "' metric.name=loss -n 2");
     EXPECT_EQ(again.code, 0) << right << again.output;
   }
-  const Outcome unknown = run("sweep plan recipe.lua 'optimizer.lr=beta(1,2)' metric.name=loss");
-  EXPECT_EQ(unknown.code, 10);
-  EXPECT_CONTAINS(unknown.output, "log(1e-4,1e-2)  range(0,0.3)  int(2,8)  normal(0,0.02)");
-  const Outcome none = run("sweep plan recipe.lua optimizer.lr=1e-3 metric.name=loss");
-  EXPECT_EQ(none.code, 10);
-  EXPECT_CONTAINS(none.output, "give a key several values");
+}
+
+TEST_F(SweepTest, ASpaceInAFileIsAnsweredWithTheConstructor) {
   write(sweep("s.space[\"optimizer.lr\"] = t.space.loguniform(1e-4, 1e-2)\n"), "s.lua");
   EXPECT_CONTAINS(run("sweep plan s.lua").output, "write  t.space.log(1e-4, 1e-2)");
+  write(sweep("s.space[\"model.width\"] = t.space.int(64, 128)\n"
+              "s:skip(function(p) return p[\"model.width\"] % 8 ~= 0 end)\n"),
+        "s.lua");
+  EXPECT_EQ(run("sweep plan s.lua").code, 0) << "s:skip leaves out what does not fit";
+}
+
+TEST_F(SweepTest, ARunThatIsGivenASpaceNamesTheSweepThatTakesIt) {
+  for (const char* typed : {"optimizer.lr=interval(1e-4,1e-2)", "model.tied=True,False",
+                            "optimizer.lr=hp.loguniform(\"lr\",-4,-2)", "model.layers=1..4"}) {
+    const Outcome refused = run(std::string("check recipe.lua '") + typed + "'");
+    EXPECT_EQ(refused.code, 10) << typed << refused.output;
+    const std::string kBefore = "tycho sweep RECIPE ";
+    const size_t at = refused.output.find(kBefore);
+    ASSERT_NE(at, std::string::npos) << typed << refused.output;
+    const size_t begin = at + kBefore.size();
+    const std::string word = refused.output.substr(begin, refused.output.find('\n', begin) - begin);
+    EXPECT_EQ(run("sweep plan recipe.lua " + word + " metric.name=loss -n 2").code, 0) << word;
+  }
 }
 
 TEST_F(SweepTest, OneKeyHasACaseForEachCondition) {
@@ -129,6 +143,28 @@ TEST_F(SweepTest, ASecondConditionOfAKeyIsNotLostSilently) {
   EXPECT_CONTAINS(planned.output, "t.space.cases { t.space.when(...), t.space.when(...) }");
   write(sweep("s.space[\"optimizer.lr\"] = t.space.cases { 3 }\n"), "s.lua");
   EXPECT_CONTAINS(run("sweep plan s.lua").output, "t.space.cases expects a list of spaces for one key");
+}
+
+TEST_F(SweepTest, AHintToWhoChangesASweepCanBeTyped) {
+  write(sweep("s.space[\"optimizer.lr\"] = t.space.choice { 1e-3 }\n"), "s.lua");
+  ASSERT_EQ(run("sweep s.lua").code, 0);
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"space.optimizer.lr=loguniform(1e-4,1e-2)", "space.optimizer.lr=log(1e-4,1e-2)"},
+      {"space.optimizer.lr=choice([1e-3,2e-3])", "space.optimizer.lr=choice(1e-3,2e-3)"},
+      {"space.optimizer.lr=[1e-3,2e-3]", "space.optimizer.lr=1e-3,2e-3"},
+      {"space.learning_rate=1e-3,2e-3", "space.optimizer.lr=1e-3,2e-3"},
+      {"space.model.layers=range(1,4)", "space.model.layers=int(1,4)"},
+      {"optimizer.lr=1e-3,2e-3", "space.optimizer.lr=1e-3,2e-3"},
+      {"optimizer.eps=1e-7", "pins.optimizer.eps=1e-7"}};
+  for (const auto& [typed, right] : kWrong) {
+    const Outcome refused = run(std::string("sweep extend s trials=2 '") + typed + "'");
+    EXPECT_EQ(refused.code, 10) << typed << refused.output;
+    EXPECT_EQ(advised(refused.output), right) << typed << refused.output;
+    const Outcome again = run("sweep extend s trials=2 '" + advised(refused.output) + "'");
+    EXPECT_EQ(again.code, 0) << right << again.output;
+  }
+  const Outcome one = run("sweep extend s trials=2 space.optimizer.lr=1e-3");
+  EXPECT_EQ(one.code, 0) << one.output;
 }
 
 TEST_F(SweepTest, ArgumentsReachTheSpaceUnderTheKeysOfTheRecipe) {

@@ -77,6 +77,13 @@ class SweepTest : public ShellTest {
     snprintf(number, sizeof number, "%04d", trial.at("trial").get<int>());
     return "sweeps/" + name + "/trials/" + number + "-" + trial.at("id").get<std::string>();
   }
+  /// Returns true once a trial has done its first step.
+  bool has_trained(const std::string& name = "s") const {
+    std::error_code none;
+    for (const auto& trial : std::filesystem::directory_iterator(folder_ / "sweeps" / name / "trials", none))
+      if (std::filesystem::exists(trial.path() / "steps.txt", none)) return true;
+    return false;
+  }
   static std::set<std::string> states(const Json& table) {
     std::set<std::string> found;
     for (const Json& trial : table.at("trials")) found.insert(trial.at("state"));

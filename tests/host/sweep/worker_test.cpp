@@ -192,8 +192,7 @@ TEST_F(SweepTest, ATrialThatCouldNotSaveWhenItWasStoppedIsNamed) {
   setenv("TYCHO_STEP_MS", "250", 1);
   setenv("TYCHO_FULL_AT_STOP", "1", 1);
   const pid_t worker = start({"sweep", "s.lua", "--workers", "1"});
-  ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(wait_for([&] { return has_trained(); }));
   kill(worker, SIGINT);
   EXPECT_EQ(finish(worker), 130);
   unsetenv("TYCHO_STEP_MS");
@@ -209,8 +208,7 @@ TEST_F(SweepTest, CtrlCSavesTheTrialsAndSaysHowToContinue) {
   write(sweep(kChoices), "s.lua");
   setenv("TYCHO_STEP_MS", "250", 1);  // of 20 steps: the signal comes long before the last
   const pid_t worker = start({"sweep", "s.lua", "--workers", "2"});
-  ASSERT_TRUE(wait_for([&] { return read("sweeps/s/ledger.jsonl").find("running") != std::string::npos; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(wait_for([&] { return has_trained(); }));
   kill(worker, SIGINT);
   EXPECT_EQ(finish(worker), 130);
   unsetenv("TYCHO_STEP_MS");
