@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs whose checkpoints go to a store (stand-ins for S3 and Azure) die by kill -9 at many of their requests. Nothing that was committed
-# there may be lost; the end equals that of an undisturbed run bit for bit, with the disk kept or emptied; a second run is refused.
+# there may be lost; the end equals that of an undisturbed run bit for bit, with the disk kept or emptied, and on another mesh at each
+# start; a second run is refused.
 #   store_kill9.sh [s3|azure ...]
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
@@ -36,7 +37,39 @@ train() {
 }
 for ranks in 1 2; do (train "$ranks" "run_dir=$scratch/wanted-$ranks") || die "the undisturbed run of $ranks"; done
 
+canonical=(parallel.reduce=canonical micro_batch=1sp)
+(train 1 "run_dir=$scratch/wanted-canonical" "${canonical[@]}") || die "the undisturbed run whose bits do not depend on ranks"
+meshes=('2 parallel.dp_shard=2' '1' '2 parallel.dp_shard=1 parallel.dp_replicate=2' '4 parallel.dp_shard=2 parallel.dp_replicate=2')
+
 lives=0 dead=0
+# KIND AFTER WHEN RANKS NAME...: a run that is killed before or after one of its requests, if it makes so many.
+killed_run() {
+  local kind=$1 after=$2 when=$3 ranks=$4 pid status=0
+  shift 3
+  (train "$@") &
+  pid=$!
+  if ((ranks == 1)); then echo "$pid" >"$kind/victim"; else echo "$pid children" >"$kind/victim"; fi
+  rm -f "$kind/killed"
+  echo "$after $when" >"$kind/kill_after"
+  wait "$pid" || status=$?
+  lives=$((lives + 1))
+  if [[ -e $kind/killed ]]; then
+    dead=$((dead + 1))
+    ((status)) || [[ $ranks != 1 ]] || die "a killed run ended with 0"
+  elif ((status)); then
+    die "$kind, $ranks ranks: ended with $status without a kill"
+  fi
+  rm -f "$kind/kill_after"
+}
+# KIND PLACE WANTED: the last checkpoint of the place is whole, and has the tensors and the state of a run.
+same_bits() {
+  tycho ckpt verify "$2" >verify.log 2>&1 || { cat verify.log; die "$1: a checkpoint of $2 is damaged"; }
+  rm -rf far near
+  tycho ckpt get "$2" far >verify.log 2>&1 || { cat verify.log; die "$1: $2 cannot be read"; }
+  tycho ckpt reshard "$3" --out near >verify.log 2>&1 || { cat verify.log; die "$1: $3 cannot be read"; }
+  tycho ckpt diff far near >diff.log || true # the recipes differ in their folders
+  grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.log && ! grep -q '^train_state' diff.log || { cat diff.log; die "$1, $2: other bits"; }
+}
 for kind in "${kinds[@]}"; do
   mkdir "$kind"
   coproc server { serve_store "$kind" "$kind"; }
@@ -52,31 +85,23 @@ for kind in "${kinds[@]}"; do
       ((number % 3)) || rm -rf run # the machine is lost with its disk
       when=before
       ((number % 2)) || when=after
-      (train "${run[@]}") &
-      pid=$!
-      if ((ranks == 1)); then echo "$pid" >"$kind/victim"; else echo "$pid children" >"$kind/victim"; fi
-      rm -f "$kind/killed"
-      echo "$after $when" >"$kind/kill_after"
-      status=0
-      wait "$pid" || status=$?
-      lives=$((lives + 1))
-      if [[ -e $kind/killed ]]; then
-        dead=$((dead + 1))
-        ((status)) || [[ $ranks != 1 ]] || die "a killed run ended with 0"
-      elif ((status)); then
-        die "$kind, $ranks ranks: ended with $status without a kill"
-      fi
-      rm -f "$kind/kill_after"
+      killed_run "$kind" "$after" "$when" "${run[@]}"
     done
     rm -rf run
     (train "${run[@]}") || die "$kind, $ranks ranks: the last start"
-    tycho ckpt verify "$place/$ranks" >verify.log 2>&1 || { cat verify.log; die "$kind: a checkpoint is damaged"; }
-    rm -rf far && tycho ckpt reshard "$place/$ranks" --out far >verify.log 2>&1 || { cat verify.log; die "$kind: cannot be read"; }
-    tycho ckpt reshard "wanted-$ranks" --out near >verify.log 2>&1 || { cat verify.log; die "$kind: cannot be read"; }
-    tycho ckpt diff far near >diff.log || true # the recipes differ in their folders
-    grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.log && ! grep -q '^train_state' diff.log || { cat diff.log; die "$kind, $ranks ranks: other bits"; }
-    rm -rf near
+    same_bits "$kind" "$place/$ranks" "wanted-$ranks"
   done
+  # A new machine and another mesh at each start.
+  number=0
+  for after in 9 14 19 24 30 36; do
+    rm -rf run
+    read -r -a mesh <<<"${meshes[number % ${#meshes[@]}]}"
+    killed_run "$kind" "$after" before "${mesh[0]}" "run_dir=$scratch/run" "ckpt.remote=$place/meshes" "${canonical[@]}" "${mesh[@]:1}"
+    number=$((number + 1))
+  done
+  rm -rf run
+  (train 1 "run_dir=$scratch/run" "ckpt.remote=$place/meshes" "${canonical[@]}") || die "$kind: the last start of the changing meshes"
+  same_bits "$kind" "$place/meshes" wanted-canonical
   # Another mesh goes on from the place, and a second run on it is refused while the first one lives.
   rm -rf run
   (train 2 "run_dir=$scratch/run" "ckpt.remote=$place/1" max_duration=100000ba) &

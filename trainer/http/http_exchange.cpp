@@ -96,6 +96,8 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
     answer.problem = fmt::format("the answer is longer than {} bytes", call.most_body_bytes);
   else
     answer.problem = handle.problem(code);
+  answer.is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+                        code == CURLE_SSL_ISSUER_ERROR;
   return answer;
 }
 

@@ -22,10 +22,11 @@ struct HttpCall {
 };
 
 struct HttpAnswer {
-  int status = 0;       // 0: no answer
-  std::string body;     // "" for HEAD
-  std::string problem;  // why there was no answer, for display, without secrets
-  double wait_s = 0;    // time to wait that the server asks for (Retry-After)
+  int status = 0;             // 0: no answer
+  std::string body;           // "" for HEAD
+  std::string problem;        // why there was no answer, for display, without secrets
+  double wait_s = 0;          // time to wait that the server asks for (Retry-After)
+  bool is_untrusted = false;  // no answer because of certificates: another try would end in the same way
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
 
   /// Returns the value of the header `name`, given in lower case; "" where the server did not send it.

@@ -28,7 +28,7 @@ bool may_pass(const HttpAnswer& answer) {
   static const std::set<std::string> kPassing = {"IDPCommunicationError", "Throttling",
                                                  "ThrottlingException"};
   const int status = answer.status;
-  return status == 0 || status == 408 || status == 429 || status >= 500 ||
+  return (status == 0 && !answer.is_untrusted) || status == 408 || status == 429 || status >= 500 ||
          (status == 400 && kPassing.contains(xml_value(answer.body, "Code")));
 }
 

@@ -211,6 +211,22 @@ TEST_F(S3BucketTest, SaysWhatIsWrongWithoutSecrets) {
   says("s3://bucket/p", ExitCode::kUnusable, "the request was not signed: neither AWS_ACCESS_KEY_ID");
 }
 
+TEST_F(S3BucketTest, CertificatesThatAreNotTrustedAreSaidAtOnce) {
+  HttpServer server(folder_);
+  use_server("https" + server.url().substr(4));
+  ::setenv("AWS_CA_BUNDLE", (folder_ + "/none.pem").c_str(), 1);
+  const RequestTries patient{.retries = 6, .first_wait_s = 1000};
+  try {
+    open_bucket(parse_remote("s3://bucket/p"), patient)->put("a", "x", PutWhen::kAlways, {});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUnusable) << error.what();
+    EXPECT_NE(std::string(error.what()).find("or in AWS_CA_BUNDLE for S3"), std::string::npos)
+        << error.what();
+  }
+  ::unsetenv("AWS_CA_BUNDLE");
+}
+
 TEST_F(S3BucketTest, AStopEndsARequestThatHangs) {
   HttpServer server(folder_);
   server.set_fault([](const SeenRequest&) { return ServerReply{.body = "x", .hang_s = 1000}; });

@@ -56,6 +56,16 @@ TEST(HttpExchange, ReturnsTheHeadersAndNoBodyOfHead) {
   EXPECT_EQ(answer.header("x-other"), "");
 }
 
+TEST(HttpExchange, TellsCertificatesThatAreNotTrustedFromAServerThatIsNotThere) {
+  const TempDir dir;
+  HttpServer server(dir.path());
+  const std::string url = "https" + server.url().substr(4);
+  const HttpAnswer untrusted = http_exchange({.url = url + "/", .ca_file = dir / "none.pem"});
+  EXPECT_EQ(untrusted.status, 0);
+  EXPECT_TRUE(untrusted.is_untrusted) << untrusted.problem;
+  EXPECT_FALSE(http_exchange({.url = "http://127.0.0.1:1/"}).is_untrusted);
+}
+
 TEST(HttpExchange, KeepsItsConnectionForTheNextOne) {
   const TempDir dir;
   HttpServer server(dir.path());

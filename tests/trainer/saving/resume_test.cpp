@@ -5,11 +5,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
+#include "trainer/checkpoint/manifest.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/saving/unit_tensors.h"
 #include "trainer/sharding/unit_store.h"
@@ -220,6 +225,71 @@ TEST_F(LoadNewestTest, ReadsEveryByteOnce) {
   const int64_t read = bytes_read() - before;
   EXPECT_GE(read, static_cast<int64_t>(fs::file_size(shard(info))));
   EXPECT_LT(read, static_cast<int64_t>(fs::file_size(shard(info))) + 65536);
+}
+
+/// Returns the first bytes of the hashed blocks that hold elements [begin, end) of each unit, whose
+/// parameters lie one after the other, and of their state.
+std::set<int64_t> blocks_of(const CheckpointInfo& info,
+                            const std::map<std::string, std::pair<double, double>>& owned) {
+  std::set<int64_t> blocks;
+  for (const auto& [unit, part] : owned) {
+    int64_t rows = 0, begin = 0, num_elements = 0;
+    const Manifest manifest = manifest_from_json(info.manifest, info.path);
+    const auto count = [](const TensorRecord& tensor) {
+      return std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
+    };
+    for (const TensorRecord& tensor : manifest.tensors)
+      if (tensor.name == unit + ".a") rows = tensor.shape[0];
+    num_elements = rows * 700 + 7 + 300 * 1001;
+    const auto first = static_cast<int64_t>(static_cast<double>(num_elements) * part.first);
+    const auto last = static_cast<int64_t>(static_cast<double>(num_elements) * part.second);
+    for (const char* name : {".a", ".b", ".c"}) {
+      int64_t size = 0;
+      for (const TensorRecord& tensor : manifest.tensors) {
+        if (!tensor.name.ends_with(unit + name)) continue;
+        size = count(tensor);
+        const int64_t from = std::max(begin, first), to = std::min(begin + size, last);
+        if (from >= to) continue;
+        const int64_t offset = tensor.pieces.at(0).offset;
+        for (int64_t block = (offset + (from - begin) * 4) / kHashBlockBytes;
+             block <= (offset + (to - begin) * 4 - 1) / kHashBlockBytes; ++block)
+          blocks.insert(block * kHashBlockBytes);
+      }
+      begin += size;
+    }
+  }
+  return blocks;
+}
+
+TEST_F(LoadNewestTest, AStoreIsAskedOnceForTheBlocksThatARankOwnsAndForNoOthers) {
+  Model whole(at::kFloat, 20'000);
+  whole.fill(1);
+  const CheckpointInfo info = save(1, whole);
+  for (const auto& [begin, end] : {std::pair{0.0, 1.0}, {0.0, 0.25}, {0.5, 0.75}}) {
+    SCOPED_TRACE(begin);
+    std::map<int64_t, int> asked;  // number of times, by offset
+    CheckpointInfo stored = info;
+    stored.read = [&](const std::string& file, int64_t offset, char* to, size_t n) {
+      ++asked[offset];
+      read_exactly(info.path + "/" + file, offset, to, n);
+    };
+    std::vector<OwnedRange> ranges;
+    for (const OwnedRange& unit : whole.units.owned()) {
+      const auto first = static_cast<int64_t>(static_cast<double>(unit.size()) * begin);
+      const auto last = static_cast<int64_t>(static_cast<double>(unit.size()) * end);
+      const auto numbers = [size = last - first] { return at::zeros({size}, at::kFloat); };
+      ranges.push_back(own_shard(unit.layout, first, last, numbers(), numbers(), UnitUse::kTrain));
+    }
+    const auto optimizer = make_optimizer(OptimizerConfig{AdamWConfig{}}, ranges);
+    load_newest({stored}, ranges, *optimizer, *alone_, events_);
+    const std::set<int64_t> wanted = blocks_of(info, {{"first", {begin, end}}, {"second", {begin, end}}});
+    std::set<int64_t> found;
+    for (const auto& entry : asked) {
+      found.insert(entry.first);
+      EXPECT_EQ(entry.second, 1) << "at " << entry.first;
+    }
+    EXPECT_EQ(found, wanted);
+  }
 }
 
 TEST_F(LoadNewestTest, NothingReadableIsAnErrorThatNamesEachAndSaysWhatToDo) {
