@@ -22,9 +22,12 @@ url = f"http://127.0.0.1:{port}"
 place = dict(endpoint_url=url, region_name="eu-west-1", aws_access_key_id="any", aws_secret_access_key="any")
 iam = boto3.client("iam", **place)
 iam.create_user(UserName="reader")
-allow = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+allow = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["s3:*", "sts:*"], "Resource": "*"}]}
 iam.put_user_policy(UserName="reader", PolicyName="read", PolicyDocument=json.dumps(allow))
 key = iam.create_access_key(UserName="reader")["AccessKey"]
+trust = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": "*"}}]}
+role = iam.create_role(RoleName="job", AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
+iam.put_role_policy(RoleName="job", PolicyName="all", PolicyDocument=json.dumps(allow))
 s3 = boto3.client("s3", **place)
 s3.create_bucket(Bucket="texts", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
 for root, _, files in os.walk(folder):
@@ -33,6 +36,7 @@ for root, _, files in os.walk(folder):
         s3.upload_file(path, "texts", "a b/c+d/" + os.path.relpath(path, folder))
 ActionAuthenticatorMixin.request_count = 10**12  # from here on every request is checked
 print(f"export AWS_ACCESS_KEY_ID={key['AccessKeyId']} AWS_SECRET_ACCESS_KEY={key['SecretAccessKey']}")
+print(f"export TYCHO_TEST_ROLE={role}")
 print(f"export AWS_REGION=eu-west-1 AWS_ENDPOINT_URL={url}", flush=True)
 sys.stdin.read()
 os._exit(0)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Uploads to moto, which checks signatures, with the cases of every store; botocore reads what Tycho wrote. Skipped unless TYCHO_S3_PYTHON
+# Uploads to moto, which checks signatures, with the cases of every store; botocore reads what Tycho wrote. A whole run loses its machine
+# and goes on from moto, with the keys of a user, then with a role that it takes on. Skipped unless TYCHO_S3_PYTHON
 # names a Python with moto[server] and boto3; passed on 27 November 2026 with moto 5.2.5, boto3 1.44.5 and botocore 1.44.8:
 #   python3 -m venv v && v/bin/pip install 'moto[server]==5.2.5' boto3==1.44.5 && TYCHO_S3_PYTHON=v/bin/python ctest -R buckets_peer
 set -euo pipefail
@@ -16,7 +17,7 @@ coproc server { "$TYCHO_S3_PYTHON" "$root/tests/golden/s3_server.py" data $((200
 # shellcheck disable=SC2034  # used in the trap
 to_server=${server[1]}
 trap 'exec {to_server}>&-; rm -rf "$scratch"' EXIT
-for _ in 1 2; do
+for _ in 1 2 3; do
   read -r -u "${server[0]}" line || { cat server.log; exit 1; }
   eval "$line"
 done
@@ -39,5 +40,37 @@ assert not s3.list_multipart_uploads(Bucket="texts").get("Uploads"), "an upload 
 PYTHON
 }
 check 'botocore reads the same bytes, and no upload is unfinished' same
+
+rm -rf data && "$root/tests/make_tiny_data" 32 >/dev/null
+cat >far.lua <<'LUA'
+local t = require "tycho"
+local r = t.recipe "far"
+r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "8ba"
+r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, max_seq_len = 32 }
+r.optimizer = t.optim.adamw { lr = 1e-3 }
+r.tokenizer = "data/tokenizer.json"
+r.train_data = t.data.mds { local_dir = "data" }
+r.ckpt.every, r.ckpt.keep = "2ba", 2
+return r
+LUA
+far() { tycho run far.lua threads=1 'ckpt.remote=s3://texts/{run_name}' "$@" >run.txt 2>&1 || { cat run.txt; return 1; }; }
+check 'an undisturbed run' tycho run far.lua threads=1 run_dir=wanted >run.txt
+check 'a run that uploads' far --until 4ba
+rm -rf runs
+printf '[profile team]\nrole_arn = %s\nsource_profile = base\n[profile base]\naws_access_key_id = %s\naws_secret_access_key = %s\n' \
+  "$TYCHO_TEST_ROLE" "$AWS_ACCESS_KEY_ID" "$AWS_SECRET_ACCESS_KEY" >config
+role() { env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY AWS_CONFIG_FILE="$scratch/config" AWS_PROFILE=team "$@"; }
+goes_on() { role tycho run far.lua threads=1 'ckpt.remote=s3://texts/{run_name}' >run.txt 2>&1 && grep -q 'resumed from step 4' runs/far/events.jsonl || { cat run.txt; return 1; }; }
+check 'another machine goes on, by a role' goes_on
+gets() {
+  role tycho ckpt get s3://texts/far copy >get.txt 2>&1 && tycho ckpt reshard wanted --out near >>get.txt 2>&1 || { cat get.txt; return 1; }
+  tycho ckpt diff copy near >diff.txt || true # the recipes differ in their folders
+  grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.txt && ! grep -q '^train_state' diff.txt || { cat diff.txt; return 1; }
+}
+check 'its last checkpoint has the bits of the undisturbed run' gets
+in_both() { [[ $(role tycho ckpt ls runs/far | grep -c ' yes ') == 2 ]]; }
+check 'the listing knows what is there' in_both
+hides() { ! grep -rqF "$AWS_SECRET_ACCESS_KEY" runs run.txt get.txt; }
+check 'no secret is shown' hides
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
 ((failed == 0))

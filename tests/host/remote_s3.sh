@@ -17,7 +17,7 @@ coproc server { "$TYCHO_S3_PYTHON" "$root/tests/golden/s3_server.py" data $((200
 # shellcheck disable=SC2034  # used in the trap
 to_server=${server[1]}
 trap 'exec {to_server}>&-; rm -rf "$scratch"' EXIT
-for _ in 1 2; do
+for _ in 1 2 3; do
   read -r -u "${server[0]}" line || { cat server.log; exit 1; }
   eval "$line"
 done
