@@ -86,4 +86,15 @@ function M.keep(fn)
   return setmetatable({ fn = fn, at = at, hash = native.hash(M.identity(fn)) }, Ref)
 end
 
+-- A kept function of which only what it computes is used.
+function M.with_expression(ref, expression)
+  return setmetatable({ fn = ref.fn, at = ref.at, hash = ref.hash, expression = expression }, Ref)
+end
+
+-- A kept function as plain data.
+function M.data(ref)
+  local code = { at = ref.at, hash = ref.hash }
+  return ref.expression and { expression = ref.expression, code = code } or code
+end
+
 return M

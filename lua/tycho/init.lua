@@ -1,4 +1,5 @@
 -- The table that recipes call t: recipes, component constructors, units, and the environment.
+local activation = require "tycho.maths.activation"
 local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local errors = require "tycho.errors"
@@ -236,6 +237,7 @@ function M.content(session)
     end
   end
   if groups.loss then groups.loss.define = function(given) return losses.define(session, given) end end
+  if groups.model then groups.act = { define = function(given) return activation.define(session, given) end } end
   t.origin = function(given) return origin.load(session, given) end
   local function refuse_kind(name, message, hint)
     return refuse(name, message, hint .. (hint:find "^available" and "; one of your own, after  require  of its module" or ""))

@@ -176,7 +176,7 @@ function M.read(node, key)
   if value == values.null then return nil end
   if value == nil then return read_unset(node, key, spec) end
   if values.is_quantity(value) then return values.copy(value) end
-  if functions.is(value) then return value.fn end
+  if functions.is(value) then return value.expression and value or value.fn end
   if plain.is(value) then return plain.copy(value.data) end
   return type(value) == "table" and value.proxy or value
 end

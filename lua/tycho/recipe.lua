@@ -254,7 +254,7 @@ end
 function M.text_tree(tree)
   local function text(value)
     if values.is_quantity(value) then return values.text(value) end
-    if functions.is(value) then return { at = value.at, hash = value.hash } end
+    if functions.is(value) then return functions.data(value) end
     if plain.is(value) then return value.data end
     if type(value) ~= "table" then return value end
     local out = setmetatable({}, debug.getmetatable(value))

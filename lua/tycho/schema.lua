@@ -149,12 +149,14 @@ local function spaced(head, tail) return tail == "" and head or head .. " " .. t
 
 local function or_word(spec, text) return spec.word and ('%s, or "%s"'):format(text, spec.word) or text end
 
+local function defined_by(spec) return ("t.%s.define(function(x) ... end)"):format(spec.defines) end
+
 -- What a value of this spec is, in user words: "number > 0", 'one of  "fp32"  "bf16"'.
 function M.describe(spec)
   local kind = spec.type
   if kind == "number" or kind == "integer" then return or_word(spec, spaced(kind, limits(spec))) end
   if kind == "boolean" then return "true or false" end
-  if kind == "enum" then return "one of  " .. quoted(spec.values) end
+  if kind == "enum" then return "one of  " .. quoted(spec.values) .. (spec.defines and ("  or  " .. defined_by(spec)) or "") end
   if kind == "duration" then
     local text = "duration in " .. table.concat(spec.units or {}, ", ")
     local range = limits(spec)
@@ -220,6 +222,7 @@ function M.literal(value)
   if type(value) == "number" then return values.number_text(value) end
   if type(value) == "string" then return (("%q"):format(value):gsub("\\\n", "\\n")) end
   if type(value) ~= "table" then return tostring(value) end
+  if value.code and value.expression then value = value.code end   -- of a resolved tree
   if value.at and value.hash then return ("function (%s)"):format(value.at) end   -- of a resolved tree
   local out = {}
   for _, key in ipairs(M.sorted_keys(value)) do
@@ -307,6 +310,8 @@ function check.enum(spec, value)
   for _, name in ipairs(spec.values) do
     if name == value then return value end
   end
+  if spec.defines and functions.is(value) and value.expression then return value end
+  if spec.defines and type(value) == "function" then return nil, "expected the name of one, or  " .. defined_by(spec) end
   local absent = type(value) == "string" and native.absent(value)
   if absent then return nil, ("%s  (%s)"):format(M.describe(spec), absent) end
   local other = type(value) ~= "boolean" and other_values.of_enum(value, spec.values)

@@ -49,7 +49,7 @@ end
 -- One value of the tree as Lua, by its schema type; `path` is where it stands in the origin: "from.scheduler.fn".
 function write_value(field, value, indent, path)
   if value == values.null then return "t.null" end
-  if field.type == "function" then return path end
+  if field.type == "function" or field.defines and type(value) == "table" then return path end
   if field.type == "data" then return write_data(value) end
   if field.type == "component" then
     local fields = field.kinds[value.kind].fields

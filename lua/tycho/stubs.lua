@@ -112,7 +112,7 @@ function type_text(spec, class)
   if spec.type == "enum" then
     local out = {}
     for i, value in ipairs(spec.values) do out[i] = ("%q"):format(value) end
-    text = table.concat(out, "|")
+    text = table.concat(out, "|") .. (spec.defines and "|tycho." .. camel(spec.defines) or "")
   elseif spec.type == "list" then
     text = spec.length and "[" .. (type_text(spec.item, class) .. ", "):rep(spec.length):sub(1, -3) .. "]"
       or ("(%s)[]"):format(type_text(spec.item, class))
@@ -277,10 +277,12 @@ function M.text(root, classes)
   sweep_stubs.write(out, done, write_class)
   local namespaces = schema.sorted_keys(components)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
+  out[#out + 1] = maths_stubs.act
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)
   for _, name in ipairs(namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
+  out[#out + 1] = "---@field act tycho.t.act"
   for _, name in ipairs(sweep_stubs.namespaces) do out[#out + 1] = ("---@field %s tycho.t.%s"):format(name, name) end
   out[#out + 1] = "local t = {}\n\nreturn t\n"
   return table.concat(out, "\n")

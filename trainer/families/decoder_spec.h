@@ -7,6 +7,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/families/config.h"
+#include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/init.h"
 #include "trainer/families/lora_config.h"
 #include "trainer/families/rope_config.h"
@@ -50,7 +51,7 @@ struct FeedForwardSpec {
   int64_t width = 0;
   int64_t first_hidden = 0;  // for a rank along tp, which has some of the hidden features
   bool gated = true;         // act(gate(x)) up(x) instead of act(up(x))
-  Activation activation = Activation::kSilu;
+  FeedForwardActivation activation = Activation::kSilu;
   bool bias = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
+#include "trainer/families/feed_forward_activation.h"
 
 namespace tycho {
 
@@ -20,7 +21,7 @@ struct Gpt2Config {
   std::optional<int64_t> ffn_width;
   int64_t vocab_size = 50257;
   int64_t max_seq_len = 1024;
-  Activation activation = Activation::kGeluTanh;
+  FeedForwardActivation activation = Activation::kGeluTanh;
   double norm_eps = 1e-5;
   bool tied = true;
   double attn_dropout = 0.0;

@@ -1,6 +1,8 @@
 // Keys and activations that the tables of config.json share.
 #include "trainer/families/hf_family.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 
 namespace tycho {
@@ -44,7 +46,7 @@ const std::vector<std::string>& universal_hf_keys() {
   return keys;
 }
 
-void read_hf_activation(const JsonPath& place, Activation& activation) {
+void read_hf_activation(const JsonPath& place, FeedForwardActivation& activation) {
   static const std::vector<std::pair<std::string, Activation>> names = {
       {"gelu", Activation::kGelu},
       {"gelu_new", Activation::kGeluTanh},
@@ -61,8 +63,14 @@ void read_hf_activation(const JsonPath& place, Activation& activation) {
 
 Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
 
-std::string hf_activation_name(Activation activation) {
-  return activation == Activation::kGeluTanh ? "gelu_new" : enum_name(activation);
+std::string hf_activation_name(const FeedForwardActivation& activation) {
+  if (activation.is_defined())
+    fail(
+        ExitCode::kRecipe,
+        "[model.activation] expected an activation that Hugging Face has a name for, got the function at {}; "
+        "train with {} to export, or keep the model in Tycho's own checkpoints",
+        activation.code.at, fmt::join(enum_name_list<Activation>(), ", "));
+  return activation.builtin == Activation::kGeluTanh ? "gelu_new" : enum_name(activation.builtin);
 }
 
 }  // namespace tycho

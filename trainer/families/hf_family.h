@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/families/config.h"
+#include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/hf_keys.h"
 #include "trainer/families/mpt.h"
 #include "trainer/families/rope_config.h"
@@ -51,9 +51,9 @@ const std::vector<std::string>& universal_hf_keys();
 /// Writes whole numbers as integers, because transformers takes some numbers only as integers.
 Json whole_if_possible(double x);
 
-/// Read and write activations by their names in transformers.
-void read_hf_activation(const JsonPath& place, Activation& activation);
-std::string hf_activation_name(Activation activation);
+/// Read and write activations by their names in transformers. Throws Error (kRecipe) for one without a name.
+void read_hf_activation(const JsonPath& place, FeedForwardActivation& activation);
+std::string hf_activation_name(const FeedForwardActivation& activation);
 
 /// Returns the fields of a scaling that is not none, with its type under `type_key`.
 Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope);

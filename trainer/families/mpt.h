@@ -8,6 +8,7 @@
 #include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
 #include "trainer/families/blocks_config.h"
+#include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/rope_config.h"
 
 namespace tycho {
@@ -129,7 +130,7 @@ struct MptConfig {
   MptNorm norm = MptNorm::kLowPrecisionLayerNorm;
   double norm_eps = 1e-5;
   MptFfn ffn = MptFfn::kMlp;
-  Activation activation = Activation::kGelu;
+  FeedForwardActivation activation = Activation::kGelu;
   bool no_bias = false;
   std::optional<bool> attention_bias;
   std::optional<double> clip_qkv;

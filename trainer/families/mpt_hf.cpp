@@ -114,10 +114,11 @@ void read_ffn_activation(const JsonPath& place, MptConfig& model) {
 }
 
 std::optional<Json> ffn_activation(const MptConfig& model) {
-  switch (model.activation) {
+  const std::string name = hf_activation_name(model.activation);
+  switch (model.activation.builtin) {
     case Activation::kGelu: return Json{{"name", "gelu"}, {"approximate", "none"}};
     case Activation::kGeluTanh: return Json{{"name", "gelu"}, {"approximate", "tanh"}};
-    default: return Json{{"name", hf_activation_name(model.activation)}};
+    default: return Json{{"name", name}};
   }
 }
 

@@ -13,23 +13,29 @@ FeedForward::FeedForward(const DecoderSpec& spec, int64_t block, const ParallelR
     : region_(region),
       at_(block_params(spec, block)),
       activation_(spec.ffn.activation),
+      defined_(activation_.is_defined()
+                   ? std::make_shared<const DefinedActivation>(activation_.expression, spec.ffn.gated)
+                   : nullptr),
       gated_(spec.ffn.gated),
       in_out_(spec.in_out),
       ffn_width_(spec.ffn.width),
       end_(spec, at_, DropoutSite::kFeedForward, region) {}
 
 void FeedForward::activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const {
-  if (gated_) return gated_activation(activation_, up, hidden_NF);
-  fuses_bias() ? bias_activation(activation_, p[at_.up_bias], up, hidden_NF)
-               : activation(activation_, up, hidden_NF);
+  if (defined_) return defined_->forward(up, hidden_NF);
+  const Activation f = activation_.builtin;
+  if (gated_) return gated_activation(f, up, hidden_NF);
+  fuses_bias() ? bias_activation(f, p[at_.up_bias], up, hidden_NF) : activation(f, up, hidden_NF);
 }
 
 void FeedForward::activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF,
                                     Views& g, bool add) const {
-  if (gated_) return gated_activation_backward(activation_, up, d_hidden_NF, /*dgate_up_N2F=*/up, hidden_NF);
-  fuses_bias() ? bias_activation_backward(activation_, p[at_.up_bias], up, d_hidden_NF, /*dx=*/up, hidden_NF,
+  if (defined_) return defined_->backward(up, d_hidden_NF, hidden_NF);
+  const Activation f = activation_.builtin;
+  if (gated_) return gated_activation_backward(f, up, d_hidden_NF, /*dgate_up_N2F=*/up, hidden_NF);
+  fuses_bias() ? bias_activation_backward(f, p[at_.up_bias], up, d_hidden_NF, /*dx=*/up, hidden_NF,
                                           g[at_.up_bias], add)
-               : activation_backward(activation_, up, d_hidden_NF, /*dx=*/up, hidden_NF);
+               : activation_backward(f, up, d_hidden_NF, /*dx=*/up, hidden_NF);
 }
 
 void FeedForward::forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const {

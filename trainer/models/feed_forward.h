@@ -1,7 +1,10 @@
 // The feed-forward of a block, gated or plain.
 #pragma once
-#include "trainer/base/activation.h"
+#include <memory>
+
 #include "trainer/families/decoder_spec.h"
+#include "trainer/families/feed_forward_activation.h"
+#include "trainer/kernels/expression/defined_activation.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
@@ -14,8 +17,8 @@ namespace tycho {
 
 // N tokens, S those of this rank, D width, F hidden.
 /// y = down( f(gate(x)) * up(x) ) + residual, or down( f(up(x)) ) + residual (Shazeer 2020,
-/// arXiv:2002.05202). forward keeps the output of the first matrix, before the bias where there is no gate;
-/// backward computes the rest again, which is cheaper than keeping it.
+/// arXiv:2002.05202). forward keeps the output of the first matrix, before a bias that is added with the
+/// activation; backward computes the rest again, which is cheaper than keeping it.
 class FeedForward {
  public:
   FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region);
@@ -30,8 +33,8 @@ class FeedForward {
   Tensor apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const;
 
  private:
-  /// True if the bias is added together with the activation, in one pass, because there is no gate.
-  bool fuses_bias() const { return !gated_ && at_.up_bias >= 0; }
+  /// True if the bias is added together with the activation, in one pass: built-in ones without a gate.
+  bool fuses_bias() const { return !gated_ && !defined_ && at_.up_bias >= 0; }
   /// `act` is the activations of a pass; none for generation.
   template <class... Act>
   LinearParams up(const Views& p, Act... act) const {
@@ -50,7 +53,8 @@ class FeedForward {
 
   ParallelRegion region_;
   BlockParams at_;
-  Activation activation_;
+  FeedForwardActivation activation_;
+  std::shared_ptr<const DefinedActivation> defined_;  // null for built-in ones
   bool gated_, in_out_;
   int64_t ffn_width_;
   BranchEnd end_;

@@ -66,4 +66,11 @@ M.types = [[
 
 M.define = "---@field define fun(given: tycho.OptimizerDefinition): fun(given?: table): tycho.Optim  A kind of optimizer whose update is a function."
 
+M.act = [[
+---@class (exact) tycho.Act  An activation that a function defines.
+
+---@class (exact) tycho.t.act
+---@field define fun(f: fun(x: tycho.Symbol): tycho.Symbol): tycho.Act  An activation of feed-forwards: a function of one number.
+]]
+
 return M

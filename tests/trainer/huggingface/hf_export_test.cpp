@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/trainer/base/faulty_files.h"
+#include "tests/trainer/expression/activation_functions.h"
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/huggingface/hf_config.h"
@@ -322,6 +323,18 @@ TEST(HfExport, LeavesNothingOfAnExportThatFailed) {
   }
   EXPECT_GT(num_failures, 10);
   EXPECT_TRUE(std::filesystem::exists(dir / "out/config.json"));
+}
+
+TEST(HfExport, RefusesAnActivationOfTheRecipe) {
+  Gpt2Config gpt2;
+  gpt2.activation.expression = silu_function(), gpt2.activation.code.at = "recipes/x.lua:7";
+  MptConfig mpt;
+  mpt.activation = gpt2.activation;
+  for (const ModelConfig& model : {ModelConfig{gpt2}, ModelConfig{mpt}}) {
+    const std::string said = message_of(ExitCode::kRecipe, [&] { write_hf_config(model, 1024); });
+    expect_contains(said, "[model.activation] expected an activation that Hugging Face has a name for");
+    expect_contains(said, "recipes/x.lua:7");
+  }
 }
 
 }  // namespace

@@ -167,11 +167,11 @@ at::Tensor DecoderOracle::feed_forward(const at::Tensor& x_BTD, const std::strin
   const at::Tensor both = fused ? linear(x_BTD, layer + spec_.names.gate) : at::Tensor();
   const at::Tensor up =
       fused ? both.narrow(-1, spec_.ffn.width, spec_.ffn.width) : linear(x_BTD, layer + spec_.names.up);
-  at::Tensor hidden = activated(spec_.ffn.activation, up);
+  at::Tensor hidden = activated(spec_.ffn.activation.builtin, up);
   if (spec_.ffn.gated) {
     const at::Tensor gate =
         fused ? both.narrow(-1, 0, spec_.ffn.width) : linear(x_BTD, layer + spec_.names.gate);
-    hidden = activated(spec_.ffn.activation, gate) * up;
+    hidden = activated(spec_.ffn.activation.builtin, gate) * up;
   }
   return linear(kept(hidden), layer + spec_.names.down);
 }

@@ -1,6 +1,8 @@
 // The models that the tests of all models run.
 #include "tests/trainer/models/model_cases.h"
 
+#include "tests/trainer/expression/activation_functions.h"
+
 namespace tycho {
 namespace {
 
@@ -153,12 +155,19 @@ std::vector<ModelCase> model_cases() {
   all.push_back({"mpt_reused_kv", {shared}, {2, 18}});
   all.push_back({"mpt_reused_kv_chains", {chained}, {1, 30}});
 
+  MptConfig own = rope;  // kernels of the recipe's own function; the oracle uses the name
+  own.activation.expression = silu_function();
+  all.push_back({"mpt_glu_own_activation", {own}, {2, 17}});
+
   Gpt2Config gpt2;
   gpt2.width = 40, gpt2.layers = 2, gpt2.heads = 4, gpt2.vocab_size = 77, gpt2.max_seq_len = 40,
   gpt2.init_std = 0.2;
   all.push_back({"gpt2", {gpt2}, {2, 35}});
   gpt2.tied = false, gpt2.ffn_width = 24;
   all.push_back({"gpt2_untied", {gpt2}, {1, 40}});
+  Gpt2Config own_gpt2 = gpt2;
+  own_gpt2.activation = Activation::kQuickGelu, own_gpt2.activation.expression = quick_gelu_function();
+  all.push_back({"gpt2_own_activation", {own_gpt2}, {2, 19}});
   for (ModelCase& adapted : adapter_cases(gpt2, inputs)) all.push_back(std::move(adapted));
   for (ModelCase& family : family_cases()) all.push_back(std::move(family));
   return all;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/trainer/expression/activation_functions.h"
 #include "tests/trainer/run/sharded_fixture.h"
 
 namespace tycho {
@@ -190,6 +191,21 @@ TEST_F(CanonicalRun, ResumesOnAnotherNumberOfRanks) {
   train(kMixed8, "5ba");
   train(kReplicas2);
   expect_same_bits(left(), straight);
+}
+
+TEST_F(CanonicalRun, ResumesWithAnActivationOfTheRecipeOnAnotherMesh) {
+  MptConfig model;
+  model.width = 32, model.layers = 2, model.heads = 4, model.vocab_size = 64, model.max_seq_len = 16;
+  model.ffn = MptFfn::kGlu, model.activation.expression = squared_relu_function();
+  config_.model.value = model;
+  const Left straight = left_by(kOneRank, "straight");
+  config_.run_dir = dir_ / "moved";
+  train(kOneRank, "2ba");
+  train(kMixed8, "4ba");
+  train(kReplicas2);
+  expect_same_bits(left(), straight);
+  const Json recipe = find_checkpoint(run_dir()).manifest.at("recipe");
+  EXPECT_EQ(recipe.at("model").at("activation").at("expression"), squared_relu_function());
 }
 
 TEST_F(CanonicalRun, RefusesMeshesThatCannotKeepTheBits) {

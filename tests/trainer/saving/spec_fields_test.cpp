@@ -161,7 +161,7 @@ void flip(const std::string&, NormPlace& x) {
   x = x == NormPlace::kBefore ? NormPlace::kAfter : NormPlace::kBefore;
 }
 void flip(const std::string&, QkNorm& x) { x = x == QkNorm::kNone ? QkNorm::kPerHead : QkNorm::kNone; }
-void flip(const std::string&, Activation& x) {
+void flip(const std::string&, FeedForwardActivation& x) {
   x = x == Activation::kGelu ? Activation::kSilu : Activation::kGelu;
 }
 void flip(const std::string&, RopeScaling& x) { x = RopeScaling::kNone; }

@@ -15,6 +15,7 @@ struct RawArrays {
   std::vector<OptimizedWeights> weights;  // at most one
   int64_t numel = -1;
   Tensor any;
+  bool flat = true;  // else matrices with a step between rows
 
   explicit RawArrays(const std::vector<ProgramArray>& arrays) {
     memory.reserve(arrays.size()), weights.reserve(1);
@@ -22,9 +23,12 @@ struct RawArrays {
 
   void take_numel(const ProgramArray& array, const Tensor& tensor) {
     if (numel < 0) numel = tensor.numel(), any = tensor;
-    TYCHO_CHECK(tensor.numel() == numel && tensor.is_contiguous() && tensor.device() == any.device(),
-                "[run_program] {}: expected {} contiguous elements on {}, got {} on {}", array.name, numel,
-                any.device().str(), tensor.numel(), tensor.device().str());
+    const bool rows = tensor.dim() == 2 && tensor.stride(1) == 1 && tensor.sizes() == any.sizes();
+    TYCHO_CHECK(
+        tensor.numel() == numel && (tensor.is_contiguous() || rows) && tensor.device() == any.device(),
+        "[run_program] {}: expected {} contiguous elements on {}, got {} on {}", array.name, numel,
+        any.device().str(), tensor.numel(), tensor.device().str());
+    flat = flat && tensor.is_contiguous();
   }
 
   void add(const ProgramArray& array, const ProgramTensor& given) {
@@ -41,13 +45,29 @@ struct RawArrays {
       return;
     }
     raw.dtype = dtype_of("run_program", given.tensor), raw.data = given.tensor.mutable_data_ptr();
-    if (!array.one) return take_numel(array, given.tensor);
+    if (!array.one) {
+      take_numel(array, given.tensor);
+      raw.row_step = given.tensor.dim() == 2 ? given.tensor.stride(0) : 0;
+      return;
+    }
     TYCHO_CHECK(given.tensor.numel() == 1 && raw.dtype == Dtype::kFp32 && !array.written,
                 "[run_program] {}: expected one fp32 number that is read only, got {} elements", array.name,
                 given.tensor.numel());
     raw.step = 0;
   }
 };
+
+/// Runs by ATen, which takes flat arrays: others are copied, and back.
+void run_on_device(const TileProgram& program, const std::vector<ProgramArray>& wanted,
+                   const std::vector<ProgramTensor>& arrays, const RawArrays& raw) {
+  std::vector<ProgramTensor> flat = arrays;
+  for (ProgramTensor& array : flat)
+    if (array.tensor.defined()) array.tensor = array.tensor.contiguous();
+  run_program_by_aten(program, wanted, flat, raw.numel);
+  for (size_t i = 0; i < flat.size(); ++i)
+    if (wanted[i].written && flat[i].tensor.defined() && !flat[i].tensor.is_same(arrays[i].tensor))
+      arrays[i].tensor.copy_(flat[i].tensor);
+}
 
 }  // namespace
 
@@ -61,8 +81,9 @@ void run_program(const Program& program, const std::vector<double>& scalar_input
   for (size_t i = 0; i < wanted.size(); ++i) raw.add(wanted[i], arrays[i]);
   if (raw.numel <= 0) return;
   const std::vector<float> constants = program.constants(program.scalars(scalar_inputs));
-  if (!raw.any.is_cpu()) return run_program_by_aten(program.tiles(constants), wanted, arrays, raw.numel);
-  cpu_kernels().run_program({1, raw.numel}, program.tiles(constants), raw.memory.data(), nullptr);
+  if (!raw.any.is_cpu()) return run_on_device(program.tiles(constants), wanted, arrays, raw);
+  const RowsShape shape = raw.flat ? RowsShape{1, raw.numel} : RowsShape{raw.any.size(0), raw.any.size(1)};
+  cpu_kernels().run_program(shape, program.tiles(constants), raw.memory.data(), nullptr);
 }
 
 }  // namespace tycho

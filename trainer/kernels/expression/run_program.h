@@ -15,7 +15,8 @@ struct ProgramTensor {
 };
 
 /// Runs a program once over all elements. `arrays` are in the order of program.arrays(): fp32 or bf16,
-/// contiguous, with the same number of elements; fp32 with one element on the same device where
+/// contiguous with the same number of elements, or matrices of one shape whose rows are contiguous, such as
+/// columns of a wider matrix; fp32 with one element on the same device where
 /// ProgramArray::one; undefined where an array is neither read nor written. An element is fp32 from when it
 /// is read until it is written. Written arrays must not overlap others. Scalars are in the order of
 /// program.scalar_inputs(). Asynchronous on CUDA. Throws Error that names the array.
