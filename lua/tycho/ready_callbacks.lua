@@ -8,7 +8,7 @@ local function control(functions, state) return { kind = "control", functions = 
 local function everywhere(functions) return { kind = "everywhere", functions = functions } end
 
 -- Neither NaN nor infinite.
-local function is_finite(x) return x - x == 0 end
+local function is_finite(x) return x ~= nil and x - x == 0 end
 
 -- Whether a callback may remember the loss of this step: guard.action = "skip" goes on after a loss that is not finite,
 -- which a mean would keep for ever, and a checkpoint cannot hold. Says once that one is left out.
@@ -93,12 +93,25 @@ function M.threshold_stop(config)
   local metric, below = config.metric, config.below
   return control { eval_end = function(ctx)
     local scores, figure = evaluated(ctx, metric)
-    if scores[figure] < below then ctx.cmd.stop(("%s is %g, below %g"):format(metric, scores[figure], below)) end
+    local score = scores[figure]   -- none of a set without text
+    if score and score < below then ctx.cmd.stop(("%s is %g, below %g"):format(metric, score, below)) end
   end }
+end
+
+-- ctx.eval.best has the lowest loss, which need not have the lowest bits per byte: special tokens count in one alone.
+local function save_at_lowest(metric, tag)
+  return control({ eval_end = function(ctx, st)
+    local scores, figure = evaluated(ctx, metric)
+    local score = scores[figure]
+    if not is_finite(score) or (st.best and score >= st.best) then return end
+    st.best = score
+    ctx.cmd.save(tag)
+  end }, {})
 end
 
 function M.checkpoint_best(config)
   local metric, tag = config.metric, config.tag
+  if metric:find("bits_per_byte", 1, true) then return save_at_lowest(metric, tag) end
   return control { eval_end = function(ctx)
     local scores = evaluated(ctx, metric)
     if scores.step == scores.best.step and is_finite(scores.loss) then ctx.cmd.save(tag) end   -- the lowest loss is best

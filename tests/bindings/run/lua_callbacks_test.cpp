@@ -226,7 +226,7 @@ TEST_F(LuaCallbacksTest, EverywhereCallbacksReduceNumbersAndTables) {
 }
 
 TEST_F(LuaCallbacksTest, EvaluationsAndFactsOfTheEventAreAvailable) {
-  const EvalScore good{2, 7.5, 100, 5}, bad{3, 20.5, 100, 10};
+  const EvalScore good{2, 7.5, 100, 5, 1.5}, bad{3, 20.5, 100, 10};
   EvalRecords records;
   eval_ = &records;
   EXPECT_EQ(value("ctx.has_eval"), "false");
@@ -235,6 +235,7 @@ TEST_F(LuaCallbacksTest, EvaluationsAndFactsOfTheEventAreAvailable) {
   EXPECT_EQ(value("ctx.eval.loss .. \" \" .. ctx.eval.best.step"), "3 5");
   EXPECT_EQ(value("ctx.eval.c4.loss .. \" \" .. ctx.eval.c4.perplexity .. \" \" .. ctx.eval.c4.tokens"),
             "2 7.5 100");
+  EXPECT_EQ(value("ctx.eval.c4.bits_per_byte .. \" \" .. tostring(ctx.eval.bits_per_byte)"), "1.5 nil");
   EXPECT_EQ(value("ctx.eval.code.step .. \" \" .. ctx.eval.code.best.step"), "10 5");
   load("r.callbacks.a = t.observe { state = {}, ckpt_saved = function(ctx, st) st.tag = ctx.tag end }");
   EXPECT_TRUE(callbacks_[0].code->handles(Event::kCkptSaved));
@@ -276,6 +277,28 @@ TEST_F(LuaCallbacksTest, ReadyOnesThatActOnEvaluationsLookAtTheMetricThatTheyAre
     EXPECT_EQ(after(1, 6, 2), 0u);
     EXPECT_EQ(after(9, 4, 3), 1u);
   }
+  const std::string with_tokenizer = "r.tokenizer = 'tokenizer.json'\n" + data;
+  const auto after_bits = [&](std::optional<double> bits, double loss, int64_t step) {
+    records.total->last = score(loss, step);
+    records.total->last.bits_per_byte = bits;
+    if (loss <= records.total->best.loss || step == 1) records.total->best = records.total->last;
+    commands_.clear();
+    EXPECT_EQ(call(Event::kEvalEnd), "");
+    return commands_.size();
+  };
+  records = {.total = EvalRecord{}, .sets = {}};
+  load(with_tokenizer + "r.callbacks.a = t.cb.checkpoint_best { metric = 'eval.bits_per_byte' }");
+  EXPECT_EQ(after_bits(1.5, 5, 1), 1u);
+  EXPECT_EQ(after_bits(1.6, 4, 2), 0u) << "its loss is lower, its bits per byte are not";
+  EXPECT_EQ(after_bits({}, 3, 3), 0u) << "no text";
+  EXPECT_EQ(after_bits(1.25, 6, 4), 1u);
+  load(with_tokenizer + "r.callbacks.a = t.cb.threshold_stop { metric = 'eval.bits_per_byte', below = 1 }");
+  EXPECT_EQ(after_bits({}, 5, 1), 0u);
+  EXPECT_EQ(after_bits(0.75, 5, 2), 1u);
+  EXPECT_EQ(command_text(commands_[0]), "stop(\"eval.bits_per_byte is 0.75, below 1\")");
+  load(with_tokenizer + "r.callbacks.a = t.cb.early_stop { patience = 1, metric = 'eval.bits_per_byte' }");
+  EXPECT_EQ(after_bits(1.5, 5, 1), 0u);
+  EXPECT_EQ(after_bits(1.5, 4, 2), 1u);
   records = {};
   load(data + "r.callbacks.a = t.cb.checkpoint_best {}");
   EXPECT_EQ(after(5, 5, 1), 1u);
