@@ -200,6 +200,27 @@ int sweep_best_verb(const Arguments& arguments) {
   return 0;
 }
 
+namespace {
+
+/// Returns a text that changes with what a report of the sweep shows.
+std::string state_of(const std::string& name) {
+  SweepFolder folder = open_sweep(name);
+  folder.show_lost_trials();
+  const auto size_of = [](const std::string& path) {
+    std::error_code absent;
+    return std::filesystem::file_size(path, absent);
+  };
+  std::string state = fmt::format("{}", size_of(folder.dir() + "/ledger.jsonl"));
+  for (const Trial& trial : folder.board().trials()) {
+    const std::string run_dir = folder.run_dir(trial);
+    state += fmt::format(" {} {} {}", state_name(trial.state), size_of(run_dir + "/metrics.jsonl"),
+                         size_of(run_dir + "/events.jsonl"));
+  }
+  return state;
+}
+
+}  // namespace
+
 int sweep_report_verb(const Arguments& arguments) {
   const std::string name = word(arguments, 1, "the name of a sweep");
   no_more_words(arguments, 2);
@@ -216,7 +237,7 @@ int sweep_report_verb(const Arguments& arguments) {
   };
   if (arguments.has("watch"))
     return watch_page(
-        base + ".html", [&] { return pages({}).html; }, write);
+        base + ".html", [&] { return state_of(name); }, write);
   write(false);
   fmt::print("{}.html\n{}.md\n", base, base);
   return 0;

@@ -91,18 +91,13 @@ std::vector<std::pair<double, double>> thinned(const std::vector<MetricPoint>& p
   return out;
 }
 
-/// Draws the training loss for a reader without scripts.
-std::string still_losses(const SweepFolder& folder) {
-  const Ranked ranked = rank(folder.board());
-  std::vector<std::vector<MetricPoint>> curves;
+/// Draws the training loss of every `stride`th trial for a reader without scripts.
+std::string still_losses(const Board& board, const Ranked& ranked, size_t stride,
+                         const std::vector<std::vector<MetricPoint>>& curves) {
   std::vector<double> values;
   double last_step = 1;
-  const size_t stride = std::max<size_t>(1, (ranked.trials.size() + kMaxCurves - 1) / kMaxCurves);
-  for (size_t i = 0; i < ranked.trials.size(); i += stride) {
-    RunProgress progress(folder.run_dir(*ranked.trials[i]));
-    progress.update();
-    curves.push_back(progress.series("loss"));
-    for (const MetricPoint& point : curves.back()) {
+  for (const std::vector<MetricPoint>& curve : curves) {
+    for (const MetricPoint& point : curve) {
       if (std::isfinite(point.value)) values.push_back(point.value);
       last_step = std::max(last_step, static_cast<double>(point.step));
     }
@@ -121,7 +116,7 @@ std::string still_losses(const SweepFolder& folder) {
     const size_t i = c * stride;
     if (!curves[c].empty())
       drawing.line(thinned(curves[c], x, y), rank_color(ranked.share(i)), i == 0 ? 2.4 : 1.2,
-                   i == 0 ? 1 : 0.6, hint_of(folder.board(), *ranked.trials[i]));
+                   i == 0 ? 1 : 0.6, hint_of(board, *ranked.trials[i]));
   }
   return drawing.svg();
 }
@@ -189,6 +184,7 @@ std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& optio
   std::set<std::string> metrics = {"loss"};
   if (metric != "train.loss") metrics.insert(metric);
   plots.plots = metric_plots(metrics);
+  std::vector<std::vector<MetricPoint>> losses;
   const size_t stride = std::max<size_t>(1, (ranked.trials.size() + kMaxCurves - 1) / kMaxCurves);
   for (size_t i = 0; i < ranked.trials.size(); i += stride) {
     RunProgress progress(folder.run_dir(*ranked.trials[i]));
@@ -210,10 +206,11 @@ std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& optio
       if (!curve.x.empty())
         plots.curves.push_back({plots.runs.size(), name, thin(curve, buckets_for(2 * kMaxCurves) / 4)});
     }
+    losses.push_back(progress.series("loss"));
     run.seconds = {run.tokens.x, std::vector<double>(run.tokens.x.size())};
     plots.runs.push_back(std::move(run));
   }
-  return live_plots(plots, still_losses(folder));
+  return live_plots(plots, still_losses(folder.board(), ranked, stride, losses));
 }
 
 std::string importance_bars(const Board& board) {
