@@ -3,9 +3,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace tycho {
 
@@ -22,6 +25,22 @@ std::vector<std::string> visible_gpus() {
     gpus.push_back(std::to_string(gpus.size()));
   }
   return gpus;
+}
+
+std::string gpu_model(const std::string& root) {
+  std::error_code error;
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(root + "/proc/driver/nvidia/gpus", error))
+    folders.push_back(entry.path());
+  if (folders.empty()) return "";
+  std::ifstream in(*std::min_element(folders.begin(), folders.end()) + "/information");
+  for (std::string line; std::getline(in, line);) {
+    constexpr std::string_view kKey = "Model:";
+    if (!line.starts_with(kKey)) continue;
+    const size_t begin = line.find_first_not_of(" \t", kKey.size());
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
 }
 
 std::vector<std::string> gpu_sets(int64_t per_trial, int64_t count) {

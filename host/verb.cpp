@@ -22,6 +22,7 @@ const std::vector<Verb>& all_verbs() {
       {"import", kImportSpec, run_import},
       {"check", kCheckSpec, run_check},
       {"config", kConfigSpec, run_config},
+      {"schema", kSchemaSpec, run_schema},
       {"plan", kPlanSpec, run_plan},
       {"diff", kDiffSpec, run_diff},
       {"ls", kLsSpec, run_ls},

@@ -69,6 +69,7 @@ int run_init(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_test(const Arguments& arguments);
 int run_fetch(const Arguments& arguments);
+int run_schema(const Arguments& arguments);
 int run_types(const Arguments& arguments);
 int run_data(const Arguments& arguments);
 int run_tokenizer(const Arguments& arguments);
@@ -81,8 +82,8 @@ int run_sweep(const Arguments& arguments);
 int run_ckpt(const Arguments& arguments);
 int run_version(const Arguments& arguments);
 extern const VerbSpec kAttachSpec, kBenchSpec, kChatSpec, kCtlSpec, kRunSpec, kRerunSpec, kDiffSpec,
-    kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kFetchSpec, kConfigSpec, kPlanSpec,
-    kReplSpec, kReportSpec, kLogSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec, kLaunchSpec, kLsSpec,
-    kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
+    kInitSpec, kImportSpec, kCheckSpec, kCompletionSpec, kTypesSpec, kFetchSpec, kConfigSpec, kSchemaSpec,
+    kPlanSpec, kReplSpec, kReportSpec, kLogSpec, kSweepSpec, kTestSpec, kDataSpec, kTokenizerSpec,
+    kLaunchSpec, kLsSpec, kEvalSpec, kGenerateSpec, kConvertSpec, kCkptSpec, kDoctorSpec, kVersionSpec;
 
 }  // namespace tycho

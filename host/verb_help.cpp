@@ -28,6 +28,7 @@ constexpr HelpLine kHelpLines[] = {
     {"import", "a recipe from a file of LLM Foundry, TorchTitan, Nanotron or Hugging Face"},
     {"check", "every mistake of a recipe at once; starts nothing"},
     {"config", "every key: its value, default and help, and who set it"},
+    {"schema", "the JSON Schema of a resolved recipe, for editors and other tools"},
     {"plan", "what a run will take, and which mesh is fastest; starts nothing"},
     {"diff", "the keys that differ between recipes or runs"},
     {"test", "checks all recipes of a folder, and runs Lua specs"},

@@ -8,3 +8,4 @@ tycho_test(initial_weights_test TORCH LIBS models optim saving SOURCES trainer/s
   trainer/saving/family_steps_test.cpp trainer/saving/peft_oracles_test.cpp trainer/saving/spec_fields_test.cpp)
 target_compile_definitions(initial_weights_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_script_test(gguf_peer SCRIPT host/gguf_peer.sh TIMEOUT 900)
+tycho_script_test(jsonschema_peer SCRIPT host/jsonschema_peer.sh TIMEOUT 300)

@@ -31,6 +31,7 @@ tycho_test(launch_parts_test SOURCES host/launch/local_ranks_test.cpp host/launc
   host/process/child_process_test.cpp host/throw_away_folder_test.cpp ${launch_sources} LIBS rendezvous checkpoint)
 tycho_test(plain_page_test SOURCES host/help/plain_page_test.cpp ${CMAKE_SOURCE_DIR}/host/help/plain_page.cpp LIBS base)
 tycho_test(torch_folder_test SOURCES host/torch_folder_test.cpp ${CMAKE_SOURCE_DIR}/host/torch_folder.cpp LIBS base)
+tycho_test(machine_test SOURCES host/machine_test.cpp ${CMAKE_SOURCE_DIR}/host/machine.cpp LIBS base)
 tycho_test(progress_line_test SOURCES host/data/progress_line_test.cpp ${CMAKE_SOURCE_DIR}/host/data/progress_line.cpp ${CMAKE_SOURCE_DIR}/host/standard_streams.cpp LIBS metrics)
 tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_DIR}/host/repl/plain_line.cpp LIBS base)
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)

@@ -13,6 +13,7 @@
 #include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/schema.h"
+#include "trainer/base/text/without_place.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/hub/hub_files.h"
@@ -148,8 +149,7 @@ int tokenizer_beside(lua_State* L) {
 
 int push_refusal(lua_State* L, const std::string& message) {
   lua_pushnil(L);
-  const size_t end = message.starts_with('[') ? message.find("] ") : std::string::npos;
-  push_json(L, end == std::string::npos ? message : message.substr(end + 2));
+  push_json(L, without_place(message));
   return 2;
 }
 

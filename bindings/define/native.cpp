@@ -191,6 +191,7 @@ int check_tree(lua_State* L) {
     const TrainConfig config = read_config(read_json(L, 1), problems);
     if (problems.empty()) problems = check_parameters(config);
     const bool is_chosen = config.parallel.mesh == MeshSizes::kAuto ||
+                           config.recompute.mode == Recompute::kAuto ||
                            config.parallel.cp_attention == CpAttention::kAuto ||
                            (config.micro_batch && config.micro_batch->is_auto);
     const lua_Integer num_ranks = is_chosen ? 0 : lua_tointeger(L, 3);  // 0: not known, or chosen to fit

@@ -13,6 +13,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/regular_file.h"
+#include "trainer/base/text/without_place.h"
 
 namespace tycho {
 namespace {
@@ -56,9 +57,7 @@ SourceFile read_source(const std::string& path) {
   try {
     return {read_typed_file(path, kMaxBytes), "", false};
   } catch (const Error& error) {
-    const std::string text = error.what();
-    const size_t place_end = text.find("] ");
-    return {{}, text.substr(place_end == std::string::npos ? 0 : place_end + 2), false};
+    return {{}, without_place(error.what()), false};
   }
 }
 

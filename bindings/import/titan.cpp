@@ -323,7 +323,7 @@ Rows make_rows() {
              only("semi_sync_method", {"null", ""}, "is not supported")}),
       group("experimental", {only("custom_import", {"", "null"}, "Python cannot be loaded"),
                              only("custom_args_module", {"", "null"}, "Python cannot be loaded")}),
-      group("debug", {to("seed", "seed"), left_out("deterministic", "always the case"),
+      group("debug", {to("seed", "seed"), left_out("deterministic", "see attention"),
                       left_out("deterministic_warn_only", "always the case"),
                       left_out("moe_force_load_balance", "there are no experts")}),
   };

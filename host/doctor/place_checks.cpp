@@ -16,6 +16,7 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/text/without_place.h"
 
 namespace tycho {
 namespace {
@@ -29,12 +30,6 @@ fs::path existing_parent(fs::path path) {
   while (!fs::is_directory(path) && path.has_parent_path() && path != path.root_path())
     path = path.parent_path();
   return path;
-}
-
-std::string reason(const Error& error) {
-  const std::string text = error.what();
-  const size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
 }
 
 /// Returns what CUDA says of GPUs; nothing for a build without CUDA.
@@ -84,7 +79,8 @@ std::vector<Finding> check_disk(const std::string& folder) {
     findings.push_back(
         {"file links", linked ? Health::kOk : Health::kWarn, linked ? "work" : "do not work", ""});
   } catch (const Error& error) {
-    findings.push_back({"disk", Health::kFail, reason(error), "choose another folder with run_dir=PATH"});
+    findings.push_back(
+        {"disk", Health::kFail, without_place(error.what()), "choose another folder with run_dir=PATH"});
   }
   std::error_code ignored;
   fs::remove(probe, ignored);
@@ -104,7 +100,7 @@ std::vector<Finding> check_engine() {
                     {"engine", problem.empty() ? Health::kOk : Health::kFail, text, problem});
     return findings;
   } catch (const Error& error) {
-    return {{"engine", Health::kFail, reason(error),
+    return {{"engine", Health::kFail, without_place(error.what()),
              "`scripts/setup` installs LibTorch; build the target tycho_engine"}};
   }
 }

@@ -11,9 +11,9 @@
 #include "trainer/families/check.h"
 #include "trainer/plan/cp_choice.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/plan/memory_choice.h"
 #include "trainer/plan/mesh_choice.h"
 #include "trainer/plan/mesh_drawing.h"
-#include "trainer/plan/micro_batch_choice.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
@@ -22,17 +22,14 @@ namespace tycho {
 namespace {
 
 bool leaves_mesh(const TrainConfig& config) { return config.parallel.mesh == MeshSizes::kAuto; }
-bool leaves_micro_batch(const TrainConfig& config) {
-  return config.micro_batch && config.micro_batch->is_auto;
-}
-
 bool leaves_cp_attention(const TrainConfig& config) {
   return config.parallel.cp_attention == CpAttention::kAuto;
 }
 /// Returns the first key that "auto" leaves to the planner.
 const char* open_key(const TrainConfig& config) {
   if (leaves_mesh(config)) return "parallel";
-  return leaves_cp_attention(config) ? "parallel.cp_attention" : "micro_batch";
+  if (leaves_cp_attention(config)) return "parallel.cp_attention";
+  return leaves_recompute(config) ? "recompute.mode" : "micro_batch";
 }
 
 /// Returns the config of this run's last start, if it had the same number of ranks.
@@ -41,22 +38,26 @@ std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_r
   if (config.resume == "none" || !holds_record(folder)) return {};
   std::vector<ConfigProblem> problems;
   const TrainConfig kept = read_config(read_run_record(folder).config, problems);
-  if (!problems.empty() || leaves_mesh(kept) || leaves_cp_attention(kept) || leaves_micro_batch(kept))
+  if (!problems.empty() || leaves_mesh(kept) || leaves_cp_attention(kept) || leaves_recompute(kept) ||
+      leaves_micro_batch(kept))
     return {};
   if (!check_config(kept, num_ranks).empty()) return {};
   return kept;
 }
 
-/// Sets this machine as the one to plan for, if it has no GPUs. For GPUs, the recipe must say which.
+/// Sets this machine as the one to plan for. Where it has GPUs whose figures are not known, the recipe must
+/// say which machine it is.
 TrainConfig with_machine(TrainConfig config) {
   if (!config.machine.name.empty()) return config;
-  if (config.device == DeviceKind::kCuda || (config.device == DeviceKind::kAuto && !visible_gpus().empty()))
+  config.machine.name = "cpu";
+  if (config.device == DeviceKind::kCpu || (config.device == DeviceKind::kAuto && visible_gpus().empty()))
+    return config;
+  config.machine.name = machine_of_gpu(gpu_model());
+  if (config.machine.name.empty())
     fail(ExitCode::kRecipe,
          "[recipe] {} = \"auto\" needs to know the machines: set machine = \"h100\", \"h200\" or \"gb200\", "
-         "or "
-         "machine.name = \"custom\" with its figures",
+         "or machine.name = \"custom\" with its figures",
          open_key(config));
-  config.machine.name = "cpu";
   return config;
 }
 
@@ -123,8 +124,8 @@ void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& 
         fmt::format("cp_attention: {}, as this run had it before\n", enum_name(config.parallel.cp_attention));
   } else if (config.parallel.cp > 1) {
     TrainConfig planned = with_machine(config);
-    if (leaves_micro_batch(planned))
-      planned = with_micro_batch(planned, largest_micro_batch(planned, devices).sequences);
+    if (leaves_recompute(planned) || leaves_micro_batch(planned))
+      planned = with_choice(planned, choose_memory(planned, devices));
     const std::vector<CpForm> forms = compare_cp_forms(planned, model_layout(planned.model), devices);
     config.parallel.cp_attention = faster_form(forms);
     choices.text += fmt::format("parallel.cp_attention = \"auto\", received per step\n{}",
@@ -133,21 +134,27 @@ void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& 
   choices.pins.push_back(fmt::format("parallel.cp_attention={}", enum_name(config.parallel.cp_attention)));
 }
 
-/// Chooses the number of sequences of a micro-batch on the mesh of `config`.
-void choose_micro_batch(const TrainConfig& config, const std::optional<TrainConfig>& kept,
-                        const PlanDevices& devices, Choices& choices) {
+/// Chooses recompute.mode and micro_batch on the mesh of `config`, as far as it leaves them open.
+void choose_for_memory(const TrainConfig& config, const std::optional<TrainConfig>& kept,
+                       const PlanDevices& devices, Choices& choices) {
   require_valid(config, devices.num_ranks);
   const int64_t share = data_ranks(config.parallel, devices.num_ranks);
-  int64_t sequences = 0;
+  MemoryChoice choice;
   if (kept && data_ranks(kept->parallel, devices.num_ranks) == share) {
-    sequences = micro_batch_sequences(*kept, share);
-    choices.text += fmt::format("micro_batch: {}sp, as this run had it before\n", sequences);
+    choice.recompute = kept->recompute.mode;
+    choice.sequences = micro_batch_sequences(*kept, share);
+    if (leaves_recompute(config))
+      choices.text +=
+          fmt::format("recompute.mode: {}, as this run had it before\n", enum_name(choice.recompute));
+    if (leaves_micro_batch(config))
+      choices.text += fmt::format("micro_batch: {}sp, as this run had it before\n", choice.sequences);
   } else {
-    const MicroBatchChoice choice = largest_micro_batch(with_machine(config), devices);
-    sequences = choice.sequences;
-    choices.text += choice_text(choice);
+    choice = choose_memory(with_machine(config), devices);
+    choices.text += choice_text(config, choice);
   }
-  choices.pins.push_back(micro_batch_pin(sequences));
+  if (leaves_recompute(config))
+    choices.pins.push_back(fmt::format("recompute.mode={}", enum_name(choice.recompute)));
+  if (leaves_micro_batch(config)) choices.pins.push_back(micro_batch_pin(choice.sequences));
 }
 
 }  // namespace
@@ -160,15 +167,15 @@ PlanDevices devices_of(const RankInfo& place) {
 }
 
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices) {
-  const bool mesh_open = leaves_mesh(recipe.config), micro_open = leaves_micro_batch(recipe.config),
-             cp_open = leaves_cp_attention(recipe.config);
-  if (!mesh_open && !micro_open && !cp_open) return {std::move(recipe), request.pins, {}, ""};
+  const bool mesh_open = leaves_mesh(recipe.config), cp_open = leaves_cp_attention(recipe.config),
+             memory_open = leaves_recompute(recipe.config) || leaves_micro_batch(recipe.config);
+  if (!mesh_open && !memory_open && !cp_open) return {std::move(recipe), request.pins, {}, ""};
   TrainConfig config = recipe.config;
   const std::optional<TrainConfig> kept = kept_choices(config, devices.num_ranks);
   Choices choices;
   if (mesh_open) choose_axes(config, kept, devices, choices);
   if (cp_open) choose_cp_attention(config, kept, devices, choices);
-  if (micro_open) choose_micro_batch(config, kept, devices, choices);
+  if (memory_open) choose_for_memory(config, kept, devices, choices);
   return resolve_with(request, std::move(choices));
 }
 

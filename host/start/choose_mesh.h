@@ -1,5 +1,5 @@
-// Replaces "auto" of parallel, parallel.cp_attention and micro_batch by what the planner finds, before a run
-// or a plan.
+// Replaces "auto" of parallel, parallel.cp_attention, recompute.mode and micro_batch by what the planner
+// finds, before a run or a plan.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,8 +21,9 @@ struct ChosenRecipe {
 };
 
 /// Resolves the recipe again with the sizes that the planner finds for devices.num_ranks. All ranks choose
-/// the same. A run folder that was started with the same number of ranks keeps its mesh and micro_batch.
-/// Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not name the machine.
+/// the same. A run folder that was started with the same number of ranks keeps its mesh, recompute.mode and
+/// micro_batch. Throws Error (kTopology) when no mesh fits, kRecipe when the recipe does not name the
+/// machine.
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices);
 /// Returns the same choice with half as many sequences in a micro-batch, or the next number below that
 /// divides a rank's share; nullopt when the recipe sets the number, or when it is one.

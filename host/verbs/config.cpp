@@ -4,6 +4,7 @@
 #include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/hub/hub_files.h"
+#include "trainer/recipe/config_io.h"
 
 namespace tycho {
 
@@ -15,6 +16,7 @@ const VerbSpec kConfigSpec = {
     "  tycho config recipes/demo.lua 'optimizer.lr*=0.5' --changed",
     {{"why", "Show who set KEY to which values, newest last.", "KEY"},
      {"changed", "Show only values that are not defaults."},
+     {"resolved", "Print the resolved recipe as recipe.json of a run has it; `tycho schema` describes it."},
      {"hash", "Print only the hashes of the run, of every source, and of every folder of a module."},
      {"markdown", "Print the page of all keys (docs/keys.md), with the kinds that the recipes define."},
      kJsonOption,
@@ -72,12 +74,17 @@ int run_config(const Arguments& arguments) {
       fail(ExitCode::kUsage, "[tycho config] did not expect \"{}\"; see --help", one);
     }
   }
-  const bool hash = arguments.has("hash");
-  if (query.recipe.file.empty() && (hash || !query.why.empty() || !query.recipe.pins.empty())) {
+  const bool hash = arguments.has("hash"), resolved = arguments.has("resolved");
+  if (query.recipe.file.empty() && (hash || resolved || !query.why.empty() || !query.recipe.pins.empty())) {
     fail(ExitCode::kUsage, "[tycho config] expected a recipe: tycho config RECIPE --why KEY");
   }
   import_request(query.recipe);
   const InterruptLua interruptible;
+  if (resolved) {
+    print_exact_text();
+    fmt::print("{}\n", config_to_json(resolve_recipe(query.recipe).config).dump(2));
+    return 0;
+  }
   if (hash) return print_identity(resolve_recipe(query.recipe), arguments.has("json"));
   const Json shown = show_config(query);
   const bool json = arguments.has("json");

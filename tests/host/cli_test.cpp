@@ -31,7 +31,7 @@ TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
   for (const char* verb :
-       {"run", "launch", "check", "config", "plan", "types", "fetch", "test", "data", "tokenizer", "eval",
+       {"run", "launch", "check", "config", "schema", "plan", "types", "fetch", "test", "data", "tokenizer", "eval",
         "generate", "chat", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");

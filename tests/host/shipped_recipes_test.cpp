@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "tests/host/shell.h"
+#include "tests/trainer/base/json_schema_checker.h"
 #include "trainer/base/json.h"
 
 namespace tycho {
@@ -189,6 +190,29 @@ TEST_F(ShippedRecipesTest, GiveCheckNothingToWarnOfButMissingData) {
     ++count;
   }
   EXPECT_GT(count, 16);
+}
+
+TEST_F(ShippedRecipesTest, AreWhatTheJsonSchemaDescribes) {
+  const Json schema = Json::parse(shell("tycho schema").output);
+  const JsonSchemaChecker checker(schema);
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TYCHO_SOURCE_DIR "/recipes")) {
+    const std::string path = entry.path().string();
+    if (entry.path().extension() != ".lua") continue;
+    const Outcome shown = here("tycho config " + path + " --resolved");
+    ASSERT_EQ(shown.code, 0) << shown.output;
+    const Json resolved = Json::parse(shown.output);
+    EXPECT_EQ(checker.problems_of(resolved), std::vector<std::string>{}) << path;
+    Json changed = resolved;
+    changed["optimizer"]["learning_rate"] = 1;
+    if (!changed["optimizer"].contains("base"))
+      EXPECT_EQ(checker.problems_of(changed), std::vector<std::string>{"/optimizer/learning_rate: unknown"});
+    changed = resolved;
+    changed["max_duration"] = "10 batches";
+    EXPECT_EQ(checker.problems_of(changed), std::vector<std::string>{"/max_duration: pattern"});
+    ++count;
+  }
+  EXPECT_GT(count, 25);
 }
 
 TEST_F(ShippedRecipesTest, EvaluateMptsAsOftenAsIsPublished) {

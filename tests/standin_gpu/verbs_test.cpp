@@ -45,14 +45,44 @@ TEST_F(Verbs, EvaluateAndGenerateAsOnACpu) {
 
 TEST_F(Verbs, SumsBetweenGpusStayOutOfTheSwitchUnlessTheUserSaysOtherwise) {
   const std::string fixed = "NCCL_ALGO=allreduce:^NVLS,NVLSTree;reducescatter:^NVLS,NVLSTree";
-  const auto calls = [&](const std::string& name, const std::string& variables) {
-    const Outcome outcome = here("export TYCHO_STANDIN_CALLS=" + name + ".calls; " + variables +
-                                 "tycho launch -n 2 run x.lua device=cuda max_duration=2ba run_dir=" + name);
+  const auto calls = [&](const std::string& name, const std::string& variables,
+                         const std::string& keys = "") {
+    const Outcome outcome =
+        here("export TYCHO_STANDIN_CALLS=" + name + ".calls; " + variables +
+             "tycho launch -n 2 run x.lua device=cuda max_duration=2ba run_dir=" + name + keys);
     EXPECT_EQ(outcome.code, 0) << outcome.output;
     return text(name + ".calls.0");
   };
   EXPECT_CONTAINS(calls("fixed", ""), fixed + " ");
   EXPECT_CONTAINS(calls("own", "export NCCL_ALGO=Ring; "), "NCCL_ALGO=Ring ");
+  const std::string fast = calls("fast", "unset NCCL_ALGO; ", " parallel.fast_sums=true");
+  EXPECT_CONTAINS(fast, "ncclAllReduce");
+  EXPECT_EQ(fast.find("NCCL_ALGO="), std::string::npos) << fast;
+}
+
+TEST_F(Verbs, AttentionInAnyOrderIsCudnnsWhereItCan) {
+  const auto losses_and_calls = [&](const std::string& name, const std::string& pins) {
+    const Outcome outcome =
+        here("export TYCHO_STANDIN_ANY_ORDER=1 TYCHO_STANDIN_CALLS=" + name +
+             ".calls; tycho run x.lua device=cuda eval.every=1000ba run_dir=" + name + pins);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    const char* note = "attention uses flash attention instead of cuDNN's: it does not support windows";
+    EXPECT_EQ(outcome.output.find(note) != std::string::npos, name == "windowed_free");
+    return std::pair(numbers(name, "loss"), calls_in(name + ".calls.0"));
+  };
+  for (const bool windowed : {false, true}) {
+    const std::string window = windowed ? ", sliding_window = 8" : "";
+    write(recipe_of(
+        "mpt { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32" + window + " }",
+        "r.precision = \"bf16\"\n"));
+    const std::string name = windowed ? "windowed" : "whole";
+    const auto [losses, fixed] = losses_and_calls(name, "");
+    const auto [free_losses, calls] = losses_and_calls(name + "_free", " attention.deterministic=false");
+    EXPECT_EQ(losses, free_losses) << "the stand-in adds in one order";
+    EXPECT_EQ(fixed.count("cuDNN's attention"), 0u);
+    EXPECT_EQ(calls.count("cuDNN's attention"), windowed ? 0u : 1u);
+    EXPECT_EQ(calls.count("flash attention"), windowed ? 1u : 0u);
+  }
 }
 
 TEST_F(Verbs, ALongPromptTakesFlashAttention) {

@@ -10,17 +10,21 @@ namespace tycho {
 inline constexpr int64_t kAlibiColumns = 8;
 inline constexpr int64_t kMostAlibiPositions = 65536;
 
-struct FlashCase {
+struct GpuAttentionCase {
   bool bf16 = false, softcap = false, alibi = false;
   /// head_dim, and the length of a whole sequence in tokens.
   int64_t head_dim = 0, seq = 0;
   /// cut: the queries are only part of a sequence's tokens. drops: attention weights are dropped.
   bool cut = false, drops = false;
+  /// documents: tokens see their own document only. window: a query sees this many keys before its own; -1:
+  /// all.
+  bool documents = false;
+  int64_t window = -1;
 };
 
 /// Returns why flash attention cannot compute this case, or nullptr when it can. Plain products, which are
 /// slower, compute it then.
-inline const char* flash_obstacle(const FlashCase& c) {
+inline const char* flash_obstacle(const GpuAttentionCase& c) {
   constexpr int64_t kWidest = 256;
   if (!c.bf16) return "it needs precision=bf16";
   if (c.cut && c.drops) return "it drops other weights in every part of a sequence that parallel.cp shares";
@@ -30,6 +34,22 @@ inline const char* flash_obstacle(const FlashCase& c) {
     return c.alibi ? "with ALiBi it needs a head width of at most 248"
                    : "it needs a head width of at most 256";
   if (c.alibi && c.seq > kMostAlibiPositions) return "with ALiBi it supports at most 65,536 positions";
+  return nullptr;
+}
+
+/// Returns why cuDNN's attention is not used for this case, or nullptr when it is.
+inline const char* cudnn_obstacle(const GpuAttentionCase& c) {
+  constexpr int64_t kWidest = 128;
+  if (!c.bf16) return "it needs precision=bf16";
+  if (c.softcap) return "it does not support a soft cap";
+  if (c.alibi) return "it does not support ALiBi";
+  if (c.documents) return "it does not support documents";
+  if (c.window >= 0 && c.window < c.seq - 1) return "it does not support windows";
+  if (c.cut) return "it does not support parts of a sequence (parallel.cp)";
+  if (c.drops) return "its dropout has other probabilities";
+  if (c.head_dim % 8 != 0) return "it needs a head width that is a multiple of 8";
+  if (c.head_dim > kWidest) return "it needs a head width of at most 128";
+  if (c.seq < 2) return "it needs at least two tokens";
   return nullptr;
 }
 

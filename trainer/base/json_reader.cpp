@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 #include "trainer/base/schema.h"
+#include "trainer/base/text/without_place.h"
 
 namespace tycho {
 namespace {
@@ -40,13 +41,6 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
-}
-
-/// Returns the message of an Error without its "[place] ".
-std::string without_place(const Error& error) {
-  const std::string text = error.what();
-  const size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
 }
 
 }  // namespace
@@ -119,7 +113,7 @@ void read_value(const JsonPath& place, const Rule& rule, Bytes& out) {
     }
     out = bytes;
   } catch (const Error& error) {
-    place.problems.push_back({place.path, without_place(error)});
+    place.problems.push_back({place.path, without_place(error.what())});
   }
 }
 

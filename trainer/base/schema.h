@@ -13,7 +13,8 @@
 //   struct                                            "fields", and "shorthand": the key that a text alone
 //                                                     sets, of structs with kShorthand
 //   component                                         "namespace": "optim", "usual": kind, "kinds": {kind:
-//   {"help", "type", "fields"}}, and "bases", alike, where recipes define kinds on what is no kind itself
+//   {"help", "type", "fields"}}, and "bases", alike, where recipes define kinds on what is no kind itself;
+//   "definable": true at kinds that recipes define kinds on
 // A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
 // "deprecated": advice. A field that may be null has "optional": true; a number or a duration that may be a
 // word instead, "word": "auto". Rules of a list or a map hold for its
@@ -84,6 +85,7 @@ Json describe_component() {
   for_each_kind(decltype(T::value){}, [&]<class Kind>(const Kind&) {
     Json& all = OnlyBase<Kind> ? bases : kinds;
     all[Kind::kKind] = kind_description(Kind::kHelp, describe_struct<Kind>());
+    if constexpr (CanBeDefined<Kind> && !OnlyBase<Kind>) all[Kind::kKind]["definable"] = true;
   });
   return component_description(T::kNamespace, std::move(kinds), std::move(bases));
 }

@@ -189,9 +189,12 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
     notes.push_back(
         "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
   if (device.is_cpu()) return notes;
-  if (const char* obstacle =
-          gpu_attention_obstacle(decoder_spec(config.model), bf16, config.seq_len, config.parallel.cp))
+  const DecoderSpec spec = decoder_spec(config.model);
+  if (const char* obstacle = gpu_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp))
     notes.push_back(fmt::format("attention uses plain products instead of flash attention: {}", obstacle));
+  else if (!config.attention.deterministic)
+    if (const char* why = cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp))
+      notes.push_back(fmt::format("attention uses flash attention instead of cuDNN's: {}", why));
   return notes;
 }
 

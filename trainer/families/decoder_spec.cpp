@@ -62,9 +62,10 @@ bool DecoderSpec::shares_x() const {
   return false;
 }
 
-DecoderSpec decoder_spec(const ModelConfig& config) {
+DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention) {
   DecoderSpec spec = std::visit([](const auto& family) { return spec_of(family); }, config.value);
   spec.lora = config.lora;
+  spec.attention.any_order = !attention.deterministic;
   return spec;
 }
 

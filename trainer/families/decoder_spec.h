@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/base/activation.h"
+#include "trainer/families/attention_config.h"
 #include "trainer/families/config.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/init.h"
@@ -40,6 +41,7 @@ struct AttentionSpec {
   QkNorm qk_norm = QkNorm::kNone;
   NormSpec qk = {.kind = NormKind::kLayer};  // of queries and keys
   double dropout = 0;
+  bool any_order = false;  // gradients may be added in any order (AttentionConfig); not the family's
 
   int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   int64_t width() const { return heads * head_dim; }
@@ -157,7 +159,7 @@ struct DecoderSpec {
 };
 
 /// Converts a model of any family to the decoder's terms.
-DecoderSpec decoder_spec(const ModelConfig& config);
+DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention = {});
 
 /// Returns a spec with what every family's config has under the same name: sizes, norm_eps, dropout of
 /// attention, tied; blocks that differ in nothing; the scale of attention is 1 / sqrt(head_dim).

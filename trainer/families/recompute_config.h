@@ -6,9 +6,12 @@
 
 namespace tycho {
 
-enum class Recompute { kNone, kSelective, kFull };
-constexpr EnumNames<Recompute, 3> enum_names(Recompute) {
-  return {{{"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}}};
+enum class Recompute { kNone, kSelective, kFull, kAuto };
+constexpr EnumNames<Recompute, 4> enum_names(Recompute) {
+  return {{{"none", Recompute::kNone},
+           {"selective", Recompute::kSelective},
+           {"full", Recompute::kFull},
+           {"auto", Recompute::kAuto}}};
 }
 
 /// Trades time for memory, block by block (Chen et al. 2016, arXiv:1604.06174).
@@ -20,11 +23,15 @@ struct RecomputeConfig {
   void fields(Visitor& v) {
     v("mode", mode,
       "none; selective: recompute norms and the first matrix of the feed-forward layer; full: recompute "
-      "everything but a block's input.");
+      "everything but a block's input; auto: the fastest of these that fits into memory; a run prints it and "
+      "keeps it in its recipe.");
     v("every", every, "Only every n-th block, starting with the first.", positive);
   }
-  /// Returns the mode of block `layer`, counted from 0.
-  Recompute of(int64_t layer) const { return layer % every == 0 ? mode : Recompute::kNone; }
+  /// Returns the mode of block `layer`, counted from 0. "auto" counts as none until a run or a plan has
+  /// chosen (plan/memory_choice.h).
+  Recompute of(int64_t layer) const {
+    return layer % every == 0 && mode != Recompute::kAuto ? mode : Recompute::kNone;
+  }
 };
 
 }  // namespace tycho

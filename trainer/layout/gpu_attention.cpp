@@ -17,6 +17,7 @@ int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 /// Returns the number of fp32 sums of dq in a call: in a fixed order, as many blocks as the GPU has
 /// multiprocessors add to sums of their own.
 int64_t copies_of_dq(const AttentionSpec& a, BatchShape shape, int64_t num_sms) {
+  if (a.any_order) return 1;
   const int64_t sequences = shape.batch * a.heads;
   return (num_sms + sequences - 1) / sequences;
 }
@@ -57,26 +58,33 @@ int64_t product_bytes(const AttentionSpec& a, BatchShape shape, const CpShape& c
   return kMatricesFp32 * kFp32 * query_heads * queries * keys + mask;
 }
 
-/// Returns the obstacle for blocks with or without ALiBi.
-const char* obstacle_of(const AttentionSpec& a, bool alibi, bool bf16, int64_t seq, int64_t cp) {
-  return flash_obstacle({.bf16 = bf16,
-                         .softcap = a.softcap > 0,
-                         .alibi = alibi,
-                         .head_dim = a.head_dim,
-                         .seq = seq,
-                         .cut = cp > 1,
-                         .drops = a.dropout > 0});
-}
-
 bool has_alibi(const DecoderSpec& s, const BlockSpec& block) {
   return s.positions.alibi_bias_max > 0 && block.positions;
+}
+
+/// Returns the case of a block of the model, without documents.
+GpuAttentionCase case_of(const DecoderSpec& s, const BlockSpec& block, bool bf16, int64_t seq, int64_t cp) {
+  return {.bf16 = bf16,
+          .softcap = s.attention.softcap > 0,
+          .alibi = has_alibi(s, block),
+          .head_dim = s.attention.head_dim,
+          .seq = seq,
+          .cut = cp > 1,
+          .drops = s.attention.dropout > 0,
+          .window = block.window};
 }
 
 }  // namespace
 
 const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
   for (const BlockSpec& block : s.blocks)
-    if (const char* obstacle = obstacle_of(s.attention, has_alibi(s, block), bf16, seq, cp)) return obstacle;
+    if (const char* obstacle = flash_obstacle(case_of(s, block, bf16, seq, cp))) return obstacle;
+  return nullptr;
+}
+
+const char* cudnn_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
+  for (const BlockSpec& block : s.blocks)
+    if (const char* obstacle = cudnn_obstacle(case_of(s, block, bf16, seq, cp))) return obstacle;
   return nullptr;
 }
 
@@ -86,7 +94,7 @@ GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShap
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block),
-               flash = !obstacle_of(s.attention, alibi, bf16, shape.seq, cp.size);
+               flash = !flash_obstacle(case_of(s, block, bf16, shape.seq, cp.size));
     // On a ring the log-sum-exp is a slot of the activations.
     if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.attention.heads;
     if (flash) bytes.copies = copies;
@@ -106,11 +114,11 @@ std::string flash_gradient_problem(const DecoderSpec& s, bool bf16, int64_t seq,
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block), drops = s.attention.dropout > 0;
     const int64_t width = s.attention.head_dim + (alibi ? kAlibiColumns : 0);
-    if (width <= 192 || (width > 224 && !drops) || obstacle_of(s.attention, alibi, bf16, seq, cp)) continue;
+    if (width <= 192 || (width > 224 && !drops) || flash_obstacle(case_of(s, block, bf16, seq, cp))) continue;
     return fmt::format(
         "expected heads that flash attention has a gradient for, got a width of {}{}{}: with compute "
-        "capability "
-        "{}.{} at most 192{}. Use narrower heads{}, or precision=fp32, which multiplies without flash "
+        "capability {}.{} at most 192{}. Use narrower heads{}, or precision=fp32, which multiplies without "
+        "flash "
         "attention,",
         s.attention.head_dim, alibi ? " and 8 columns of ALiBi" : "", drops ? " with dropout" : "",
         capability / 10, capability % 10, drops ? "" : ", or more than 224",

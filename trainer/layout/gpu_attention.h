@@ -16,12 +16,16 @@ struct GpuAttentionBytes {
       0;  // fp32 sums of dq that flash attention adds in a fixed order; 0 without flash attention
 };
 /// Returns the bytes for flash attention 2, or, where that has an obstacle, for plain products
-/// (kernels/attention/product_attention.h). The ranks of `cp` share each sequence. num_sms: of the
-/// GPU.
+/// (kernels/attention/product_attention.h). cuDNN's attention, used with AttentionSpec::any_order, is counted
+/// as flash attention with one sum of dq: LibTorch does not say what its workspace takes. The ranks of `cp`
+/// share each sequence. num_sms: of the GPU.
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, const CpShape& cp,
                                       int64_t num_sms);
 /// Returns the reason why some block of this model cannot use flash attention; nullptr if all can.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
+/// Returns the reason why some block of this model cannot use cuDNN's attention; nullptr if all can, as far
+/// as it does not depend on the data.
+const char* cudnn_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
 /// Returns why this GPU cannot compute the gradient of flash attention, which it would be asked for, and what
 /// to do; "" if it can. A GPU of unknown compute capability can.
 std::string flash_gradient_problem(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp,

@@ -99,6 +99,7 @@ class FileReporter : public Reporter {
             {"first_step", run.first_step},
             {"num_params", run.num_params},
             {"device_memory_bytes", run.device_memory_bytes},
+            {"planned_memory_bytes", run.planned_memory_bytes},
             {"flops_per_token_full", run.flops_per_token_full},
             {"flops_per_token_causal", run.flops_per_token_causal},
             {"peak_flops", or_null(run.peak_flops)}};

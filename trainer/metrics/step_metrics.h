@@ -104,8 +104,9 @@ struct RunInfo {
   int64_t first_step = 0;             // first step of this process
   std::optional<int64_t> until_step;  // step at which it ends before total_steps
   int64_t num_params = 0;
-  int64_t num_samples = 0;          // samples of the data set
-  int64_t device_memory_bytes = 0;  // memory of one device; 0 when unknown
+  int64_t num_samples = 0;           // samples of the data set
+  int64_t device_memory_bytes = 0;   // memory of one device; 0 when unknown
+  int64_t planned_memory_bytes = 0;  // planned peak of rank 0's device; 0 when unknown
   double flops_per_token_full = 0, flops_per_token_causal = 0;
   std::optional<double> peak_flops;  // of all ranks together
   std::vector<std::string> show;     // log.show

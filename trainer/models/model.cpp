@@ -64,9 +64,9 @@ void learned_gradient(const ContextRegion& context, const Tensor& d_ND, int64_t 
 
 Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
              const at::Device& device, const RecomputeConfig& recompute, const ParallelRegion& region,
-             const PipelineStage& stage, const TokenLoss& loss)
+             const PipelineStage& stage, const TokenLoss& loss, const AttentionConfig& attention)
     : config_(config),
-      spec_(tp_spec(decoder_spec(config), region.shape())),
+      spec_(tp_spec(decoder_spec(config, attention), region.shape())),
       layout_(model_layout(config)),
       shape_(shape),
       dtype_(dtype),

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "trainer/families/attention_config.h"
 #include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/families/recompute_config.h"
@@ -65,7 +66,7 @@ class Model {
   /// pp.
   Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::ScalarType dtype,
         const at::Device& device, const RecomputeConfig& recompute = {}, const ParallelRegion& region = {},
-        const PipelineStage& stage = {}, const TokenLoss& loss = {});
+        const PipelineStage& stage = {}, const TokenLoss& loss = {}, const AttentionConfig& attention = {});
 
   /// Returns a model with the same units for sequences of `seq` tokens, at most this model's; *this for its
   /// own length. It computes in this model's memory, so only one of all widths may have a pass in progress.

@@ -85,6 +85,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
   rules_.softcap = static_cast<float>(spec.attention.softcap);
   rules_.window = block_.window;
   rules_.dropout_heads = spec.attention.all_heads;
+  rules_.any_order = spec.attention.any_order;
   if (!block_.positions) return;
   if (!tables.rotary.empty()) cos_sin_ = tables.rotary[block_.rotary];
   slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;

@@ -9,7 +9,7 @@
 #include "trainer/layout/stages.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/estimate.h"
-#include "trainer/plan/micro_batch_choice.h"
+#include "trainer/plan/memory_choice.h"
 #include "trainer/recipe/config_io.h"
 
 namespace tycho {
@@ -91,12 +91,17 @@ std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices
   for (const MeshShape& mesh : all_meshes(devices.num_ranks, ranks_per_domain(machine), config.parallel.cp)) {
     TrainConfig changed = with_mesh(config, mesh);
     if (!is_legal(changed, devices.num_ranks)) continue;
-    const bool has_choice = config.micro_batch && config.micro_batch->is_auto;
-    const int64_t micro_batch = has_choice ? largest_micro_batch(changed, layout, devices).sequences : 0;
-    if (has_choice) changed = with_micro_batch(changed, micro_batch);
+    std::string chosen;
+    if (leaves_recompute(config) || leaves_micro_batch(config)) {
+      const MemoryChoice memory = choose_memory(changed, layout, devices);
+      changed = with_choice(changed, memory);
+      if (leaves_recompute(config)) chosen = fmt::format("recompute {}", enum_name(memory.recompute));
+      if (leaves_micro_batch(config))
+        chosen += fmt::format("{}micro_batch {}sp", chosen.empty() ? "" : ", ", memory.sequences);
+    }
     const Plan plan = plan_mesh(changed, layout, devices);
     const int64_t bytes = device_bytes(plan, machine);
-    choices.push_back({mesh, *plan.estimate, plan.waits, bytes, micro_batch, bytes <= machine.memory_bytes});
+    choices.push_back({mesh, *plan.estimate, plan.waits, bytes, chosen, bytes <= machine.memory_bytes});
   }
   if (choices.empty()) {
     MeshShape replicas;
@@ -123,7 +128,7 @@ std::string choices_text(const std::vector<MeshChoice>& choices, const Machine& 
         fmt::format("  {:<36}{:>10}{:>10}{:>9}{:>10}\n", fmt::format("{}. {}", i + 1, describe(one.mesh)),
                     human_count(one.time.tokens_per_s), fmt::format("{:.3g} s", one.time.step_s),
                     machine.gpu.empty() ? "-" : percent_text(one.time.mfu), memory_text(one.device_bytes));
-    if (one.micro_batch > 0) text += fmt::format("     micro_batch {}sp\n", one.micro_batch);
+    if (!one.chosen.empty()) text += fmt::format("     {}\n", one.chosen);
     if (!one.waits.empty()) text += wrapped("waits: " + one.waits, 5);
   }
   for (size_t i = num_fitting; i < std::min(choices.size(), num_fitting + kShownTooLarge); ++i)

@@ -19,14 +19,15 @@ struct MeshChoice {
   StepTime time;
   std::string waits;         // text of waits_text
   int64_t device_bytes = 0;  // of a rank
-  int64_t micro_batch = 0;   // sequences, when the recipe leaves it to Tycho
+  std::string chosen;        // "recompute none, micro_batch 8sp": the keys that the recipe leaves open
   bool fits = false;
 };
 
 /// Returns the meshes: those that fit by falling tokens/s, followed by those that do not by growing memory;
-/// of equals the one with more copies first. Keeps all other settings, and uses the largest fitting
-/// micro_batch for "auto". Requires that check_config passes, machine.name, and devices.num_ranks. Throws
-/// Error (kTopology) when no mesh is valid, with what is wrong with plain data parallel.
+/// of equals the one with more copies first. Keeps all other settings, and chooses
+/// recompute.mode and micro_batch for each mesh where the recipe leaves them open. Requires that check_config
+/// passes, machine.name, and devices.num_ranks. Throws Error (kTopology) when no mesh is valid, with what is
+/// wrong with plain data parallel.
 std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices& devices);
 
 /// Returns the three best with reasons, and the smallest that do not fit, in lines of at most 80 columns.

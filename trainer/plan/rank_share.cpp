@@ -35,6 +35,7 @@ int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
 
 const char* recompute_text(const RecomputeConfig& recompute) {
   switch (recompute.mode) {
+    case Recompute::kAuto:
     case Recompute::kNone: return "";
     case Recompute::kSelective: return ", norms and feed-forward inputs recomputed";
     case Recompute::kFull: return ", all but block inputs recomputed";
@@ -60,7 +61,7 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
   const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
   int64_t shared =
       slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
-  const DecoderSpec spec = tp_spec(decoder_spec(config.model), tp);
+  const DecoderSpec spec = tp_spec(decoder_spec(config.model, config.attention), tp);
   const int64_t logits = specs.head_chunk * spec.vocab_size * compute_bytes;
   shared -= logits;
   memory.push_back(

@@ -68,6 +68,13 @@ void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num
   check_leaves(config, problems);
   if (parallel.reduce_dtype != Precision::kFp32)
     problems.add("parallel.reduce_dtype", "{} sums in fp32; write reduce_dtype = \"fp32\"", kOrder);
+  if (parallel.fast_sums)
+    problems.add("parallel.fast_sums", "{} adds in an order of its own; leave fast_sums out", kOrder);
+  if (!config.attention.deterministic)
+    problems.add("attention.deterministic",
+                 "{} needs gradients of attention that are added in a fixed order; "
+                 "leave it true",
+                 kOrder);
   if (config.clip.adaptive)
     problems.add("clip.adaptive",
                  "sums the squares of rows, of which ranks may have parts, and {} has no fixed order for "

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/base/bytes.h"
@@ -77,6 +78,9 @@ struct HostSize {
 
 /// Returns the valid values of `machine.name`.
 std::vector<std::string> machine_names();
+/// Returns the name of the machines that have GPUs of this model, as the driver names it; "" for a model
+/// whose figures are not known.
+std::string machine_of_gpu(std::string_view model);
 /// Returns the machine of a config that check() passed, with a name. `host` and `ranks_per_node` are used
 /// only for "cpu", whose ranks share the host.
 Machine machine_of(const MachineConfig& config, const HostSize& host = {}, int64_t ranks_per_node = 1);

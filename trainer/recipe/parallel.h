@@ -41,6 +41,7 @@ struct ParallelConfig {
   bool keep_gradients = false;
   Precision reduce_dtype = Precision::kFp32;
   GradientOrder reduce = GradientOrder::kRanks;
+  bool fast_sums = false;
   bool register_buffers = false;
   bool sequence_parallel = true;
   PipelineSchedule pp_schedule = PipelineSchedule::k1f1b;
@@ -93,23 +94,23 @@ struct ParallelConfig {
       "ranks: each rank sums the gradients of its micro-batches, and these sums are added in the order of "
       "ranks. canonical: a fixed tree over all micro-batches, so that 1, 2, 4, 8 ... ranks train to the same "
       "bits; takes more memory.");
+    v("fast_sums", fast_sums,
+      "On GPUs: let NCCL add in the NVLink switch (NVLS), which is faster and adds in any order: a repeated "
+      "step no longer has the same bits. Has not run on a GPU yet.");
     v("register_buffers", register_buffers,
       "On GPUs: register the memory of parameters and gradients with NCCL, which then moves them without a "
-      "copy "
-      "of its own where the network or the switch can. Has not run on a GPU yet.");
+      "copy of its own where the network or the switch can. Has not run on a GPU yet.");
     v("sequence_parallel", sequence_parallel,
       "With tp: share norms, dropout and the residual stream token by token, too: less memory, a little more "
       "traffic. seq_len must be a multiple of tp then.");
     v("pp_schedule", pp_schedule,
       "With pp: the order in which a stage computes its micro-batches. 1f1b keeps activations of few of "
-      "them, gpipe "
-      "those of all; interleaved waits less, with pp_chunks of the model on every stage.");
+      "them, gpipe those of all; interleaved waits less, with pp_chunks of the model on every stage.");
     v("pp_chunks", pp_chunks, "With pp_schedule = \"interleaved\": parts of the model on every stage.",
       positive);
     v("pp_layers", pp_layers,
       "With pp: the number of blocks of each part of the model, in its order; with pp_chunks = 2 the second "
-      "half is "
-      "that of the second parts. Empty: parts with about the same amount of work.",
+      "half is that of the second parts. Empty: parts with about the same amount of work.",
       positive);
   }
 };

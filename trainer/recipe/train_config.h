@@ -12,6 +12,7 @@
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/precision.h"
+#include "trainer/families/attention_config.h"
 #include "trainer/families/config.h"
 #include "trainer/families/recompute_config.h"
 #include "trainer/recipe/callbacks.h"
@@ -65,6 +66,7 @@ struct TrainConfig {
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
   RecomputeConfig recompute;
+  AttentionConfig attention;
   LossConfig loss;
   OptimizerConfig optimizer;
   std::vector<ParamGroupConfig> param_groups;
@@ -114,6 +116,7 @@ struct TrainConfig {
     v("model", model, "The network.", required);
     v("lora", model.lora, "Adapters of the model's linear layers, trained instead of the model.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");
+    v("attention", attention, "How attention is computed on GPUs.");
     v("loss", loss, "What training minimises; a recipe can define its own.");
     v("optimizer", optimizer, "How weights are updated.", required);
     v("param_groups", param_groups, "Parameters with settings of their own; the first matching group wins.");
@@ -149,7 +152,7 @@ std::vector<ConfigProblem> check_model(const TrainConfig& config);
 std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
 
 /// Return global_batch and micro_batch in sequences. Require that check_config passed. A micro_batch of
-/// "auto" counts as the default until a run or a plan has chosen it (plan/micro_batch_choice.h).
+/// "auto" counts as the default until a run or a plan has chosen it (plan/memory_choice.h).
 int64_t global_batch_sequences(const TrainConfig& config);
 int64_t micro_batch_sequences(const TrainConfig& config, int64_t num_ranks = 1);
 /// Returns the most tokens that the model takes: its max_seq_len, or the seq_len of its training.

@@ -35,6 +35,7 @@ struct RunSummary {
   std::optional<double> mfu;              // median of the same steps
   std::optional<double> data_wait_share;  // share of the time of those steps
   int64_t memory_bytes = 0;               // peak of rank 0's device
+  int64_t planned_memory_bytes = 0;       // planned peak of it
   int64_t checkpoint_bytes = 0;           // size of the newest checkpoint
   std::optional<double> loss;             // mean of the last tenth of the steps
   std::optional<double> eval_loss;        // newest value

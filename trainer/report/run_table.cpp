@@ -67,6 +67,11 @@ const std::vector<Column>& all_columns() {
        [](const Row& r) {
          return r.run.memory_bytes > 0 ? human_bytes(static_cast<double>(r.run.memory_bytes)) : "";
        }},
+      {"planned",
+       [](const Row& r) {
+         const auto planned = static_cast<double>(r.run.planned_memory_bytes);
+         return planned > 0 ? human_bytes(planned) : "";
+       }},
       {"checkpoint",
        [](const Row& r) {
          return r.run.checkpoint_bytes > 0 ? human_bytes(static_cast<double>(r.run.checkpoint_bytes)) : "";
@@ -140,6 +145,7 @@ Json runs_json(const std::vector<RunSummary>& runs) {
                     {"mfu", number_json(run.mfu)},
                     {"data_wait_share", number_json(run.data_wait_share)},
                     {"memory_bytes", run.memory_bytes},
+                    {"planned_memory_bytes", run.planned_memory_bytes},
                     {"checkpoint_bytes", run.checkpoint_bytes},
                     {"loss", number_json(run.loss)},
                     {"eval_loss", number_json(run.eval_loss)},

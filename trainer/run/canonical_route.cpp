@@ -11,7 +11,8 @@
 namespace tycho {
 
 SumOrder sum_order(const TrainConfig& config) {
-  return config.parallel.reduce == GradientOrder::kCanonical ? SumOrder::kTree : SumOrder::kRanks;
+  if (config.parallel.reduce == GradientOrder::kCanonical) return SumOrder::kTree;
+  return config.parallel.fast_sums ? SumOrder::kAny : SumOrder::kRanks;
 }
 
 void require_given_threads(const TrainConfig& config, const at::Device& device) {

@@ -11,8 +11,8 @@
 
 namespace tycho {
 
-void require_memory(const TrainConfig& config, const at::Device& device, const RunRequest& request) {
-  if (request.force) return;
+int64_t require_memory(const TrainConfig& config, const at::Device& device, const RunRequest& request) {
+  if (request.force) return 0;
   TrainConfig here = config;
   here.device = device.is_cpu() ? DeviceKind::kCpu : DeviceKind::kCuda;
   const Plan plan = plan_memory(here, {.num_ranks = request.place.num_ranks,
@@ -25,7 +25,7 @@ void require_memory(const TrainConfig& config, const at::Device& device, const R
   if (!device.is_cpu())
     if (const int64_t free = free_memory_bytes(device); free > 0 && certain > free)
       shortage = memory_shortage(certain, 1, {{"the GPU", free}});
-  if (shortage.empty()) return;
+  if (shortage.empty()) return device.is_cpu() ? plan.memory_bytes : certain;
   fail(ExitCode::kNumerics,
        "[memory] not enough memory: this run {}\n{}A smaller micro_batch or recompute.mode=full take less; "
        "`tycho run --force` starts it anyway",

@@ -40,12 +40,13 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   run.device = choose_device(run.config.device, request.place.local_rank);
   require_given_threads(run.config, run.device);
   run.memory_before = memory_bytes(run.device);
-  require_memory(run.config, run.device, request);
+  const int64_t planned_bytes = require_memory(run.config, run.device, request);
   run.tokenizer_text = read_tokenizer(run.config, model_layout(run.config.model));
   run.chats = open_chats(run.config, *run.opened, run.stop);
   run.config.step_tokens = count_step_tokens(run.config, *run.opened);
   run.texts = open_texts(run.config, *run.opened);
   run.facts.run = describe_run(run.config, request, run.device, run_dir, *run.opened);
+  if (planned_bytes > 0) run.facts.run.planned_memory_bytes = run.memory_before + planned_bytes;
   check_data(run.config, *run.opened);
   run.facts.rank = run.world->rank();
   run.facts.recipe = run.recipe;

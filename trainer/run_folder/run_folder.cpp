@@ -14,6 +14,7 @@
 #include "trainer/base/json_writer.h"
 #include "trainer/base/secrets.h"
 #include "trainer/base/text/shell_words.h"
+#include "trainer/base/text/without_place.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/lock/run_lock.h"
 #include "trainer/recipe/config_io.h"
@@ -198,11 +199,9 @@ void require_own_folder(const std::string& run_dir) {
 void write_run_folder(FileOps& files, const std::string& run_dir, const RunRequest& request,
                       const Json& versions) {
   const Record record = make_record(request, versions);
-  const auto fail_folder = [&](std::string reason) {
-    const size_t place_end = reason.find("] ");
-    if (place_end != std::string::npos) reason.erase(0, place_end + 2);
+  const auto fail_folder = [&](const std::string& reason) {
     fail(ExitCode::kStorage, "[run folder] cannot write {}: {}; choose another folder with run_dir=PATH",
-         run_dir, reason);
+         run_dir, without_place(reason));
   };
   try {
     write_where_due(files, run_dir, record);

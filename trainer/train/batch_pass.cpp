@@ -62,7 +62,7 @@ BatchPass::BatchPass(const TrainConfig& recipe, const LoopContext& context)
       shape_(micro_batch_shape(recipe, context.mesh)),
       units_(make_train_units(recipe, context.mesh, context.device)),
       model_(recipe.model, *units_, shape_, compute_dtype(recipe.precision), context.device, recipe.recompute,
-             region(), stage_, token_loss(recipe)),
+             region(), stage_, token_loss(recipe), recipe.attention),
       tied_(stage_, model_.layout().tied) {
   if (!stage_.is_shared()) return;
   const int64_t micro_batches = micro_batches_per_step(recipe, context.mesh.shape().size(kDataAxes));

@@ -213,6 +213,22 @@ TEST_F(PlanProbeTest, ARunKeepsTheMicroBatchThatWasChosen) {
   EXPECT_CONTAINS(again.output, "micro_batch: 3sp, as this run had it before\n");
 }
 
+TEST_F(PlanProbeTest, ChoosesTheLeastRecomputationThatFitsAndARunKeepsIt) {
+  const std::string arguments = " x.lua device=cpu recompute.mode=auto";
+  const Outcome outcome = plan("plan" + arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_CONTAINS(outcome.output, "recompute.mode = \"auto\": none, with which it takes ");
+  const Outcome mesh = plan(
+      "plan x.lua --ranks 4 machine=h100 global_batch=48sp micro_batch=auto "
+      "recompute.mode=auto parallel=auto");
+  ASSERT_EQ(mesh.code, 0) << mesh.output;
+  EXPECT_CONTAINS(mesh.output, "     recompute none, micro_batch 12sp\n");
+  ASSERT_EQ(plan("run" + arguments).code, 0);
+  EXPECT_CONTAINS(here("cat runs/x/argv.txt").output, "recompute.mode=none");
+  ASSERT_EQ(plan("run x.lua device=cpu recompute.mode=full").code, 0);
+  EXPECT_CONTAINS(plan("run" + arguments).output, "recompute.mode: full, as this run had it before\n");
+}
+
 TEST_F(PlanProbeTest, HalvesAChosenMicroBatchThatDoesNotFitAfterAll) {
   const std::string arguments = "run x.lua device=cpu global_batch=12sp micro_batch=auto run_name=";
   const Outcome halved = plan(arguments + "a", "TYCHO_FAKE_MEMORY_SP=4");

@@ -1,4 +1,5 @@
-// Operators that LibTorch has on GPUs only: products with sums in fp32, and flash attention written out.
+// Operators that LibTorch has on GPUs only: products with sums in fp32, and attention of flash and cuDNN
+// written out.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/add.h>
@@ -28,13 +29,15 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-const std::array<const char*, 7> kOwn = {"mm.dtype",
+const std::array<const char*, 9> kOwn = {"mm.dtype",
                                          "mm.dtype_out",
                                          "addmm.dtype",
                                          "addmm.dtype_out",
                                          "bmm.dtype",
                                          "_flash_attention_forward",
-                                         "_flash_attention_backward"};
+                                         "_flash_attention_backward",
+                                         "_scaled_dot_product_cudnn_attention",
+                                         "_scaled_dot_product_cudnn_attention_backward"};
 
 /// The same memory.
 Tensor on_cpu(const Tensor& x) {
@@ -167,14 +170,14 @@ Tensor statistics_part(const Tensor& all, size_t index, const Span& s) {
   return all.dim() == 2 ? all.narrow(1, s.first_q, s.num_q) : all[static_cast<int64_t>(index)];
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
+/// What flash attention returns, without a note of the call.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> attention_results(
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
     const OptionalTensor& starts_k, int64_t, int64_t, double dropout_p, bool causal, bool,
     std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
     const OptionalTensor&, const OptionalTensor&) {
   const Flash flash(query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor()), dropout_p,
                     causal, scale, left, right);
-  called("flash attention");
   const uint64_t seed =
       dropout_p > 0 ? at::globalContext().defaultGenerator(query.device()).current_seed() : 0;
   Tensor out = at::empty(flash.q.sizes(), at::kFloat), log_sum_exp = statistics_like(query);
@@ -194,12 +197,23 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
           on_device(at::empty({0}, query.scalar_type()), query)};
 }
 
-/// Memory that flash attention takes for dq in a fixed order: an fp32 sum for each of ceil(multiprocessors /
-/// (sequences x heads)) groups of blocks.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
+    const OptionalTensor& starts_k, int64_t longest_q, int64_t longest_k, double dropout_p, bool causal,
+    bool mask, std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
+    const OptionalTensor& used_k, const OptionalTensor& slopes) {
+  called("flash attention");
+  return attention_results(query, key, value, starts_q, starts_k, longest_q, longest_k, dropout_p, causal,
+                           mask, scale, left, right, used_k, slopes);
+}
+
+/// Memory that flash attention takes for dq, one fp32 sum, or in a fixed order: an fp32 sum for each of
+/// ceil(multiprocessors / (sequences x heads)) groups of blocks.
 Tensor workspace_of_dq(const Tensor& query, size_t num_spans) {
   const auto rounded = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
   const auto sequences = static_cast<int64_t>(num_spans);
-  const int64_t heads = query.size(-2), pairs = sequences * heads, copies = (num_sms() + pairs - 1) / pairs;
+  const int64_t heads = query.size(-2), pairs = sequences * heads;
+  const int64_t copies = at::globalContext().deterministicAlgorithms() ? (num_sms() + pairs - 1) / pairs : 1;
   const int64_t rows =
       query.dim() == 3 ? query.size(0) + 128 * sequences : query.size(0) * rounded(query.size(1), 128);
   return at::empty({copies, rows, heads, rounded(query.size(-1), 32)}, query.options().dtype(at::kFloat));
@@ -247,11 +261,60 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
                                                   bool causal, const Tensor& state, const Tensor&,
                                                   std::optional<double> scale, std::optional<int64_t> left,
                                                   std::optional<int64_t> right) {
-  TORCH_CHECK(at::globalContext().deterministicAlgorithms(),
-              "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
+  TORCH_CHECK(
+      at::globalContext().deterministicAlgorithms() || std::getenv("TYCHO_STANDIN_ANY_ORDER") != nullptr,
+      "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
   const Flash flash(query, key, value, starts_q, starts_k, dropout_p, causal, scale, left, right);
   const Tensor sums_of_dq = workspace_of_dq(query, flash.spans.size());
   return gradients_of(flash, d_out, query, key, value, out, log_sum_exp, state, dropout_p);
+}
+
+/// Checks of sdp_utils.cpp, which a call of the operator itself does not get; of the rest, what cuDNN's
+/// graphs refuse.
+void check_cudnn(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias,
+                 double dropout_p, bool causal) {
+  TORCH_CHECK(!at::globalContext().deterministicAlgorithms(), "cuDNN SDPA is not deterministic.");
+  TORCH_CHECK(query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16,
+              "expected half or bf16");
+  TORCH_CHECK(causal && dropout_p == 0 && !(bias.has_value() && bias->defined()),
+              "the stand-in's cuDNN has causal attention only");
+  const int64_t d = query.size(3);
+  TORCH_CHECK(query.dim() == 4 && query.size(0) <= 65535 && query.size(1) <= 65535,
+              "batch or heads too large");
+  TORCH_CHECK(d <= 128, "head_dim should be no more than 128");
+  TORCH_CHECK(d % 8 == 0, "head_dim should be a multiple of 8");
+  TORCH_CHECK(key.size(2) != 1, "cudnn SDPA does not support key/value sequence length 1.");
+  TORCH_CHECK(query.size(1) % key.size(1) == 0 && key.sizes() == value.sizes(), "expected shared key heads");
+  for (const Tensor* x : {&query, &key, &value}) {
+    TORCH_CHECK(x->stride(3) == 1, "expected a contiguous last dimension");
+    TORCH_CHECK(reinterpret_cast<uintptr_t>(x->const_data_ptr()) % 16 == 0, "expected rows of 16 bytes");
+    for (int i = 0; i < 3; ++i) TORCH_CHECK(x->stride(i) % 8 == 0, "expected rows of 16 bytes");
+  }
+}
+Tensor by_row(const Tensor& x_BHTd) { return x_BHTd.transpose(1, 2); }
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor, Tensor, Tensor> cudnn_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias, bool,
+    double dropout_p, bool causal, bool, std::optional<double> scale) {
+  check_cudnn(query, key, value, bias, dropout_p, causal);
+  auto [out, log_sum_exp, state, unused, mask] = flash_forward(
+      by_row(query), by_row(key), by_row(value), {}, {}, 0, 0, 0, causal, false, scale, {}, {}, {}, {});
+  called("cuDNN's attention");
+  return {
+      by_row(out), log_sum_exp.unsqueeze(-1), Tensor(), Tensor(), query.size(2), key.size(2), state, unused,
+      Tensor()};
+}
+std::tuple<Tensor, Tensor, Tensor> cudnn_backward(
+    const Tensor& d_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out,
+    const Tensor& log_sum_exp, const Tensor& seed, const Tensor&, const Tensor& bias, const Tensor&,
+    const Tensor&, int64_t max_q, int64_t max_k, double dropout_p, bool causal, std::optional<double> scale) {
+  check_cudnn(query, key, value, bias, dropout_p, causal);
+  TORCH_CHECK(log_sum_exp.dim() == 4 && log_sum_exp.size(3) == 1 && max_q == query.size(2) && max_k == max_q,
+              "expected the results of the forward pass");
+  const Flash flash(by_row(query), by_row(key), by_row(value), {}, {}, 0, causal, scale, {}, {});
+  auto [dq, dk, dv] = gradients_of(flash, by_row(d_out), by_row(query), by_row(key), by_row(value),
+                                   by_row(out), log_sum_exp.squeeze(-1), seed, 0);
+  return {by_row(dq), by_row(dk), by_row(dv)};
 }
 
 }  // namespace
@@ -270,6 +333,8 @@ void put_own_entries(torch::Library& library) {
   library.impl("bmm.dtype", TORCH_FN(bmm));
   library.impl("_flash_attention_forward", TORCH_FN(flash_forward));
   library.impl("_flash_attention_backward", TORCH_FN(flash_backward));
+  library.impl("_scaled_dot_product_cudnn_attention", TORCH_FN(cudnn_forward));
+  library.impl("_scaled_dot_product_cudnn_attention_backward", TORCH_FN(cudnn_backward));
 }
 
 }  // namespace standin

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "trainer/base/attention_limits.h"
+
 namespace tycho {
 namespace {
 
@@ -36,6 +38,34 @@ TEST(GpuAttention, AddsDqInAFixedOrderInSeveralSums) {
   EXPECT_EQ(fixed.passing - any.passing + sum, 671'088'640);
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}, {}, 132).copies, 1);
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/false, {1, 8192}, {}, 132).copies, 0) << "plain products";
+  const DecoderSpec free = decoder_spec({llama}, {.deterministic = false});
+  EXPECT_EQ(gpu_attention_bytes(free, /*bf16=*/true, {1, 8192}, {}, 132).passing, any.passing);
+  EXPECT_EQ(cudnn_attention_obstacle(free, /*bf16=*/true, 8192), nullptr);
+  EXPECT_STREQ(cudnn_attention_obstacle(decoder_spec({Gemma3Config()}), /*bf16=*/true, 8192),
+               "it does not support windows");
+}
+
+TEST(GpuAttention, CudnnTakesPlainCausalAttentionOfHeadsUpTo128) {
+  const GpuAttentionCase plain = {.bf16 = true, .head_dim = 128, .seq = 2048};
+  EXPECT_EQ(cudnn_obstacle(plain), nullptr);
+  const auto obstacle = [&](auto change) {
+    GpuAttentionCase changed = plain;
+    change(changed);
+    const char* text = cudnn_obstacle(changed);
+    return text == nullptr ? std::string() : std::string(text);
+  };
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.bf16 = false; }), "it needs precision=bf16");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 136; }), "it needs a head width of at most 128");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 100; }),
+            "it needs a head width that is a multiple of 8");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.window = 2046; }), "it does not support windows");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.window = 2047; }), "")
+      << "every query sees all earlier keys";
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.seq = 1; }), "it needs at least two tokens");
+  for (bool GpuAttentionCase::*rule :
+       {&GpuAttentionCase::softcap, &GpuAttentionCase::alibi, &GpuAttentionCase::documents,
+        &GpuAttentionCase::cut, &GpuAttentionCase::drops})
+    EXPECT_NE(obstacle([&](GpuAttentionCase& c) { c.*rule = true; }), "");
 }
 
 std::string gradient_problem(int64_t head_dim, float dropout, bool alibi, int compute_capability) {

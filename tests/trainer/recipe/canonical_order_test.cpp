@@ -57,12 +57,18 @@ TEST(CanonicalOrder, NeedsMicroBatchesOfOneSizeThatIsGiven) {
 }
 
 TEST(CanonicalOrder, RefusesSumsThatDependOnTheRanks) {
+  EXPECT_EQ(problems_with(2, [](TrainConfig& c) { c.attention.deterministic = false; }),
+            "attention.deterministic: parallel.reduce = \"canonical\" needs gradients of attention that are "
+            "added in a fixed order; leave it true");
   EXPECT_EQ(
       problems_with(2, [](TrainConfig& c) { c.parallel.reduce_dtype = Precision::kBf16; }),
       "parallel.reduce_dtype: parallel.reduce = \"canonical\" sums in fp32; write reduce_dtype = \"fp32\"");
   EXPECT_EQ(problems_with(1, [](TrainConfig& c) { c.clip.adaptive = 0.1; }),
             "clip.adaptive: sums the squares of rows, of which ranks may have parts, and parallel.reduce = "
             "\"canonical\" has no fixed order for these; use clip.norm or clip.value");
+  EXPECT_EQ(
+      problems_with(2, [](TrainConfig& c) { c.parallel.fast_sums = true; }),
+      "parallel.fast_sums: parallel.reduce = \"canonical\" adds in an order of its own; leave fast_sums out");
   EXPECT_EQ(problems_with(1, [](TrainConfig& c) { c.device = DeviceKind::kCuda; }), "");
 }
 

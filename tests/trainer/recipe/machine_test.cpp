@@ -74,6 +74,15 @@ TEST(MachineConfig, NamesWhatIsWrong) {
             (std::vector<std::string>{"machine.memory: must be more than 0"}));
 }
 
+TEST(MachineConfig, IsFoundByTheModelOfItsGpus) {
+  EXPECT_EQ(machine_of_gpu("NVIDIA H100 80GB HBM3"), "h100");
+  EXPECT_EQ(machine_of_gpu("NVIDIA H200"), "h200");
+  EXPECT_EQ(machine_of_gpu("NVIDIA GB200"), "gb200");
+  EXPECT_EQ(machine_of_gpu("NVIDIA H100 PCIe"), "") << "it has other figures";
+  EXPECT_EQ(machine_of_gpu("NVIDIA GH200 480GB"), "");
+  EXPECT_EQ(machine_of_gpu(""), "");
+}
+
 TEST(MachineConfig, ChangesNothingThatIsTrained) {
   TrainConfig config;
   const std::string hash = config_hash(config_to_json(config));

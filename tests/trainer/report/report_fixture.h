@@ -35,6 +35,7 @@ class RunFolders {
            {"device", "NVIDIA H200"},
            {"num_ranks", ranks},
            {"num_params", params},
+           {"planned_memory_bytes", 9000},
            {"total_steps", 8}}}});
   }
   void add_step(const std::string& run, double time, int64_t attempt, int64_t step, double loss,

@@ -22,6 +22,7 @@ TEST(RunSummary, HasTheSteadySpeedOfARun) {
   EXPECT_DOUBLE_EQ(run.mfu.value(), 0.05);
   EXPECT_DOUBLE_EQ(run.data_wait_share.value(), 0.25);
   EXPECT_EQ(run.memory_bytes, 8000);
+  EXPECT_EQ(run.planned_memory_bytes, 9000);
   EXPECT_DOUBLE_EQ(run.loss.value(), 0.5);
   EXPECT_DOUBLE_EQ(run.eval_loss.value(), 2.5);
   EXPECT_EQ(run.end, "done");

@@ -319,7 +319,14 @@ TEST_F(OpenSessionTest, AModelThatCannotFitIsRefusedBeforeAnythingIsTaken) {
   EXPECT_FALSE(std::filesystem::exists(run_dir()));
   RunRequest forced = request();
   forced.force = true;
-  EXPECT_NO_THROW(require_memory(config_, at::kCPU, forced));
+  EXPECT_EQ(require_memory(config_, at::kCPU, forced), 0);
+}
+
+TEST_F(OpenSessionTest, TheFactsOfARunHaveThePlannedPeakOfItsMemory) {
+  const int64_t before = memory_bytes(at::kCPU);
+  const auto session = open();
+  const int64_t parameters = session->facts().run.num_params * int64_t{16};  // fp32, gradients, two moments
+  EXPECT_GT(session->facts().run.planned_memory_bytes, before + parameters);
 }
 
 TEST_F(OpenSessionTest, AFolderThatIsNotARunsIsLeftAsItIs) {

@@ -26,7 +26,8 @@ class SpecVisitor {
 
   void fields(const std::string& path, AttentionSpec& s) {
     auto& [heads, kv_heads, head_dim, first_head, all_heads, qkv_bias, out_bias, softmax_scale, softcap,
-           clip_qkv, qk_norm, qk, dropout] = s;
+           clip_qkv, qk_norm, qk, dropout, any_order] = s;
+    static_cast<void>(any_order);  // the recipe's, for GPUs: no family sets it
     all(path + ".",
         {"heads", "kv_heads", "head_dim", "first_head", "all_heads", "qkv_bias", "out_bias", "softmax_scale",
          "softcap", "clip_qkv", "qk_norm", "qk", "dropout"},

@@ -320,7 +320,7 @@ class NcclCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_nccl_world(std::unique_ptr<Communicator> host, const at::Device& device,
                                               SumOrder order) {
-  keep_sums_in_fixed_order(nccl().version());
+  if (order != SumOrder::kAny) keep_sums_in_fixed_order(nccl().version());
   return std::make_unique<NcclCommunicator>(std::move(host), device, order, std::make_shared<NcclGroups>());
 }
 

@@ -8,8 +8,9 @@ namespace tycho {
 enum class SumType : uint8_t { kFp32, kFp64, kBf16, kInt32, kInt64, kByte };
 
 /// Order in which rows are added: one after the other, or as the leaves of a tree (layout/sum_tree.h): the
-/// first half, the second half, and both together, down to an odd number of rows.
-enum class SumOrder : uint8_t { kRanks, kTree };
+/// first half, the second half, and both together, down to an odd number of rows. kAny lets GPUs add in any
+/// order, the fastest one; on CPUs it is kRanks.
+enum class SumOrder : uint8_t { kRanks, kTree, kAny };
 
 /// Computes out[i] = rows[0][i] + rows[1][i] + …; bf16 is summed in fp32 and rounded once. `out` may be one
 /// of the rows, and otherwise must not overlap them. Integers wrap around.

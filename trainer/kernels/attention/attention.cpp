@@ -1,7 +1,8 @@
-// Checks the arguments of attention, and chooses one of its three implementations.
+// Checks the arguments of attention, and chooses one of its four implementations.
 #include "trainer/kernels/attention/attention.h"
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/cudnn_attention.h"
 #include "trainer/kernels/attention/product_attention.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/profiler/range.h"
@@ -58,6 +59,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& s,
                                const ScoreRules& rules) {
   if (device.is_cpu()) return AttentionRoute::kTiles;
+  if (rules.any_order && cudnn_obstacle(type, s, rules) == nullptr) return AttentionRoute::kCudnn;
   return flash_obstacle(type, s, rules) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
 }
 
@@ -77,6 +79,7 @@ void attention(const AttentionShape& s, const ScoreRules& rules, const Attention
         return flash_attention_part(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT, saved.state);
       saved.state = flash_attention(s, rules, flash, rows, saved.out_NE);
       return;
+    case AttentionRoute::kCudnn: saved.state = cudnn_attention(s, rules, rows, saved.out_NE); return;
     case AttentionRoute::kProducts:
       return product_attention(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT);
   }
@@ -103,6 +106,8 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
         return flash_attention_part_backward(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT,
                                              saved.state, dout_NE, gradients);
       return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients);
+    case AttentionRoute::kCudnn:
+      return cudnn_attention_backward(s, rules, rows, saved.out_NE, saved.state, dout_NE, gradients);
     case AttentionRoute::kProducts:
       return product_attention_backward(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT, dout_NE,
                                         gradients);

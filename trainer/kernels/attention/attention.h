@@ -1,5 +1,5 @@
-// Causal self-attention over rows of queries, keys and values: our own tiles on a CPU, ATen's flash attention
-// or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
+// Causal self-attention over rows of queries, keys and values: our own tiles on a CPU, ATen's flash
+// attention, cuDNN or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
 #pragma once
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
@@ -12,12 +12,12 @@ namespace tycho {
 struct AttentionSaved {
   Tensor& out_NE;              // [B*T, H*d]
   Tensor& log_sum_exp_BHT;     // fp32; for tiles and products
-  std::vector<Tensor>& state;  // for flash attention: state for its backward, in ATen's memory
+  std::vector<Tensor>& state;  // for flash attention and cuDNN: state for the backward, in ATen's memory
 };
 
-enum class AttentionRoute { kTiles, kFlash, kProducts };
+enum class AttentionRoute { kTiles, kFlash, kCudnn, kProducts };
 /// Returns the implementation: tiles on a CPU; on a GPU flash attention where it can
-/// (base/attention_limits.h), else plain products.
+/// (base/attention_limits.h), else plain products; with rules.any_order cuDNN where it can.
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
                                const ScoreRules& rules);
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
 
 #include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
@@ -289,7 +290,8 @@ void flash_attention_part_backward(const AttentionShape& s, const ScoreRules& ru
   check_flash("attention_backward", s, rules, flash, rows);
   const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
-  const InFixedOrder fixed;
+  std::optional<InFixedOrder> fixed;
+  if (!rules.any_order) fixed.emplace();
   Tensor(gradients.kv).zero_();
   for (const Call& call : calls_of_part(s, rules, flash)) {
     TYCHO_CHECK(state.size() == kStates - 1,
@@ -313,7 +315,8 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
               kStates * calls.size(), state.size());
   const Heads in = wide_heads_of(s, flash, rows), d = heads_of(s, gradients);
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
-  const InFixedOrder fixed;
+  std::optional<InFixedOrder> fixed;
+  if (!rules.any_order) fixed.emplace();
   const bool cut = s.keys > 0;  // both spans see the keys before the early one's end
   if (cut) Tensor(gradients.kv).zero_();
   for (size_t i = 0; i < calls.size(); ++i) {

@@ -104,6 +104,12 @@ TEST(Attention, ChoosesTheRouteThatSupportsItsRules) {
   EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, {.window = 4}), kFlash);
   EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, windowed), kProducts) << "it drops";
   EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, cut, {}), kProducts);
+  const ScoreRules free{.any_order = true};
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, free), kCudnn);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, even, {.window = 4, .any_order = true}), kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kBFloat16, cut, free), kFlash);
+  EXPECT_EQ(attention_route(at::kCUDA, at::kFloat, even, free), kProducts);
+  EXPECT_EQ(attention_route(at::kCPU, at::kBFloat16, even, free), kTiles);
 }
 
 /// Spans of a whole shape's tokens as the queries of a shape of their own.
@@ -229,6 +235,15 @@ TEST_P(AttentionOnGpu, EqualsAutogradUnderEveryRule) {
     if (attention_route(at::kCUDA, type, s, rules) == AttentionRoute::kFlash) rules.dropout = {};
     expect_equals_autograd(s, rules, type, at::kCUDA);
   }
+}
+
+TEST_P(AttentionOnGpu, OfCudnnEqualsAutograd) {
+  const auto& [s, type] = GetParam();
+  ScoreRules rules = plain_rules(s);
+  rules.any_order = true;
+  if (attention_route(at::kCUDA, type, s, rules) != AttentionRoute::kCudnn)
+    GTEST_SKIP() << "cuDNN does not compute this case";
+  expect_equals_autograd(s, rules, type, at::kCUDA);
 }
 
 TEST_P(AttentionOnGpu, OverSpansEqualsTheWhole) {

@@ -1,8 +1,9 @@
 // Which micro-batch is the largest that fits, compared with the plan of every divisor.
-#include "trainer/plan/micro_batch_choice.h"
+#include "trainer/plan/memory_choice.h"
 
 #include <gtest/gtest.h>
 
+#include "trainer/base/field_types.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/mesh_choice.h"
 
@@ -23,14 +24,14 @@ TrainConfig mpt_1b() {
 
 int64_t bytes_with(const TrainConfig& config, int64_t sequences, int64_t num_ranks) {
   const PlanDevices devices = {.num_ranks = num_ranks};
-  return device_bytes(plan_mesh(with_micro_batch(config, sequences), devices),
+  return device_bytes(plan_mesh(with_choice(config, {.sequences = sequences}), devices),
                       planned_machine(config, devices));
 }
 
-TEST(MicroBatchChoice, IsTheLargestDivisorThatFits) {
+TEST(MemoryChoice, IsTheLargestDivisorThatFits) {
   for (const int64_t ranks : {1, 2, 8}) {
     const TrainConfig config = mpt_1b();
-    const MicroBatchChoice choice = largest_micro_batch(config, {.num_ranks = ranks});
+    const MemoryChoice choice = choose_memory(config, {.num_ranks = ranks});
     ASSERT_TRUE(choice.fits);
     EXPECT_EQ(choice.of_sequences, 96 / ranks);
     EXPECT_EQ(choice.room_bytes, int64_t{79} << 30);
@@ -43,12 +44,12 @@ TEST(MicroBatchChoice, IsTheLargestDivisorThatFits) {
   }
 }
 
-TEST(MicroBatchChoice, GrowsWithTheMachineAndEndsWithTheShareOfARank) {
+TEST(MemoryChoice, GrowsWithTheMachineAndEndsWithTheShareOfARank) {
   TrainConfig config = mpt_1b();
   int64_t before = 0;
   for (const int64_t gib : {30, 40, 60, 100, 400, 4000}) {
     config.machine.memory = Bytes{gib << 30};
-    const int64_t sequences = largest_micro_batch(config, {.num_ranks = 2}).sequences;
+    const int64_t sequences = choose_memory(config, {.num_ranks = 2}).sequences;
     EXPECT_GE(sequences, before) << gib;
     EXPECT_EQ(48 % sequences, 0);
     before = sequences;
@@ -56,16 +57,17 @@ TEST(MicroBatchChoice, GrowsWithTheMachineAndEndsWithTheShareOfARank) {
   EXPECT_EQ(before, 48);
 }
 
-TEST(MicroBatchChoice, SaysSoWhenNotEvenOneSequenceFits) {
+TEST(MemoryChoice, SaysSoWhenNotEvenOneSequenceFits) {
   TrainConfig config = mpt_1b();
   config.machine.memory = Bytes{int64_t{1} << 30};
-  const MicroBatchChoice choice = largest_micro_batch(config, {.num_ranks = 1});
+  const MemoryChoice choice = choose_memory(config, {.num_ranks = 1});
   EXPECT_EQ(choice.sequences, 1);
   EXPECT_FALSE(choice.fits);
-  EXPECT_NE(choice_text(choice).find(": too much, and one sequence is the least\n"), std::string::npos);
+  EXPECT_NE(choice_text(config, choice).find(": too much, and one sequence is the least\n"),
+            std::string::npos);
 }
 
-TEST(MicroBatchChoice, EveryMeshHasItsOwn) {
+TEST(MemoryChoice, EveryMeshHasItsOwn) {
   const TrainConfig config = mpt_1b();
   const PlanDevices devices = {.num_ranks = 8};
   const std::vector<MeshChoice> choices = rank_meshes(config, devices);
@@ -73,8 +75,8 @@ TEST(MicroBatchChoice, EveryMeshHasItsOwn) {
   for (const MeshChoice& one : choices) {
     TrainConfig with_mesh = config;
     with_mesh.parallel = with_sizes(config.parallel, one.mesh);
-    const MicroBatchChoice choice = largest_micro_batch(with_mesh, devices);
-    EXPECT_EQ(one.micro_batch, choice.sequences) << describe(one.mesh);
+    const MemoryChoice choice = choose_memory(with_mesh, devices);
+    EXPECT_EQ(one.chosen, fmt::format("micro_batch {}sp", choice.sequences)) << describe(one.mesh);
     EXPECT_EQ(one.device_bytes, choice.device_bytes);
     EXPECT_EQ(one.fits, choice.fits);
   }
@@ -82,7 +84,33 @@ TEST(MicroBatchChoice, EveryMeshHasItsOwn) {
             std::string::npos);
 }
 
-TEST(MicroBatchChoice, CountsAsTheDefaultUntilItIsMade) {
+TEST(MemoryChoice, RecomputesTheLeastThatFits) {
+  TrainConfig config = mpt_1b();
+  config.recompute.mode = Recompute::kAuto;
+  const PlanDevices devices = {.num_ranks = 2};
+  std::vector<Recompute> chosen;
+  for (const int64_t gib : {400, 34, 30}) {
+    config.machine.memory = Bytes{gib << 30};
+    const MemoryChoice choice = choose_memory(config, devices);
+    ASSERT_TRUE(choice.fits) << gib;
+    chosen.push_back(choice.recompute);
+    for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+      TrainConfig given = config;
+      given.recompute.mode = mode;
+      const MemoryChoice other = choose_memory(given, devices);
+      EXPECT_EQ(other.recompute, mode);
+      EXPECT_TRUE(!other.fits || other.step_s >= choice.step_s) << gib << enum_name(mode);
+    }
+  }
+  EXPECT_EQ(chosen.front(), Recompute::kNone);
+  EXPECT_NE(chosen.back(), Recompute::kNone);
+  config.machine.memory = Bytes{int64_t{1} << 30};
+  const MemoryChoice none = choose_memory(config, devices);
+  EXPECT_FALSE(none.fits);
+  EXPECT_NE(choice_text(config, none).find("recompute.mode = \"auto\": "), std::string::npos);
+}
+
+TEST(MemoryChoice, CountsAsTheDefaultUntilItIsMade) {
   TrainConfig config = mpt_1b();
   EXPECT_TRUE(check_config(config, 8).empty()) << "it is a valid recipe";
   const int64_t open = micro_batch_sequences(config);
