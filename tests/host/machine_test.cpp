@@ -1,3 +1,4 @@
+// The model of a machine's GPUs, read from files of a pretended driver.
 #include "host/machine.h"
 
 #include <gtest/gtest.h>

@@ -140,6 +140,8 @@ Json convert(const Json& description, Json& definitions) {
   Json schema = without_null(description, definitions);
   Json others = Json::array();
   if (description.contains("word")) others.push_back({{"const", description.at("word")}});
+  if (description.contains("defines"))  // a function of the recipe in place of a name
+    others.push_back({{"type", "object"}, {"required", {"expression", "code"}}});
   if (description.value("optional", false)) others.push_back({{"type", "null"}});
   if (others.empty()) return schema;
   others.insert(others.begin(), std::move(schema));

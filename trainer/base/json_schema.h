@@ -1,4 +1,5 @@
-// A schema of schema.h as JSON Schema (draft 2020-12, json-schema.org), for editors and other tools. Torch-free.
+// A schema of schema.h as JSON Schema (draft 2020-12, json-schema.org), for editors and other tools.
+// Torch-free.
 #pragma once
 #include <string>
 

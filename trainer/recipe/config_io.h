@@ -37,8 +37,8 @@ enum class TrainedUse { kModel, kEvaluation };
 TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::string& checkpoint);
 
 /// Returns XXH3-128 of every key that affects the numbers of a run: all but run_name, run_dir, resume,
-/// threads, parallel, attention, eval_data, eval, ckpt and log. `resolved` has every key, in the form of config_to_json;
-/// the order of keys and the spelling of numbers do not matter.
+/// threads, parallel, attention, eval_data, eval, ckpt and log. `resolved` has every key, in the form of
+/// config_to_json; the order of keys and the spelling of numbers do not matter.
 std::string config_hash(const Json& resolved);
 
 /// One value that differs. The values are JSON; "" where one side lacks the key.

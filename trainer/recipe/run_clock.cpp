@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/recipe/step_tokens.h"
+
 namespace tycho {
 namespace {
 

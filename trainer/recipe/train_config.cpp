@@ -17,6 +17,7 @@
 #include "trainer/recipe/pipeline_parallel.h"
 #include "trainer/recipe/run_name.h"
 #include "trainer/recipe/schedule.h"
+#include "trainer/recipe/step_tokens.h"
 #include "trainer/recipe/tensor_parallel.h"
 
 namespace tycho {

@@ -29,9 +29,10 @@
 #include "trainer/recipe/parallel.h"
 #include "trainer/recipe/profiler.h"
 #include "trainer/recipe/schedules.h"
-#include "trainer/recipe/step_tokens.h"
 
 namespace tycho {
+
+class StepTokens;
 
 enum class MasterWeights { kFp32, kNone, kStochastic };
 constexpr EnumNames<MasterWeights, 3> enum_names(MasterWeights) {

@@ -112,6 +112,7 @@ void RunEvents::summarize(RunSummary& run) const {
   run.precision = text_in(start.facts, "precision");
   run.num_ranks = std::max<int64_t>(1, count_in(start.facts, "num_ranks"));
   run.num_params = count_in(start.facts, "num_params");
+  run.planned_memory_bytes = count_in(start.facts, "planned_memory_bytes");
   run.total_steps = count_in(start.facts, "total_steps");
   run.end = start.end;
   run.parent = parent_;

@@ -12,6 +12,7 @@
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/huggingface/hf_tokenizer.h"
 #include "trainer/recipe/data_stages.h"
+#include "trainer/recipe/step_tokens.h"
 #include "trainer/saving/initial_weights.h"
 
 namespace tycho {

@@ -11,6 +11,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/comm/collective_strings.h"
+#include "trainer/recipe/step_tokens.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/saving/initial_weights.h"
 #include "trainer/saving/resume.h"

@@ -293,7 +293,7 @@ void check_cudnn(const Tensor& query, const Tensor& key, const Tensor& value, co
 }
 Tensor by_row(const Tensor& x_BHTd) { return x_BHTd.transpose(1, 2); }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor, Tensor, Tensor> cudnn_forward(
+std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> cudnn_forward(
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias, bool,
     double dropout_p, bool causal, bool, std::optional<double> scale) {
   check_cudnn(query, key, value, bias, dropout_p, causal);
@@ -304,10 +304,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t, int64_t, Tensor, Tensor, Ten
       by_row(out), log_sum_exp.unsqueeze(-1), Tensor(), Tensor(), query.size(2), key.size(2), state, unused,
       Tensor()};
 }
-std::tuple<Tensor, Tensor, Tensor> cudnn_backward(
-    const Tensor& d_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out,
-    const Tensor& log_sum_exp, const Tensor& seed, const Tensor&, const Tensor& bias, const Tensor&,
-    const Tensor&, int64_t max_q, int64_t max_k, double dropout_p, bool causal, std::optional<double> scale) {
+std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,
+                                                  const Tensor& value, const Tensor& out,
+                                                  const Tensor& log_sum_exp, const Tensor& seed,
+                                                  const Tensor&, const Tensor& bias, const Tensor&,
+                                                  const Tensor&, c10::SymInt max_q, c10::SymInt max_k,
+                                                  double dropout_p, bool causal,
+                                                  std::optional<double> scale) {
   check_cudnn(query, key, value, bias, dropout_p, causal);
   TORCH_CHECK(log_sum_exp.dim() == 4 && log_sum_exp.size(3) == 1 && max_q == query.size(2) && max_k == max_q,
               "expected the results of the forward pass");

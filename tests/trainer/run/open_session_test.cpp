@@ -13,6 +13,7 @@
 
 #include "tests/trainer/run/run_fixture.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/device/device.h"
 #include "trainer/run/enough_memory.h"
 
 namespace tycho {

@@ -1,3 +1,4 @@
+// Messages with and without a place before them.
 #include "trainer/base/text/without_place.h"
 
 #include <gtest/gtest.h>
