@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "host/build_facts.h"
 #include "host/follow_run.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/regular_file.h"
+#include "trainer/hub/hub_push.h"
 #include "trainer/huggingface/hf_export.h"
 #include "trainer/huggingface/hf_import.h"
+#include "trainer/huggingface/model_card.h"
 #include "trainer/huggingface/peft_export.h"
 
 namespace tycho {
@@ -21,7 +25,8 @@ const VerbSpec kConvertSpec = {
     "  tycho convert ~/models/Llama-3.2-1B runs/llama-1b\n"
     "  tycho convert runs/demo exports/demo --dtype bf16\n"
     "  tycho convert runs/demo exports/demo --follow    # ba100, ba200 and so on, during the run "
-    "elsewhere",
+    "elsewhere\n"
+    "  tycho convert runs/demo exports/demo --push hf://user/demo    # and to the hub",
     {{"merge",
       "Of a run with adapters (lora): export the model with the adapters merged into it, instead of the "
       "adapters in peft's form."},
@@ -32,6 +37,11 @@ const VerbSpec kConvertSpec = {
      {"dtype", "Dtype of an export: fp32, bf16, fp16, or as-is for the dtype of the import, otherwise fp32.",
       "NAME", "as-is"},
      {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"},
+     {"push",
+      "Export, then send TO to this model on the Hugging Face hub in one commit. Creates the repository and "
+      "the "
+      "branch where they are missing. A push that was interrupted goes on with the same command.",
+      "hf://OWNER/NAME[@BRANCH]"},
      {"ignore",
       "Of an import: keys of config.json that Tycho does not know and that do not change what the model "
       "computes.",
@@ -95,8 +105,9 @@ int import_folder(const std::string& from, const std::string& to, const std::vec
   return 0;
 }
 
-int export_peft(const CheckpointReader& checkpoint, const std::string& to, bool ema) {
-  const AdapterReport report = export_adapters(real_files(), checkpoint, to);
+int export_peft(const CheckpointReader& checkpoint, const std::string& to, bool ema,
+                const std::string& card) {
+  const AdapterReport report = export_adapters(real_files(), checkpoint, to, card);
   fmt::print("read {}: step {}, {}adapters of {} parameters\n", checkpoint.info().path,
              checkpoint.info().step, ema ? "average of the " : "",
              human_count(static_cast<double>(report.num_params)));
@@ -106,11 +117,9 @@ int export_peft(const CheckpointReader& checkpoint, const std::string& to, bool 
   return 0;
 }
 
-int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options,
-                      bool ema) {
-  const CheckpointInfo info = find_checkpoint(from);
-  const CheckpointReader checkpoint(info, evaluated_weights(info, ema));
-  if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to, ema);
+int export_weights(const CheckpointReader& checkpoint, const std::string& to, const ExportOptions& options,
+                   bool ema) {
+  if (!options.merge && holds_adapters(checkpoint)) return export_peft(checkpoint, to, ema, options.card);
   const ExportReport report = export_hf(real_files(), checkpoint, to, options);
   fmt::print("read {}: step {}, {}{} parameters\n", checkpoint.info().path, checkpoint.info().step,
              ema ? "average of " : "", human_count(static_cast<double>(report.num_params)));
@@ -119,6 +128,58 @@ int export_checkpoint(const std::string& from, const std::string& to, const Expo
              report.shards.size() == 1 ? "" : "s", fmt::join(report.files, " "));
   for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
   fmt::print("next: transformers' AutoModelForCausalLM.from_pretrained(\"{}\")\n", to);
+  return 0;
+}
+
+int export_checkpoint(const std::string& from, const std::string& to, const ExportOptions& options,
+                      bool ema) {
+  const CheckpointInfo info = find_checkpoint(from);
+  return export_weights(CheckpointReader(info, evaluated_weights(info, ema)), to, options, ema);
+}
+
+/// Returns the provenance of the run that wrote a checkpoint; null where it is not beside it.
+Json provenance_of(const CheckpointInfo& info) {
+  const std::filesystem::path run = std::filesystem::path(info.path).parent_path().parent_path();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(run / "provenance.json", error)) return Json();
+  return parse_json(read_file((run / "provenance.json").string()), (run / "provenance.json").string());
+}
+
+void print_push(const HubPushReport& report, const HubName& to) {
+  if (!report.is_changed) {
+    fmt::print("pushed nothing to {}: it has these files at {}\n", to.text(), report.url);
+  } else {
+    fmt::print("pushed to {}: {} of large files sent; commit writes {}\n", to.text(),
+               human_bytes(static_cast<double>(report.sent_bytes)), shortened(report.written));
+    if (!report.deleted.empty()) fmt::print("deleted in the same commit: {}\n", shortened(report.deleted));
+    fmt::print("commit: {}\n", report.url);
+  }
+  if (report.keeps_card) fmt::print("kept: the repository's own README.md\n");
+}
+
+/// Exports a checkpoint, unless `to` is its export already, and sends the folder to the hub.
+int push_checkpoint(const std::string& from, const std::string& to, ExportOptions options, bool ema,
+                    const HubName& hub) {
+  const CheckpointInfo info = find_checkpoint(from);
+  const CheckpointReader checkpoint(info, evaluated_weights(info, ema));
+  const CardRequest request{hub.id.substr(hub.id.find('/') + 1), build_facts().version, ema ? "average" : "",
+                            provenance_of(info), !options.merge && holds_adapters(checkpoint)};
+  options.card = model_card(info, options, request);
+  const HubClient client(hub_settings());
+  create_repository(client, hub);  // before the export, which may take long: the token may not allow it
+  const std::string card = to + "/README.md";
+  const bool is_exported = std::filesystem::is_regular_file(card) &&
+                           read_file(card).find(card_mark(info, options, request)) != std::string::npos;
+  if (is_exported)
+    fmt::print("kept {}: it is the export of {}\n", to, info.path);
+  else
+    export_weights(checkpoint, to, options, ema);
+  std::fflush(stdout);
+  const HubPush push{
+      hub, to, fmt::format("Step {} of {}", info.step, request.name),
+      [&](const std::string& path) { return !request.is_adapter && holds_exported_weights(path); },
+      &is_own_card};
+  print_push(push_folder(client, push), hub);
   return 0;
 }
 
@@ -150,6 +211,10 @@ int run_convert(const Arguments& arguments) {
          "[tycho convert] --ignore is about the config.json of a Hugging Face folder, and {} is none; remove "
          "it",
          from);
+  if (arguments.has("push") && (arguments.has("follow") || is_hf_folder(from)))
+    fail(ExitCode::kUsage,
+         "[tycho convert] --push expected one run or checkpoint to export, got {}; remove one of them",
+         arguments.has("follow") ? "--follow too" : from + ", a Hugging Face folder");
   if (arguments.has("follow")) return follow_exports(from, to, options, ema);
   if (is_hf_folder(from)) {
     if (ema)
@@ -165,7 +230,8 @@ int run_convert(const Arguments& arguments) {
     fail(ExitCode::kUnusable,
          "[tycho convert] {} is neither a Hugging Face folder (with a config.json) nor a run or a checkpoint",
          from);
-  return export_checkpoint(from, to, options, ema);
+  if (!arguments.has("push")) return export_checkpoint(from, to, options, ema);
+  return push_checkpoint(from, to, options, ema, parse_push_name(arguments.text("push")));
 }
 
 }  // namespace tycho

@@ -1,7 +1,12 @@
 // Performs a request with a borrowed handle and keeps the answer in memory.
 #include "trainer/http/http_exchange.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <memory>
 
 #include "trainer/base/error.h"
 #include "trainer/http/curl_handle.h"
@@ -44,7 +49,63 @@ int look_at_stop(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) 
   return static_cast<Arriving*>(context)->stop.stop_requested() ? 1 : 0;
 }
 
-void set_request(CurlHandle& handle, const HttpCall& call) {
+/// The part of a file that a request sends.
+class SentFile {
+ public:
+  explicit SentFile(const HttpCall& call)
+      : file_(::open(call.body_file.c_str(), O_RDONLY | O_CLOEXEC)),
+        begin_(call.body_begin),
+        end_(call.body_end),
+        at_(call.body_begin) {
+    if (file_ < 0) fail(ExitCode::kUnusable, "[http] cannot read {}", call.body_file);
+  }
+  ~SentFile() { ::close(file_); }
+  SentFile(const SentFile&) = delete;
+
+  bool is_cut() const { return is_cut_; }
+
+  static size_t give(char* to, size_t size, size_t count, void* context) {
+    auto& sent = *static_cast<SentFile*>(context);
+    const auto wanted = std::min(static_cast<int64_t>(size * count), sent.end_ - sent.at_);
+    if (wanted == 0) return 0;
+    ssize_t n = 0;
+    do n = ::pread(sent.file_, to, static_cast<size_t>(wanted), sent.at_);
+    while (n < 0 && errno == EINTR);
+    sent.is_cut_ = n <= 0;
+    if (sent.is_cut_) return CURL_READFUNC_ABORT;
+    sent.at_ += n;
+    return static_cast<size_t>(n);
+  }
+  /// Goes back when a kept connection turns out to be closed and the request is sent over a new one.
+  static int seek(void* context, curl_off_t offset, int origin) {
+    auto& sent = *static_cast<SentFile*>(context);
+    if (origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+    sent.at_ = sent.begin_ + offset;
+    return CURL_SEEKFUNC_OK;
+  }
+
+ private:
+  int file_;
+  int64_t begin_, end_, at_;
+  bool is_cut_ = false;
+};
+
+void set_body(CurlHandle& handle, const HttpCall& call, SentFile* sent) {
+  handle.set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
+  handle.add_header("Expect:");  // or a large body would wait for a server's word first
+  if (sent == nullptr) {
+    handle.set(CURLOPT_POSTFIELDS, call.body.c_str());
+    return handle.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
+  }
+  handle.set(CURLOPT_UPLOAD, 1L);
+  handle.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.body_end - call.body_begin));
+  handle.set(CURLOPT_READFUNCTION, &SentFile::give);
+  handle.set(CURLOPT_READDATA, static_cast<void*>(sent));
+  handle.set(CURLOPT_SEEKFUNCTION, &SentFile::seek);
+  handle.set(CURLOPT_SEEKDATA, static_cast<void*>(sent));
+}
+
+void set_request(CurlHandle& handle, const HttpCall& call, SentFile* sent) {
   const double connect_s = call.timeout_s > 0 ? call.timeout_s : call.stall_s;
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect_s * 1000));
   handle.set(CURLOPT_TIMEOUT_MS, static_cast<long>(call.timeout_s * 1000));
@@ -55,10 +116,7 @@ void set_request(CurlHandle& handle, const HttpCall& call) {
   for (const std::string& line : call.headers) handle.add_header(line);
   if (call.method == "GET") return;
   if (call.method == "HEAD") return handle.set(CURLOPT_NOBODY, 1L);
-  handle.set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
-  handle.set(CURLOPT_POSTFIELDS, call.body.c_str());
-  handle.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
-  handle.add_header("Expect:");  // or a large body would wait for a server's word first
+  set_body(handle, call, sent);
 }
 
 }  // namespace
@@ -78,7 +136,8 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
   const CurlLoan loan;
   Arriving arriving{answer, call.most_body_bytes, stop};
   CurlHandle handle(loan.get());
-  set_request(handle, call);
+  const auto sent = call.body_file.empty() ? nullptr : std::make_unique<SentFile>(call);
+  set_request(handle, call, sent.get());
   handle.set_receiver({&arriving, &take_header, &take_body, &look_at_stop});
   const CURLcode code = handle.perform();
   if (code == CURLE_OK) {
@@ -88,7 +147,9 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
     return answer;
   }
   answer = {};
-  if (code == CURLE_ABORTED_BY_CALLBACK)
+  if (sent != nullptr && sent->is_cut())
+    answer.problem = call.body_file + " cannot be read to its end";
+  else if (code == CURLE_ABORTED_BY_CALLBACK)
     answer.problem = "stopped";
   else if (code == CURLE_OPERATION_TIMEDOUT)
     answer.problem = fmt::format("no answer in {:g} s", call.stall_s > 0 ? call.stall_s : call.timeout_s);

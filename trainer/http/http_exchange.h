@@ -1,5 +1,6 @@
 // One request over HTTP or HTTPS and its whole answer: for servers with small answers, and for uploads.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,6 +15,8 @@ struct HttpCall {
   std::string url;                   // with its query, encoded
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
+  std::string body_file = {};  // sent in place of `body`: the bytes [body_begin, body_end) of this file
+  int64_t body_begin = 0, body_end = 0;
   double timeout_s = 20;             // for the whole exchange; 0: as long as bytes move
   double stall_s = 0;                // longest time in which almost no byte moves; 0: any
   std::string ca_file;               // file of trusted certificates; "" for the usual ones (curl_handle.h)

@@ -25,12 +25,6 @@ std::string origin_of(const std::string& url) {
   return begin == std::string::npos ? "" : url.substr(0, url.find_first_of("/?#", begin + 3));
 }
 
-std::string revision_in_url(const std::string& revision) {
-  std::string text = percent_encoded(revision.empty() ? "main" : revision);
-  for (size_t i = text.find('/'); i != std::string::npos; i = text.find('/', i)) text.replace(i, 1, "%2F");
-  return text;
-}
-
 std::string unquoted(std::string tag) {
   if (tag.starts_with("W/")) tag.erase(0, 2);
   std::erase(tag, '"');
@@ -54,37 +48,20 @@ std::string said(const HttpAnswer& answer) {
   return text.empty() ? "" : " (" + answer_line(text) + ")";
 }
 
-/// Fails with what a refusal means and what to do.
-[[noreturn]] void refuse(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
-  const std::string code = answer.header("x-error-code"), shown = about.text(), words = said(answer);
-  const std::string page =
-      settings.endpoint + "/" + (about.kind == HubName::Kind::kDataset ? "datasets/" : "") + about.id;
-  const auto refused = [&](const std::string& why) {
-    fail(ExitCode::kUnusable, "[hub] {} {}{}", shown, why, words);
-  };
-  const char* log_in =
-      settings.token.empty()
-          ? "set HF_TOKEN to a token that may read it, or run `hf auth login`"
-          : "the token (HF_TOKEN, or the file of `hf auth login`) may not read it, or is not valid";
-  if (code == "DisabledRepo" || answer.header("x-error-message") == "Access to this resource is disabled.")
-    refused("has been disabled by the hub");
-  if (code == "GatedRepo")
-    refused(fmt::format("may be read only after its owner's terms are accepted: accept them at {}; then {}",
-                        page, log_in));
-  if (answer.status == 403) refused(fmt::format("may not be read: {}", log_in));
-  if (code == "RevisionNotFound")
-    refused(
-        fmt::format("does not exist: the repository has no revision \"{}\"; {}/tree/main lists the branches",
-                    about.revision.empty() ? "main" : about.revision, page));
-  if (code == "EntryNotFound")
-    refused(fmt::format("does not exist: the repository has no such file; {}/tree/{} lists them", page,
-                        about.revision.empty() ? "main" : about.revision));
-  if (answer.status == 401 || code == "RepoNotFound" || answer.status == 404)
-    refused(fmt::format("does not exist, or is private: check the name{}; {}",
-                        about.kind == HubName::Kind::kModel ? " (data sets begin with hf://datasets/)" : "",
-                        log_in));
-  fail(ExitCode::kUnusable, "[hub] {}: expected an answer, got status {} from {}{}", shown, answer.status,
-       settings.endpoint, words);
+/// Fails with what a refused write means.
+void refuse_write(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
+  const std::string page = settings.endpoint + "/settings/tokens";
+  if (answer.status == 401)
+    fail(ExitCode::kUnusable,
+         "[hub] {} may not be written: the hub does not know the token{}; make one that may write at {} and "
+         "set HF_TOKEN",
+         about.text(), said(answer), page);
+  if (answer.status == 402 || answer.status == 403)
+    fail(
+        ExitCode::kUnusable,
+        "[hub] {} may not be written: the token may only read it, or its owner has not let you write{}; make "
+        "one that may write at {} and set HF_TOKEN, or ask the owner",
+        about.text(), said(answer), page);
 }
 
 /// Returns the address of the next page of a Link header; "" on the last.
@@ -110,15 +87,6 @@ HubFile file_of(const Json& entry) {
   return file;
 }
 
-/// Returns the JSON of an answer. Throws Error (kUnusable) if another server than a hub has answered.
-Json json_of(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
-  Json json = Json::parse(answer.body, nullptr, false);
-  if (json.is_discarded())
-    fail(ExitCode::kUnusable, "[hub] {}: expected JSON from {}, got something else: is HF_ENDPOINT a hub?",
-         about.text(), settings.endpoint);
-  return json;
-}
-
 /// True if a path from a server stays inside the repository's folder, and its hashes are hashes.
 bool is_sound(const HubFile& file) {
   const auto is_hex = [](const std::string& text, size_t size) {
@@ -130,6 +98,20 @@ bool is_sound(const HubFile& file) {
 }
 
 }  // namespace
+
+std::string revision_in_url(const std::string& revision) {
+  std::string text = percent_encoded(revision.empty() ? "main" : revision);
+  for (size_t i = text.find('/'); i != std::string::npos; i = text.find('/', i)) text.replace(i, 1, "%2F");
+  return text;
+}
+
+Json json_of(const HttpAnswer& answer, const HubName& about, const HubSettings& settings) {
+  Json json = Json::parse(answer.body, nullptr, false);
+  if (json.is_discarded())
+    fail(ExitCode::kUnusable, "[hub] {}: expected JSON from {}, got something else: is HF_ENDPOINT a hub?",
+         about.text(), settings.endpoint);
+  return json;
+}
 
 std::string absolute_url(const std::string& location, const std::string& base) {
   if (location.find("://") != std::string::npos) return location;
@@ -162,7 +144,7 @@ std::string HubClient::api(const HubName& name, const std::string& rest) const {
 
 HttpAnswer HubClient::exchange(HttpCall call, bool with_token, const std::string& what) const {
   call.timeout_s = 0;
-  call.stall_s = policy_.stall_s;
+  if (call.stall_s <= 0) call.stall_s = policy_.stall_s;
   if (with_token && !settings_.token.empty())
     call.headers.push_back("Authorization: Bearer " + settings_.token);
   double wait_s = policy_.first_wait_s;
@@ -186,21 +168,65 @@ HttpAnswer HubClient::exchange(HttpCall call, bool with_token, const std::string
   }
 }
 
-HttpAnswer HubClient::send(HttpCall call, const HubName& about) const {
+void HubClient::refuse(const HttpAnswer& answer, const HubName& about, HubUse use) const {
+  if (use == HubUse::kWrite) refuse_write(answer, about, settings_);
+  const std::string code = answer.header("x-error-code"), shown = about.text(), words = said(answer);
+  const std::string page =
+      settings_.endpoint + "/" + (about.kind == HubName::Kind::kDataset ? "datasets/" : "") + about.id;
+  const auto refused = [&](const std::string& why) {
+    fail(ExitCode::kUnusable, "[hub] {} {}{}", shown, why, words);
+  };
+  const char* log_in =
+      settings_.token.empty()
+          ? "set HF_TOKEN to a token that may read it, or run `hf auth login`"
+          : "the token (HF_TOKEN, or the file of `hf auth login`) may not read it, or is not valid";
+  if (code == "DisabledRepo" || answer.header("x-error-message") == "Access to this resource is disabled.")
+    refused("has been disabled by the hub");
+  if (code == "GatedRepo")
+    refused(fmt::format("may be read only after its owner's terms are accepted: accept them at {}; then {}",
+                        page, log_in));
+  if (answer.status == 403) refused(fmt::format("may not be read: {}", log_in));
+  if (code == "RevisionNotFound")
+    refused(
+        fmt::format("does not exist: the repository has no revision \"{}\"; {}/tree/main lists the branches",
+                    about.revision.empty() ? "main" : about.revision, page));
+  if (code == "EntryNotFound")
+    refused(fmt::format("does not exist: the repository has no such file; {}/tree/{} lists them", page,
+                        about.revision.empty() ? "main" : about.revision));
+  if (answer.status == 401 || code == "RepoNotFound" || answer.status == 404)
+    refused(fmt::format("does not exist, or is private: check the name{}; {}",
+                        about.kind == HubName::Kind::kModel ? " (data sets begin with hf://datasets/)" : "",
+                        log_in));
+  fail(ExitCode::kUnusable, "[hub] {}: expected an answer, got status {} from {}{}", shown, answer.status,
+       settings_.endpoint, words);
+}
+
+HttpAnswer HubClient::send(HttpCall call, const HubName& about, HubUse use) const {
+  HttpAnswer answer = ask(std::move(call), about, use);
+  if (answer.status / 100 != 2) refuse(answer, about, use);
+  return answer;
+}
+
+HttpAnswer HubClient::ask(HttpCall call, const HubName& about, HubUse use) const {
   if (call.url.starts_with('/')) call.url = settings_.endpoint + call.url;
   call.most_body_bytes = kMostAnswerBytes;
   for (int i = 0; i <= kMostRedirects; ++i) {
     HttpAnswer answer = exchange(call, is_hub(call.url), about.text());
-    if (answer.status / 100 == 2) return answer;
-    if (!is_redirect(answer.status) || answer.header("location").empty()) refuse(answer, about, settings_);
+    if (!is_redirect(answer.status) || answer.header("location").empty()) return answer;
     call.url = absolute_url(answer.header("location"), call.url);
+    if (use == HubUse::kWrite && !is_hub(call.url))
+      fail(ExitCode::kUnusable, "[hub] {}: the hub redirects to another host, which gets nothing from here",
+           about.text());
   }
   fail(ExitCode::kUnusable, "[hub] {}: the hub redirects more than {} times", about.text(), kMostRedirects);
 }
 
 std::string HubClient::find_commit(const HubName& name) const {
-  const HttpAnswer answer =
-      send({.url = api(name, "revision/" + revision_in_url(name.revision))}, name.below(""));
+  return find_commit(ask({.url = api(name, "revision/" + revision_in_url(name.revision))}, name), name);
+}
+
+std::string HubClient::find_commit(const HttpAnswer& answer, const HubName& name) const {
+  if (answer.status / 100 != 2) refuse(answer, name);
   const Json info = json_of(answer, name, settings_);
   const std::string commit = info.is_object() && info.value("sha", Json()).is_string() ? info.at("sha") : "";
   if (!is_commit(commit))
@@ -245,7 +271,7 @@ HubPlace HubClient::locate(const HubName& file) const {
     HttpCall call{.method = "HEAD", .url = place.url, .headers = {"Accept-Encoding: identity"}};
     const HttpAnswer answer = exchange(call, true, file.text());
     const bool moved = is_redirect(answer.status) && !answer.header("location").empty();
-    if (!moved && answer.status / 100 != 2) refuse(answer, file, settings_);
+    if (!moved && answer.status / 100 != 2) refuse(answer, file);
     // The redirect itself has the hash and the size; what it leads to may not.
     if (place.commit.empty()) place.commit = answer.header("x-repo-commit");
     if (place.hash.empty()) place.hash = unquoted(answer.header("x-linked-etag"));

@@ -157,6 +157,16 @@ ReadWeights weights_to_export(const CheckpointReader& checkpoint, const ModelCon
 
 }  // namespace
 
+bool holds_exported_weights(const std::string& name) {
+  for (const std::string stem : {"model", "pytorch_model"}) {
+    const std::string ending = stem == "model" ? ".safetensors" : ".bin";
+    if (name == stem + ending || name == stem + ending + ".index.json") return true;
+    if (name.starts_with(stem + "-") && name.ends_with(ending) && name.find('/') == std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
                        const ExportOptions& options) {
   require_free_folder(to);
@@ -189,6 +199,10 @@ ExportReport export_hf(FileOps& files, const CheckpointReader& checkpoint, const
   for (const auto& [name, text] : tokenizer.files) {
     folder.text(name, text);
     report.files.push_back(name);
+  }
+  if (!options.card.empty()) {
+    folder.text("README.md", options.card);
+    report.files.push_back("README.md");
   }
   folder.text("config.json", config_text(config, tokenizer.token_ids, dtype));
   report.files.push_back("config.json");

@@ -13,6 +13,7 @@ struct ExportOptions {
   std::string dtype = "as-is";  // fp32, bf16, fp16; as-is: that of the import, else fp32
   int64_t shard_bytes = int64_t{5} * 1000 * 1000 * 1000;  // maximum bytes of tensors in one file
   bool merge = false;                                     // merges adapters into their base model
+  std::string card = {};                                  // text of README.md; "" for none
 };
 
 struct ExportReport {
@@ -21,6 +22,10 @@ struct ExportReport {
   std::vector<std::string> shards, files;  // names in the folder
   std::vector<std::string> warnings;
 };
+
+/// Returns true for names of files that hold a whole model's weights in exports of Tycho and transformers,
+/// and for those of their indexes.
+bool holds_exported_weights(const std::string& name);
 
 /// Writes a new folder `to`: safetensors, index, tokenizer files, and config.json last. Tensors have Hugging
 /// Face's names and order, so importing and exporting again gives the same bytes. Memory stays near the

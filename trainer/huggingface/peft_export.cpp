@@ -73,7 +73,8 @@ void require_fused(const CheckpointReader& checkpoint) {
 
 bool holds_adapters(const CheckpointReader& checkpoint) { return recipe_of(checkpoint).model.lora.is_used(); }
 
-AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint, const std::string& to) {
+AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
+                              const std::string& card) {
   require_free_folder(to);
   const TrainConfig recipe = recipe_of(checkpoint);
   std::vector<UnitSpec> units = model_layout(recipe.model).units;
@@ -97,6 +98,10 @@ AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint
   ExportFolder folder(files, to);
   report.files = {"adapter_model.safetensors", "adapter_config.json"};
   folder.shard(report.files[0], tensors);
+  if (!card.empty()) {
+    folder.text("README.md", card);
+    report.files.push_back("README.md");
+  }
   folder.text(report.files[1], adapter_config(recipe, report.base, units).dump(2) + "\n");
   folder.finish();
   return report;

@@ -18,8 +18,10 @@ struct AdapterReport {
 /// Returns true when a checkpoint holds adapters without their base model.
 bool holds_adapters(const CheckpointReader& checkpoint);
 
-/// Writes a new folder `to`: adapter_model.safetensors in fp32, and adapter_config.json last. Throws Error:
-/// kUnusable for the checkpoint, kUsage when `to` exists, kStorage; an incomplete folder is removed.
-AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint, const std::string& to);
+/// Writes a new folder `to`: adapter_model.safetensors in fp32, and adapter_config.json last, and README.md
+/// with the text of `card` if there is one. Throws Error: kUnusable for the checkpoint, kUsage when `to`
+/// exists, kStorage; an incomplete folder is removed.
+AdapterReport export_adapters(FileOps& files, const CheckpointReader& checkpoint, const std::string& to,
+                              const std::string& card = "");
 
 }  // namespace tycho

@@ -35,7 +35,9 @@ class HubServer {
   ServedRepository& add(const std::string& name) { return repositories_[name]; }
   void add_file(const std::string& repository, const std::string& path, const std::string& bytes,
                 bool is_large = false);
+  bool has(const std::string& name) const { return repositories_.contains(name); }
   std::string url() const { return hub_.url(); }
+  std::string second_url() const { return second_.url(); }
   /// Looked at before each request to the hub, or to the second host.
   void set_faults(Fault at_hub, Fault at_second_host);
   /// Unknown calls, and tokens at the second host.
@@ -43,6 +45,9 @@ class HubServer {
   /// All requests: "hub GET /api/... token". Signatures are left out.
   std::vector<std::string> requests() const;
   int num_requests() const { return static_cast<int>(requests().size()); }
+
+  /// Answers 501 and keeps the problem. Called while the server answers.
+  ServerReply unknown(const SeenRequest& request);
 
   std::string token;                 // "" for public repositories
   std::string moved_from, moved_to;  // "models/gpt2" and where it is now
@@ -54,7 +59,6 @@ class HubServer {
   ServerReply at_second_host(const SeenRequest& request);
   ServerReply resolve(const std::string& repository, const std::string& rest, const SeenRequest& request);
   ServerReply list(const ServedRepository& repository, const std::string& path);
-  ServerReply unknown(const SeenRequest& request);
 
   mutable std::mutex mutex_;
   std::map<std::string, ServedRepository> repositories_;

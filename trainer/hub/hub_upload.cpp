@@ -1,0 +1,177 @@
+// The token goes to the hub for batches and verifications, never to the store, whose addresses are signed.
+#include "trainer/hub/hub_upload.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "trainer/base/error.h"
+#include "trainer/http/answer_line.h"
+
+namespace tycho {
+namespace {
+
+constexpr size_t kMostThreads = 4;
+constexpr size_t kBatchFiles = 256;
+constexpr int kMostRenewals = 3;          // of the addresses of one file
+constexpr double kLongestAnswer_s = 600;  // a store joins the parts of a large file before it answers
+constexpr const char* kLfsType = "application/vnd.git-lfs+json";
+
+/// Returns what the hub says to do for each object: null where the store has it.
+std::map<std::string, Json> ask_batch(const HubClient& client, const HubName& to,
+                                      const std::vector<const HubUpload*>& files) {
+  Json objects = Json::array();
+  for (const HubUpload* file : files) objects.push_back({{"oid", file->hash}, {"size", file->num_bytes}});
+  const Json body = {{"operation", "upload"},
+                     {"transfers", {"basic", "multipart"}},
+                     {"objects", objects},
+                     {"hash_algo", "sha256"},
+                     {"ref", {{"name", to.revision.empty() ? "main" : to.revision}}}};
+  const std::string url = client.settings().endpoint + "/" + to.id + ".git/info/lfs/objects/batch";
+  const HttpAnswer answer =
+      client.send({.method = "POST",
+                   .url = url,
+                   .headers = {std::string("Accept: ") + kLfsType, std::string("Content-Type: ") + kLfsType},
+                   .body = body.dump()},
+                  to, HubUse::kWrite);
+  std::map<std::string, Json> actions;
+  const Json answers = json_of(answer, to, client.settings());
+  for (const Json& one : answers.at("objects")) {
+    const std::string oid = one.at("oid");
+    if (one.contains("error")) {
+      const auto file =
+          std::find_if(files.begin(), files.end(), [&](const auto* f) { return f->hash == oid; });
+      fail(ExitCode::kUnusable, "[hub] the hub refuses {} for {}: {}",
+           file == files.end() ? oid : (*file)->path, to.text(),
+           answer_line(one.at("error").value("message", "no reason given")));
+    }
+    actions[oid] = one.value("actions", Json());
+  }
+  return actions;
+}
+
+/// Sends the bytes [begin, end) of a file. Returns nothing when the address is refused: a signed one expires.
+std::optional<HttpAnswer> put(const HubClient& client, const std::string& url, const HubUpload& file,
+                              int64_t begin, int64_t end) {
+  HttpAnswer answer = client.exchange(
+      {.method = "PUT", .url = url, .body_file = file.file, .body_begin = begin, .body_end = end}, false,
+      file.path);
+  if (answer.status / 100 != 2) return std::nullopt;
+  return answer;
+}
+
+/// Sends a file in parts of `part_bytes`, then asks the hub to join them.
+bool put_parts(const HubClient& client, const HubName& to, const HubUpload& file, const Json& upload,
+               int64_t part_bytes) {
+  std::map<long, std::string> urls;
+  for (const auto& [name, url] : upload.at("header").items())
+    if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos)
+      urls[std::strtol(name.c_str(), nullptr, 10)] = url.get<std::string>();
+  if (part_bytes <= 0 || static_cast<int64_t>(urls.size()) != (file.num_bytes + part_bytes - 1) / part_bytes)
+    fail(ExitCode::kUnusable, "[hub] {}: expected an address for each part of {}, got {} from {}", to.text(),
+         file.path, urls.size(), client.settings().endpoint);
+  Json parts = Json::array();
+  int64_t begin = 0;
+  for (const auto& [number, url] : urls) {
+    const int64_t end = std::min(begin + part_bytes, file.num_bytes);
+    const auto answer = put(client, url, file, begin, end);
+    if (!answer) return false;
+    parts.push_back({{"partNumber", number}, {"etag", answer->header("etag")}});
+    begin = end;
+  }
+  const HttpAnswer joined = client.exchange(
+      {.method = "POST",
+       .url = absolute_url(upload.at("href"), client.settings().endpoint),
+       .headers = {std::string("Accept: ") + kLfsType, std::string("Content-Type: ") + kLfsType},
+       .body = Json{{"oid", file.hash}, {"parts", parts}}.dump(),
+       .stall_s = kLongestAnswer_s},
+      false, file.path);
+  return joined.status / 100 == 2;
+}
+
+/// Does what the hub says for one file. Returns false when an address is refused.
+bool send_file(const HubClient& client, const HubName& to, const HubUpload& file, const Json& actions) {
+  const Json& upload = actions.at("upload");
+  const Json size = upload.value("header", Json::object()).value("chunk_size", Json());
+  const std::string url = absolute_url(upload.at("href"), client.settings().endpoint);
+  const int64_t part_bytes = size.is_string()   ? std::strtoll(size.get<std::string>().c_str(), nullptr, 10)
+                             : size.is_number() ? size.get<int64_t>()
+                                                : 0;
+  const bool is_sent = size.is_null() ? put(client, url, file, 0, file.num_bytes).has_value()
+                                      : put_parts(client, to, file, upload, part_bytes);
+  if (!is_sent || !actions.contains("verify")) return is_sent;
+  const std::string verify = absolute_url(actions.at("verify").at("href"), client.settings().endpoint);
+  const HttpAnswer answer =
+      client.exchange({.method = "POST",
+                       .url = verify,
+                       .headers = {"Content-Type: application/json"},
+                       .body = Json{{"oid", file.hash}, {"size", file.num_bytes}}.dump()},
+                      client.is_hub(verify), file.path);
+  if (answer.status / 100 != 2)
+    fail(ExitCode::kUnusable,
+         "[hub] {}: {} did not arrive whole (status {}); nothing was committed: type the same command again",
+         to.text(), file.path, answer.status);
+  return true;
+}
+
+}  // namespace
+
+void in_parallel(size_t count, const std::function<void(size_t)>& act) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&] {
+    try {
+      for (size_t i; (i = next.fetch_add(1)) < count;) act(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      next = count;
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 1; i < std::min(count, kMostThreads); ++i) threads.emplace_back(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+int64_t send_large_files(const HubClient& client, const HubName& to, const std::vector<HubUpload>& files) {
+  std::vector<const HubUpload*> large;
+  for (const HubUpload& file : files)
+    if (file.is_large) large.push_back(&file);
+  std::atomic<int64_t> sent_bytes = 0;
+  for (size_t begin = 0; begin < large.size(); begin += kBatchFiles) {
+    const std::vector<const HubUpload*> batch(
+        large.begin() + static_cast<ptrdiff_t>(begin),
+        large.begin() + static_cast<ptrdiff_t>(std::min(begin + kBatchFiles, large.size())));
+    const std::map<std::string, Json> actions = ask_batch(client, to, batch);
+    in_parallel(batch.size(), [&](size_t i) {
+      const HubUpload& file = *batch[i];
+      const auto found = actions.find(file.hash);
+      Json what = found == actions.end() ? Json() : found->second;
+      for (int renewals = 0; !what.is_null(); ++renewals) {
+        if (send_file(client, to, file, what)) {
+          sent_bytes += file.num_bytes;
+          return;
+        }
+        if (renewals == kMostRenewals)
+          fail(
+              ExitCode::kUnusable,
+              "[hub] {}: the host that the hub names for {} refuses it; nothing was committed: type the same "
+              "command again, files that arrived are not sent again",
+              to.text(), file.path);
+        what = ask_batch(client, to, {&file})[file.hash];
+      }
+    });
+  }
+  return sent_bytes;
+}
+
+}  // namespace tycho

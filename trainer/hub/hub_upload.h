@@ -1,0 +1,29 @@
+// Large files on their way to the hub's store: git LFS, as the hub and huggingface_hub speak it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trainer/hub/hub_client.h"
+
+namespace tycho {
+
+/// One file of this machine to send.
+struct HubUpload {
+  std::string path;  // inside the repository
+  std::string file;  // on this machine
+  int64_t num_bytes = 0;
+  std::string hash;  // SHA-256 of a large file, git's SHA-1 of another
+  bool is_large = false;
+};
+
+/// Runs `act` for the numbers below `count`, several at a time, and throws the first Error.
+void in_parallel(size_t count, const std::function<void(size_t)>& act);
+
+/// Sends the large ones of `files` that the store does not have, in one piece or in parts as the hub says,
+/// and asks the hub whether they arrived. Addresses that expire are asked for again. Returns the bytes sent.
+/// Throws Error like HubClient.
+int64_t send_large_files(const HubClient& client, const HubName& to, const std::vector<HubUpload>& files);
+
+}  // namespace tycho
