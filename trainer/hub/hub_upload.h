@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/hub/hub_client.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 
