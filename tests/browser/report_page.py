@@ -1,5 +1,6 @@
 # Opt-in check of `tycho report`'s page in headless Chromium; CI checks the data in C++, and nothing there runs scripts.
-#   python3 tests/browser/report_page.py TYCHO [FOLDER for pictures] [STEPS ...]
+#   python3 tests/browser/report_page.py TYCHO [FOLDER for pictures] [STEPS ...] [--sweep SWEEP]
+# SWEEP is the folder of a finished sweep of at least ten trials, whose page is checked too; the sweep stays as it is, apart from its page.
 # Needs `chromium` and no Python packages. Passed with Chromium 156.0.8078.108 on 27 November 2026 for 1,000, 100,000 and 1,000,000 steps.
 import os
 import signal
@@ -11,6 +12,9 @@ import time
 from browser import Browser
 from make_runs import write_run
 
+sweep = os.path.abspath(sys.argv.pop()) if "--sweep" in sys.argv[:-1] else None
+if sweep:
+    sys.argv.remove("--sweep")
 tycho, pictures = os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None
 sizes = [int(word) for word in sys.argv[3:]] or [1000, 100_000, 1_000_000]
 failures = []
@@ -166,7 +170,60 @@ def check_watch(folder):
     browser.close()
 
 
+def check_sweep(folder):
+    """The page of a sweep: its tables, importances and curves; hidden trials and zoom stay over a reload by the reader and by --watch."""
+    page = f"{folder}/sweep"
+    watcher = subprocess.Popen([tycho, "sweep", "report", sweep, "--out", page, "--watch"], stdout=subprocess.DEVNULL)
+    while not os.path.exists(page + ".html"):
+        time.sleep(0.05)
+    browser = Browser()
+    browser.open(page + ".html")
+    browser.evaluate("document.querySelector('#live').scrollIntoView()")  # plots are drawn where they are seen
+    browser.wait_for("document.querySelectorAll('canvas').length > 0")
+    expect(jumps(browser) < 0.02, "nothing jumps on the page of a sweep")
+    headings = browser.evaluate("[...document.querySelectorAll('h2')].map(h => h.textContent)")
+    for title in ("Best trials", "Importance of keys", "Each key against the metric", "All keys together", "Loss curves"):
+        expect(any(heading.startswith(title) for heading in headings), f"a section {title!r}")
+    shares = browser.evaluate("[...document.querySelectorAll('.importance i')].map(i => [i.getBoundingClientRect().width, parseFloat(i.style.width)])")
+    expect(len(shares) > 1 and all(width > 0 or share == 0 for width, share in shares) and abs(sum(share for _, share in shares) - 100) < 1,
+           f"importances are drawn and are 100 % together: {shares}")
+    expect(shares == sorted(shares, key=lambda one: -one[1]), "the most important key is first")
+    rows = browser.evaluate("[...document.querySelector('table').rows].map(row => row.cells.length)")
+    expect(len(rows) > 10 and len(set(rows)) == 1, f"a table of {len(rows) - 1} trials")
+    picture(browser, "sweep-light")
+    browser.resize(1280, 4200)
+    time.sleep(0.7)
+    picture(browser, "sweep-light-whole")
+    browser.resize(1280, 900)
+    left, top, width, height = box(browser, "Loss")
+    browser.drag(left + width * 0.5, top + 40, left + width * 0.7, top + 40)
+    browser.wait_for("location.hash.includes('zoom=')")
+    browser.evaluate("document.querySelectorAll('button.run')[1].click()")
+    browser.wait_for("location.hash.includes('hide=')")
+    picture(browser, "sweep-zoomed")
+    view = hash_of(browser)
+
+    def kept():
+        return hash_of(browser) == view and browser.evaluate("document.querySelectorAll('button.run')[1].getAttribute('aria-pressed')") == "false"
+    browser.call("Page.reload")
+    browser.wait_for("document.querySelectorAll('button.run').length > 0")
+    expect(kept(), "a reload keeps zoom and hidden trials")
+    browser.evaluate("window.is_old = true")
+    watcher.send_signal(signal.SIGINT)
+    expect(watcher.wait() == 130, "Ctrl-C ends --watch of a sweep with 130")
+    browser.wait_for("window.is_old !== true && document.querySelectorAll('button.run').length > 1")
+    expect(kept(), "the page that reloads itself keeps zoom and hidden trials")
+    browser.resize(420, 800)
+    time.sleep(0.3)
+    expect(browser.evaluate("document.documentElement.scrollWidth <= 420"), "a narrow window has no sideways scrolling on the page of a sweep")
+    picture(browser, "sweep-narrow")
+    expect(browser.problems() == [], f"no errors and no requests: {browser.problems()}")
+    browser.close()
+
+
 with tempfile.TemporaryDirectory() as scratch:
+    if sweep:
+        check_sweep(scratch)
     check_watch(scratch)
     for size in sizes:
         check_size(scratch, size)

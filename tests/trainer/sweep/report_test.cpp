@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "tests/trainer/sweep/sweep_fixture.h"
 #include "trainer/report/svg.h"
@@ -86,6 +87,23 @@ TEST_F(ReportTest, MarksLieInsideTheFrameAndALegendSaysWhatTheyAre) {
     EXPECT_NE(svg.find(words), std::string::npos) << words;
   for (const std::string& other : {parallel_plot(f.board()), svg})
     EXPECT_NE(other.find("class=\"legend\""), std::string::npos);
+}
+
+TEST_F(ReportTest, EveryClassOfThePageHasARule) {
+  const SweepFolder f = many_trials(
+      define(30), [&](const SweepDefinition& d) { return folder(d); },
+      [&](SweepFolder& g, const std::string& id, double loss) {
+        do_trial(g, id, TrialState::kFinished, loss);
+      });
+  const std::string page = sweep_report(f).html;
+  const std::string style = page.substr(0, page.find("</style>")), head = "class=\"";
+  std::set<std::string> classes;
+  for (size_t at = page.find(head); at != std::string::npos; at = page.find(head, at + 1)) {
+    const size_t begin = at + head.size();
+    classes.insert(page.substr(begin, page.find('"', begin) - begin));
+  }
+  EXPECT_TRUE(classes.contains("importance"));
+  for (const std::string& name : classes) EXPECT_NE(style.find("." + name), std::string::npos) << name;
 }
 
 TEST_F(ReportTest, NoLineGoesThroughALabelOfAnAxis) {
