@@ -1,4 +1,4 @@
-# cmake --install build/cpu --prefix X: bin/tycho, bin/tycho-job, bin/tycho-convert, lib/libtycho_engine.so, lib/libtycho_cuda.so, the manual
+# cmake --install build/cpu --prefix X: bin/tycho, bin/tycho-job, lib/libtycho_engine.so, lib/libtycho_cuda.so, the manual
 # page, completions for three shells, share/tycho. The tree can be moved; LibTorch stays where it is (see CMAKE_INSTALL_RPATH in LibTorch.cmake).
 # share/tycho/installed.txt lists every file, relative to X.
 foreach(target tycho tycho_engine tycho_cuda)
@@ -12,7 +12,7 @@ install(CODE "
     execute_process(COMMAND ${CMAKE_STRIP} --discard-all \"\$ENV{DESTDIR}\${file}\" COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 ")
-install(PROGRAMS containers/tycho-job containers/tycho-convert DESTINATION bin)
+install(PROGRAMS containers/tycho-job DESTINATION bin)
 install(DIRECTORY recipes DESTINATION share/tycho)
 install(FILES LICENSE DESTINATION share/tycho)
 

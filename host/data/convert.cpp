@@ -33,11 +33,11 @@ void refuse_options(const Arguments& arguments, std::initializer_list<const char
 }
 
 /// Returns the path on this machine of the tokenizer that --tokenizer names: a file, or a model of the hub,
-/// hf://OWNER/NAME or OWNER/NAME.
+/// hf://OWNER/NAME, OWNER/NAME or a name without an owner, such as gpt2.
 std::string tokenizer_path(const std::string& text) {
   std::error_code error;
   const bool is_plain_name = !std::filesystem::exists(text, error) && !text.ends_with(".json") &&
-                             !text.ends_with(".model") && std::count(text.begin(), text.end(), '/') == 1 &&
+                             !text.ends_with(".model") && std::count(text.begin(), text.end(), '/') <= 1 &&
                              hub_name_problem("hf://" + text).empty();
   return local_tokenizer(is_plain_name ? "hf://" + text : text);
 }

@@ -42,7 +42,13 @@ return r
 
 const char* const kReadme = R"md(# A project of Tycho
 
-Put text files into `texts/`, then:
+With data and a tokenizer of the Hugging Face hub, one line trains:
+
+```sh
+tycho run recipes/first.lua 'train_data=text{path=hf://datasets/Salesforce/wikitext/wikitext-2-raw-v1}' tokenizer=hf://openai-community/gpt2 model.vocab_size=50304
+```
+
+With your own texts, put their files into `texts/`, then:
 
 ```sh
 tycho tokenizer train texts --vocab-size 4096 --out data/tokenizer.json

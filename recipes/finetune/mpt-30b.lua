@@ -19,12 +19,12 @@ r.optimizer = t.optim.decoupled_adamw { lr = 9.65e-6, betas = { 0.9, 0.95 }, eps
 r.scheduler = t.sched.linear { t_warmup = "50ba", alpha_f = 0, compat = "composer" }
 r.clip.norm = 1.0
 
--- mosaicml/instruct-v3 saved as JSONL: a row is { "prompt": ..., "response": ... }. Packed, as there (packing_ratio = 9); here
+-- mosaicml/instruct-v3, or a folder with train.jsonl and test.jsonl: a row is { "prompt": ..., "response": ... }. Packed, as there (packing_ratio = 9); here
 -- examples in a row do not see each other.
 local data = t.env("TYCHO_DATA", "data/instruct")
 r.tokenizer      = folder .. "/tokenizer.json"
-r.train_data     = t.data.chat { path = data .. "/train.jsonl", pack = true }
-r.eval_data.test = t.data.chat { path = data .. "/test.jsonl", pack = true }
+r.train_data     = t.data.chat { path = data, pack = true }
+r.eval_data.test = t.data.chat { path = data, split = "test", pack = true }
 r.eval = { every = "1ep", first = true }
 r.ckpt = { every = "0.375dur", keep = 1 }                  -- 3 epochs
 

@@ -19,12 +19,12 @@ r.optimizer = t.optim.decoupled_adamw { lr = 5e-6, betas = { 0.9, 0.999 }, eps =
 r.scheduler = t.sched.linear { t_warmup = "50ba", alpha_f = 0, compat = "composer" }
 r.clip.norm = 1.0
 
--- mosaicml/dolly_hhrlhf saved as JSONL: a row is { "prompt": ..., "response": ... }. One a row of tokens, as there; pack = true
+-- mosaicml/dolly_hhrlhf, or a folder with train.jsonl and test.jsonl: a row is { "prompt": ..., "response": ... }. One a row of tokens, as there; pack = true
 -- takes a fraction of the rows.
 local data = t.env("TYCHO_DATA", "data/finetune")
 r.tokenizer      = folder .. "/tokenizer.json"
-r.train_data     = t.data.chat { path = data .. "/train.jsonl" }
-r.eval_data.test = t.data.chat { path = data .. "/test.jsonl" }
+r.train_data     = t.data.chat { path = data }
+r.eval_data.test = t.data.chat { path = data, split = "test" }
 r.eval = { every = "1ep", first = true }
 r.ckpt = { every = "0.5dur", keep = 1 }
 

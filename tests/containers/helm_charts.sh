@@ -55,11 +55,21 @@ skuName: \"Premium_LRS\"
 reclaimPolicy: Delete
 - -o ro" render shared-storage --set storage.pvcName=mine --set storage.size=100Ti --set storage.skuName=Premium_LRS \
   --set storage.reclaimPolicy=Delete --set 'storage.mountOptions={-o ro}' --set 'storage.accessModes={ReadOnlyMany}'
-check "the whole data set" 0 "\"train,val\"
+check "the whole data set" 0 "command: [tycho, data, convert]
+\"allenai/c4\"
+\"EleutherAI/gpt-neox-20b\"
+{name: HF_HOME, value: \"/data/huggingface\"}
+\"train,val\"
 \"/data/my-copy-c4\"
 claimName: \"shared-blob-storage\"" render dataset-download --set storage.pvcName=shared-blob-storage --set dataset.outputPath=my-copy-c4
 check "the small data set" 0 "\"train_small,val_small\"" render dataset-download --set storage.pvcName=shared-blob-storage \
   --set dataset.outputPath=my-copy-c4 --set 'dataset.splits={train_small,val_small}'
+# The walk-through shows the pod's line, and hub_walkthroughs_test runs it.
+check "its pod runs the line of the page" 0 "" grep -qxF -- "$(arguments_of_pod | tr '\n' ' ' | sed 's/ $//')" \
+  <(tr -s '\\\n ' ' ' <"$root/docs/walkthroughs/foundry-kubernetes.md" | tr -d "'" | grep -oE -- '--dataset allenai/c4 .*--num_workers 8')
+check "no token without a Secret" 1 "" grep -q HF_TOKEN "$scratch/rendered"
+check "a token of the hub" 0 "{name: HF_TOKEN, valueFrom: {secretKeyRef: {name: \"hub\", key: token}}}" render dataset-download --set hub.tokenSecret=hub
+check "files on the volume" 0 "\"/data/c4/en\"" render dataset-download --set dataset.name=/data/c4/en --set dataset.subset= --set dataset.tokenizer=/data/tokenizer.json
 
 small=(--set image.tag=latest --set model.config=mpt-125m --set storage.pvcName=shared-blob-storage
   --set 'yamlUpdates.train_loader\.dataset\.split=train_small' --set 'yamlUpdates.eval_loader\.dataset\.split=val_small'

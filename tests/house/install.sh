@@ -8,7 +8,7 @@ fail() { echo "$*"; exit 1; }
 cmake --install "$TYCHO_BUILD" --prefix "$scratch/first" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 mv "$scratch/first" "$scratch/moved"
 cd "$scratch/moved"
-for file in bin/tycho bin/tycho-job bin/tycho-convert lib/libtycho_engine.so share/tycho/recipes/demo.lua share/tycho/LICENSE \
+for file in bin/tycho bin/tycho-job lib/libtycho_engine.so share/tycho/recipes/demo.lua share/tycho/LICENSE \
   share/man/man1/tycho.1 share/bash-completion/completions/tycho share/zsh/site-functions/_tycho share/fish/vendor_completions.d/tycho.fish; do
   [[ -e $file ]] || fail "the installed tree has no $file"
 done

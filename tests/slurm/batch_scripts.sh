@@ -34,6 +34,7 @@ mkdir -p store/c4/en
 gzip -c train.jsonl >store/c4/en/c4-train.00000.json.gz
 cp store/c4/en/c4-train.00000.json.gz store/c4/en/c4-validation.00000.json.gz
 cp tokenizer.json store/
+export C4_SOURCE=$PWD/store/c4/en C4_TOKENIZER=$PWD/store/tokenizer.json
 check "convert_c4.sbatch" 0 "store/my-copy-c4/val
 state COMPLETED" job --partition=low "$root/containers/convert_c4.sbatch" none "$PWD/store" 2
 check "makes both splits" 0 "train

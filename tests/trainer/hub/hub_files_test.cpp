@@ -170,7 +170,7 @@ TEST_F(HubFilesTest, WorksWithoutSymbolicLinks) {
 
 TEST_F(HubFilesTest, MovedNamesAreFollowedAndPinsWin) {
   server_.add_file("models/openai-community/gpt2", "config.json", "{}");
-  server_.moved_from = "models/gpt2", server_.moved_to = "models/openai-community/gpt2";
+  server_.moved["models/gpt2"] = "models/openai-community/gpt2";
   EXPECT_EQ(read_file(local_path("hf://gpt2@main/config.json")), "{}");
   const std::string other(40, 'e');
   pin_hub({{"hf://gpt2@main", other}});

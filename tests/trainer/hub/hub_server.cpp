@@ -115,8 +115,9 @@ ServerReply HubServer::at_hub(const SeenRequest& request) {
     const size_t at = path.find(call);
     if (at == std::string::npos || is_api == (call == std::string("/resolve/"))) continue;
     const std::string name = path.substr(0, at), rest = path.substr(at + std::string(call).size());
-    if (name == moved_from && !moved_from.empty()) {
-      std::string to = is_api ? "/api/" + moved_to : moved_to.substr(moved_to.starts_with("models") ? 6 : 0);
+    if (const auto move = moved.find(name); move != moved.end()) {
+      const bool is_model = move->second.starts_with("models/") && !is_api;
+      const std::string to = is_model ? move->second.substr(6) : (is_api ? "/api/" : "/") + move->second;
       return {307, "moved", {"Location: " + to + call + rest}};
     }
     const auto found = repositories_.find(name);

@@ -49,10 +49,10 @@ class HubServer {
   /// Answers 501 and keeps the problem. Called while the server answers.
   ServerReply unknown(const SeenRequest& request);
 
-  std::string token;                 // "" for public repositories
-  std::string moved_from, moved_to;  // "models/gpt2" and where it is now
-  size_t page_files = 2;             // number of files of one page of a listing
-  int uses_of_address = 1000;        // a signed address is refused after so many requests
+  std::string token;                         // "" for public repositories
+  std::map<std::string, std::string> moved;  // "models/gpt2" and where it is now
+  size_t page_files = 2;                     // number of files of one page of a listing
+  int uses_of_address = 1000;                // a signed address is refused after so many requests
 
  private:
   ServerReply at_hub(const SeenRequest& request);
