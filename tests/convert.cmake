@@ -1,6 +1,5 @@
 # Models of Hugging Face in and out.
 tycho_test(convert_test LIBS huggingface SOURCES trainer/huggingface/float_types_test.cpp trainer/families/foundry_blocks_test.cpp trainer/huggingface/foundry_inits_test.cpp trainer/huggingface/family_folders_test.cpp
-  trainer/families/feed_forward_activation_test.cpp
   trainer/huggingface/hf_config_test.cpp
   trainer/huggingface/hf_export_test.cpp trainer/huggingface/hf_import_test.cpp trainer/huggingface/presets_test.cpp)
 target_compile_definitions(convert_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
