@@ -31,8 +31,8 @@ TEST_F(CliTest, HelpNamesEveryVerbAndEveryVerbHasHelpWithAnExample) {
   const Outcome help = shell("tycho --help");
   EXPECT_EQ(help.code, 0);
   for (const char* verb :
-       {"run", "launch", "check", "config", "schema", "plan", "types", "fetch", "test", "data", "tokenizer", "eval",
-        "generate", "chat", "convert", "ckpt", "completion", "version"}) {
+       {"run", "launch", "check", "config", "schema", "plan", "types", "fetch", "test", "data", "tokenizer",
+        "eval", "generate", "chat", "convert", "ckpt", "completion", "version"}) {
     EXPECT_CONTAINS(help.output, std::string("  ") + verb + " ");
     const Outcome own = shell(std::string("tycho ") + verb + " --help");
     EXPECT_EQ(own.code, 0);

@@ -358,56 +358,5 @@ TEST_F(LuaCallbacksTest, TheReadyOnesRunOnWhatEveryCallbackHas) {
   }
 }
 
-// What llmfoundry/callbacks/kill_loss_spike_callback.py says, worked out by hand: a window of 4 losses of 2,
-// so that 4 and more are outliers.
-TEST_F(LuaCallbacksTest, KillLossSpikeStopsAfterMoreOutliersInARowThanItsPatience) {
-  const auto stops_at = [&](const std::vector<double>& losses) {
-    load(
-        "r.callbacks.a = t.cb.kill_loss_spike { action = 'stop', patience = 1, window = 4, loss_cap = 3.5 }");
-    metrics_.step = 0;
-    for (const double loss : losses) {
-      ++metrics_.step, metrics_.loss = loss;
-      commands_.clear();
-      EXPECT_EQ(call(), "");
-      if (!commands_.empty()) return metrics_.step;
-    }
-    return int64_t{0};
-  };
-  EXPECT_EQ(stops_at({2, 2, 2, 2, 4, 2, 2, 2, 5, 2, 2, 2, 2}), 0);  // single ones
-  EXPECT_EQ(stops_at({2, 2, 2, 2, 4, 5}), 6);                       // the mean is 2, then 2.5
-  EXPECT_EQ(
-      command_text(commands_[0]),
-      "stop(\"2 losses in a row were at least 2 times the mean of 4 steps, 2.5; a lower learning rate may "
-      "help\")");
-  EXPECT_EQ(stops_at({2, 2, 9, 9, 2, 2, 2}),
-            0);  // before the window is full, and before two windows are done
-  EXPECT_EQ(stops_at({2, 2, 2, 3, 3, 4, 4, 3, 2, 2}), 8);  // two of 3, 3, 4, 4 are above the cap
-  EXPECT_NE(command_text(commands_[0]).find("2 of the last 4 losses were above 3.5"), std::string::npos);
-}
-
-TEST_F(LuaCallbacksTest, KillLossSpikeWarnsOnceWhileTheLossStaysHigh) {
-  load("r.callbacks.a = t.cb.kill_loss_spike { patience = 0, window = 2, loss_cap = 100 }");
-  for (const double loss : {1.0, 1.0, 9.0, 99.0, 1.0, 1.0, 1.0, 9.0}) {
-    ++metrics_.step, metrics_.loss = loss;
-    ASSERT_EQ(call(), "");
-  }
-  EXPECT_TRUE(commands_.empty());
-  int num_warnings = 0;
-  for (const std::string& event : session_.events_) num_warnings += event.starts_with("warning: ");
-  EXPECT_EQ(num_warnings, 2);
-}
-
-TEST_F(LuaCallbacksTest, ASpikeLowersTheLearningRateOnceAndIsReported) {
-  load("r.callbacks.a = t.cb.loss_spike { warmup = \"5ba\", action = \"scale_lr\", for_next = \"10ba\" }");
-  for (int64_t step = 1; step <= 30; ++step) {
-    metrics_.step = step;
-    metrics_.loss = step == 20 || step == 22 ? 50 : 2 + 0.1 * static_cast<double>(step % 2);
-    ASSERT_EQ(call(), "");
-  }
-  ASSERT_EQ(commands_.size(), 2u);
-  EXPECT_EQ(command_text(commands_[0]), "scale_lr(0.5, for_next = 10ba)");
-  EXPECT_EQ(command_text(commands_[1]), "save(\"spike\")");
-}
-
 }  // namespace
 }  // namespace tycho
