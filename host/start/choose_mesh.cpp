@@ -149,8 +149,13 @@ void choose_for_memory(const TrainConfig& config, const std::optional<TrainConfi
     if (leaves_micro_batch(config))
       choices.text += fmt::format("micro_batch: {}sp, as this run had it before\n", choice.sequences);
   } else {
-    choice = choose_memory(with_machine(config), devices);
+    const TrainConfig planned = with_machine(config);
+    choice = choose_memory(planned, devices);
     choices.text += choice_text(config, choice);
+    if (!choice.fits && config.machine.name.empty())
+      choices.text +=
+          fmt::format("planned for this machine, \"{}\"; name another one to plan for it: machine=h100\n",
+                      planned.machine.name);
   }
   if (leaves_recompute(config))
     choices.pins.push_back(fmt::format("recompute.mode={}", enum_name(choice.recompute)));

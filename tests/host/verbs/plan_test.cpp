@@ -213,6 +213,15 @@ TEST_F(PlanProbeTest, ARunKeepsTheMicroBatchThatWasChosen) {
   EXPECT_CONTAINS(again.output, "micro_batch: 3sp, as this run had it before\n");
 }
 
+TEST_F(PlanProbeTest, SaysForWhichMachineNothingFits) {
+  const Outcome outcome = plan("plan x.lua device=cpu model.width=1048576 recompute.mode=auto");
+  EXPECT_CONTAINS(outcome.output,
+                  ": too much, and there is no other\nplanned for this machine, \"cpu\"; name ");
+  const Outcome named = plan("plan x.lua model.width=1048576 recompute.mode=auto machine=h100");
+  EXPECT_CONTAINS(named.output, ": too much, and there is no other\n");
+  EXPECT_EQ(named.output.find("planned for this machine"), std::string::npos);
+}
+
 TEST_F(PlanProbeTest, ChoosesTheLeastRecomputationThatFitsAndARunKeepsIt) {
   const std::string arguments = " x.lua device=cpu recompute.mode=auto";
   const Outcome outcome = plan("plan" + arguments);
