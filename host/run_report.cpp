@@ -29,7 +29,7 @@ void RunFollower::update() {
     runs_.push_back(reader.summary());
   }
   for (const RunSummary& run : runs_) {
-    // Its events may have been moved or removed since.
+    // Files of events may have been moved or removed since.
     if (run.parent.empty() || !std::filesystem::exists(run.parent + "/events.jsonl")) continue;
     GrowingRun& reader =
         parent_readers_.try_emplace({run.parent, run.first_step}, run.parent, patterns_, run.first_step)

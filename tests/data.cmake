@@ -30,7 +30,7 @@ tycho_test(buckets_test LIBS buckets http storage SOURCES
 tycho_test(azure_test LIBS buckets http storage SOURCES
   trainer/buckets/azure_bucket_test.cpp trainer/buckets/azure_server.cpp trainer/buckets/store_server.cpp trainer/data/storage/http_server.cpp)
 # The hub by name, against a stand-in and what huggingface_hub asks and writes.
-tycho_test(hub_test LIBS storage SOURCES trainer/recipe/hub_name_test.cpp trainer/hub/hub_files_test.cpp trainer/hub/hub_golden_test.cpp trainer/hub/hub_push_test.cpp
+tycho_test(hub_test LIBS storage SOURCES trainer/recipe/hub_name_test.cpp trainer/hub/hub_files_test.cpp trainer/hub/hub_golden_test.cpp trainer/hub/hub_push_test.cpp trainer/hub/hub_threads_test.cpp
   trainer/hub/hub_uploads.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
 target_compile_definitions(hub_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Data sets of the hub, converted from the stand-in.

@@ -24,6 +24,7 @@
 #include "trainer/base/nearest.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/base/schema.h"
+#include "trainer/plan/memory_choice.h"
 #include "trainer/plan/plan.h"
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/unread_files.h"
@@ -192,9 +193,7 @@ int check_tree(lua_State* L) {
     const TrainConfig config = read_config(read_json(L, 1), problems);
     if (problems.empty()) problems = check_parameters(config);
     const bool is_chosen = config.parallel.mesh == MeshSizes::kAuto ||
-                           config.recompute.mode == Recompute::kAuto ||
-                           config.parallel.cp_attention == CpAttention::kAuto ||
-                           (config.micro_batch && config.micro_batch->is_auto);
+                           config.parallel.cp_attention == CpAttention::kAuto || leaves_memory(config);
     const lua_Integer num_ranks = is_chosen ? 0 : lua_tointeger(L, 3);  // 0: not known, or chosen to fit
     if (problems.empty() && num_ranks > 0) problems = check_config(config, num_ranks);
     if (problems.empty() && with_files) problems = check_files(config);

@@ -38,9 +38,7 @@ std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_r
   if (config.resume == "none" || !holds_record(folder)) return {};
   std::vector<ConfigProblem> problems;
   const TrainConfig kept = read_config(read_run_record(folder).config, problems);
-  if (!problems.empty() || leaves_mesh(kept) || leaves_cp_attention(kept) || leaves_recompute(kept) ||
-      leaves_micro_batch(kept))
-    return {};
+  if (!problems.empty() || leaves_mesh(kept) || leaves_cp_attention(kept) || leaves_memory(kept)) return {};
   if (!check_config(kept, num_ranks).empty()) return {};
   return kept;
 }
@@ -124,8 +122,7 @@ void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& 
         fmt::format("cp_attention: {}, as this run had it before\n", enum_name(config.parallel.cp_attention));
   } else if (config.parallel.cp > 1) {
     TrainConfig planned = with_machine(config);
-    if (leaves_recompute(planned) || leaves_micro_batch(planned))
-      planned = with_choice(planned, choose_memory(planned, devices));
+    if (leaves_memory(planned)) planned = with_choice(planned, choose_memory(planned, devices));
     const std::vector<CpForm> forms = compare_cp_forms(planned, model_layout(planned.model), devices);
     config.parallel.cp_attention = faster_form(forms);
     choices.text += fmt::format("parallel.cp_attention = \"auto\", received per step\n{}",
@@ -173,7 +170,7 @@ PlanDevices devices_of(const RankInfo& place) {
 
 ChosenRecipe choose_mesh(ResolvedRecipe recipe, const RecipeRequest& request, const PlanDevices& devices) {
   const bool mesh_open = leaves_mesh(recipe.config), cp_open = leaves_cp_attention(recipe.config),
-             memory_open = leaves_recompute(recipe.config) || leaves_micro_batch(recipe.config);
+             memory_open = leaves_memory(recipe.config);
   if (!mesh_open && !memory_open && !cp_open) return {std::move(recipe), request.pins, {}, ""};
   TrainConfig config = recipe.config;
   const std::optional<TrainConfig> kept = kept_choices(config, devices.num_ranks);

@@ -39,8 +39,7 @@ const VerbSpec kConvertSpec = {
      {"shard-size", "Maximum size of each exported file.", "SIZE", "5GB"},
      {"push",
       "Export, then send TO to this model on the Hugging Face hub in one commit. Creates the repository and "
-      "the "
-      "branch where they are missing. A push that was interrupted goes on with the same command.",
+      "the branch where they are missing. A push that was interrupted goes on with the same command.",
       "hf://OWNER/NAME[@BRANCH]"},
      {"ignore",
       "Of an import: keys of config.json that Tycho does not know and that do not change what the model "

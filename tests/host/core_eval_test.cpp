@@ -159,7 +159,7 @@ class CoreEval : public ShellTest {
           "hf/config.json");
   }
 
-  /// What all tasks and averages come to, by the names of the metrics.
+  /// Returns the scores of all tasks and their averages, by the names of the metrics.
   static std::map<std::string, double> by_hand() {
     std::map<std::string, double> wanted;
     std::map<std::string, std::vector<double>> groups;

@@ -33,7 +33,7 @@ r.optimizer = t.optim.adamw { lr = 1e-3 }
 r.ckpt = { every = "10ba", keep = 2 }
 return r
 )";
-// What the disturbed run has and the undisturbed one has not.
+// Lines that only the disturbed run has.
 const char* const kReach = R"(
 r.log.sinks = { t.log.jsonl {}, t.log.wandb { project = "proj", tags = { "a" }, mode = "online" } }
 r.ckpt.remote = "s3://bucket/{run_name}"

@@ -7,23 +7,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/hub/hub_hash.h"
+#include "trainer/hub/hub_threads.h"
 
 namespace tycho {
 namespace {
 
-constexpr int64_t kMostThreads = 8;
+constexpr size_t kMostThreads = 8;
 constexpr int kMostRenewals = 4;  // of an address, while no piece comes
 
 [[noreturn]] void fail_draft(const std::string& path) {
@@ -84,31 +82,14 @@ int64_t num_pieces_of(const HubFile& file) { return (file.num_bytes + kHubPieceB
 void fetch_pieces(HubPieces& pieces, const HubFile& file, const Draft& draft, const Draft& done) {
   const int64_t num_pieces = num_pieces_of(file);
   const std::string marks = done.read(num_pieces);
-  std::atomic<int64_t> next = 0;
-  std::atomic<bool> ended = false;
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    try {
-      for (int64_t i; !ended && (i = next.fetch_add(1)) < num_pieces;) {
-        if (marks[static_cast<size_t>(i)] == '1') continue;
-        const int64_t begin = i * kHubPieceBytes, end = std::min(begin + kHubPieceBytes, file.num_bytes);
-        const std::string bytes = pieces.read(begin, end);
-        draft.write(begin, bytes.data(), bytes.size());
-        done.write(i, "1", 1);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-      ended = true;
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (int64_t i = 1; i < std::min(num_pieces, kMostThreads); ++i) threads.emplace_back(work);
-    work();
-  }
-  if (error) std::rethrow_exception(error);
+  in_parallel(static_cast<size_t>(num_pieces), kMostThreads, [&](size_t piece) {
+    const auto i = static_cast<int64_t>(piece);
+    if (marks[piece] == '1') return;
+    const int64_t begin = i * kHubPieceBytes, end = std::min(begin + kHubPieceBytes, file.num_bytes);
+    const std::string bytes = pieces.read(begin, end);
+    draft.write(begin, bytes.data(), bytes.size());
+    done.write(i, "1", 1);
+  });
 }
 
 /// Returns the hash of the draft, whose pieces are all there.

@@ -11,6 +11,7 @@
 #include "trainer/http/answer_line.h"
 #include "trainer/http/retry_wait.h"
 #include "trainer/hub/hub_hash.h"
+#include "trainer/hub/hub_threads.h"
 #include "trainer/hub/hub_upload.h"
 
 namespace tycho {
@@ -21,7 +22,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostFileBytes = int64_t{50} * 1000 * 1000 * 1000;  // of git LFS on the hub
 constexpr int64_t kMostTextBytes = 4 << 20;
 constexpr int64_t kSampleBytes = 512;
-constexpr size_t kBatchFiles = 256;
 constexpr int kMostWaits = 20;            // for another repository of the same owner that is being created
 constexpr double kLongestAnswer_s = 600;  // the hub checks all files of a commit before it answers
 constexpr const char* kCard = "README.md";
@@ -108,8 +108,8 @@ void check_card(const HubClient& client, const HubName& to, const std::vector<Hu
 /// names.
 void choose_modes(const HubClient& client, const HubName& to, std::vector<HubUpload>& files) {
   std::vector<std::string> ignored;
-  for (size_t begin = 0; begin < files.size(); begin += kBatchFiles) {
-    const size_t end = std::min(begin + kBatchFiles, files.size());
+  for (size_t begin = 0; begin < files.size(); begin += kHubBatchFiles) {
+    const size_t end = std::min(begin + kHubBatchFiles, files.size());
     Json asked = Json::array();
     for (size_t i = begin; i < end; ++i) {
       std::string sample(static_cast<size_t>(std::min(files[i].num_bytes, kSampleBytes)), '\0');
@@ -132,7 +132,8 @@ void choose_modes(const HubClient& client, const HubName& to, std::vector<HubUpl
   std::erase_if(files, [&](const HubUpload& file) {
     return std::find(ignored.begin(), ignored.end(), file.path) != ignored.end();
   });
-  in_parallel(files.size(), [&](size_t i) { files[i].hash = hash_of(files[i], files[i].is_large); });
+  in_parallel(files.size(), kHubUploadThreads,
+              [&](size_t i) { files[i].hash = hash_of(files[i], files[i].is_large); });
 }
 
 bool is_there(const HubSnapshot& there, const HubUpload& file) {
@@ -173,8 +174,7 @@ std::string commit_that_was_made(const HubClient& client, const HubPush& push, c
   if (!is_made)
     fail(ExitCode::kUnusable,
          "[hub] {} has moved from {} to {} while this push ran: nothing was committed and nothing is lost; "
-         "type "
-         "the same command again, files that arrived are not sent again",
+         "type the same command again, files that arrived are not sent again",
          push.to.text(), parent.empty() ? "no commit" : parent, now.commit());
   return now.commit();
 }

@@ -4,20 +4,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "trainer/base/error.h"
 #include "trainer/http/answer_line.h"
+#include "trainer/hub/hub_threads.h"
 
 namespace tycho {
 namespace {
 
-constexpr size_t kMostThreads = 4;
-constexpr size_t kBatchFiles = 256;
 constexpr int kMostRenewals = 3;          // of the addresses of one file
 constexpr double kLongestAnswer_s = 600;  // a store joins the parts of a large file before it answers
 constexpr const char* kLfsType = "application/vnd.git-lfs+json";
@@ -121,38 +117,17 @@ bool send_file(const HubClient& client, const HubName& to, const HubUpload& file
 
 }  // namespace
 
-void in_parallel(size_t count, const std::function<void(size_t)>& act) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    try {
-      for (size_t i; (i = next.fetch_add(1)) < count;) act(i);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-      next = count;
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (size_t i = 1; i < std::min(count, kMostThreads); ++i) threads.emplace_back(work);
-    work();
-  }
-  if (error) std::rethrow_exception(error);
-}
-
 int64_t send_large_files(const HubClient& client, const HubName& to, const std::vector<HubUpload>& files) {
   std::vector<const HubUpload*> large;
   for (const HubUpload& file : files)
     if (file.is_large) large.push_back(&file);
   std::atomic<int64_t> sent_bytes = 0;
-  for (size_t begin = 0; begin < large.size(); begin += kBatchFiles) {
+  for (size_t begin = 0; begin < large.size(); begin += kHubBatchFiles) {
     const std::vector<const HubUpload*> batch(
         large.begin() + static_cast<ptrdiff_t>(begin),
-        large.begin() + static_cast<ptrdiff_t>(std::min(begin + kBatchFiles, large.size())));
+        large.begin() + static_cast<ptrdiff_t>(std::min(begin + kHubBatchFiles, large.size())));
     const std::map<std::string, Json> actions = ask_batch(client, to, batch);
-    in_parallel(batch.size(), [&](size_t i) {
+    in_parallel(batch.size(), kHubUploadThreads, [&](size_t i) {
       const HubUpload& file = *batch[i];
       const auto found = actions.find(file.hash);
       Json what = found == actions.end() ? Json() : found->second;

@@ -1,7 +1,6 @@
 // Large files on their way to the hub's store: git LFS, as the hub and huggingface_hub speak it.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,10 @@ struct HubUpload {
   bool is_large = false;
 };
 
-/// Runs `act` for the numbers below `count`, several at a time, and throws the first Error.
-void in_parallel(size_t count, const std::function<void(size_t)>& act);
+/// Number of files that one call asks about, at most: huggingface_hub's.
+inline constexpr size_t kHubBatchFiles = 256;
+/// Number of files that are read or sent at the same time.
+inline constexpr size_t kHubUploadThreads = 4;
 
 /// Sends the large ones of `files` that the store does not have, in one piece or in parts as the hub says,
 /// and asks the hub whether they arrived. Addresses that expire are asked for again. Returns the bytes sent.

@@ -27,6 +27,9 @@ bool leaves_recompute(const TrainConfig& config) { return config.recompute.mode 
 bool leaves_micro_batch(const TrainConfig& config) {
   return config.micro_batch && config.micro_batch->is_auto;
 }
+bool leaves_memory(const TrainConfig& config) {
+  return leaves_recompute(config) || leaves_micro_batch(config);
+}
 
 TrainConfig with_choice(TrainConfig config, const MemoryChoice& choice) {
   if (leaves_recompute(config)) config.recompute.mode = choice.recompute;
@@ -59,6 +62,8 @@ MemoryChoice choose_memory(const TrainConfig& config, const ModelLayout& layout,
     }
     const bool is_better = choice.fits ? !best.fits || choice.step_s < best.step_s : !best.fits;
     if (is_better) best = choice;
+    // With the largest micro-batch of all, more recomputation only takes more time.
+    if (choice.fits && (!leaves_micro_batch(config) || choice.sequences == choice.of_sequences)) break;
   }
   return best;
 }

@@ -10,9 +10,10 @@
 
 namespace tycho {
 
-/// Return true if the recipe leaves the key to the planner.
+/// Return true if the recipe leaves the key to the planner; leaves_memory, if it leaves one of both.
 bool leaves_recompute(const TrainConfig& config);
 bool leaves_micro_batch(const TrainConfig& config);
+bool leaves_memory(const TrainConfig& config);
 
 struct MemoryChoice {
   Recompute recompute = Recompute::kNone;

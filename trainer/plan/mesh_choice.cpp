@@ -92,7 +92,7 @@ std::vector<MeshChoice> rank_meshes(const TrainConfig& config, const PlanDevices
     TrainConfig changed = with_mesh(config, mesh);
     if (!is_legal(changed, devices.num_ranks)) continue;
     std::string chosen;
-    if (leaves_recompute(config) || leaves_micro_batch(config)) {
+    if (leaves_memory(config)) {
       const MemoryChoice memory = choose_memory(changed, layout, devices);
       changed = with_choice(changed, memory);
       if (leaves_recompute(config)) chosen = fmt::format("recompute {}", enum_name(memory.recompute));

@@ -160,7 +160,7 @@ TEST_F(LuaCallbacksTest, NotifyAlertsOfTheFirstSpikeOf200Steps) {
       << session_.events_[1];
 }
 
-// What llmfoundry/callbacks/kill_loss_spike_callback.py says, worked out by hand: a window of 4 losses of 2,
+// Results of llmfoundry/callbacks/kill_loss_spike_callback.py, worked out by hand: a window of 4 losses of 2,
 // so that 4 and more are outliers.
 TEST_F(LuaCallbacksTest, KillLossSpikeStopsAfterMoreOutliersInARowThanItsPatience) {
   const auto stops_at = [&](const std::vector<double>& losses) {

@@ -170,7 +170,7 @@ Tensor statistics_part(const Tensor& all, size_t index, const Span& s) {
   return all.dim() == 2 ? all.narrow(1, s.first_q, s.num_q) : all[static_cast<int64_t>(index)];
 }
 
-/// What flash attention returns, without a note of the call.
+/// Returns what flash attention returns, without a note of the call.
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> attention_results(
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
     const OptionalTensor& starts_k, int64_t, int64_t, double dropout_p, bool causal, bool,

@@ -1,4 +1,4 @@
-// What the stand-in hub answers to pushes: preupload, the store of large files, commits.
+// Answers of the stand-in hub to pushes: preupload, the store of large files, commits.
 #pragma once
 #include <map>
 #include <mutex>

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "tests/trainer/data/storage/http_server.h"
+#include "tests/trainer/identities/fetched_text.h"
 #include "tests/trainer/identities/form_pairs.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -363,13 +364,6 @@ TEST_F(AwsIdentityTest, AStopEndsAWaitAndAProcess) {
   }
 }
 
-class Text final : public FetchSink {
- public:
-  void begin(int64_t) override { text.clear(); }
-  void write(const char* data, size_t num_bytes) override { text.append(data, num_bytes); }
-  std::string text;
-};
-
 TEST_F(AwsIdentityTest, RemoteDataIsReadWithTheIdentityAndSaysWhyItHasNone) {
   HttpServer store{"/nonexistent"};
   store.set_fault([](const SeenRequest& request) {
@@ -380,7 +374,7 @@ TEST_F(AwsIdentityTest, RemoteDataIsReadWithTheIdentityAndSaysWhyItHasNone) {
   set("AWS_ENDPOINT_URL_S3", store.url());
   reply_ = [&](const SeenRequest&) { return numbered_keys(7200); };
   const auto read = [&](const char* place) {
-    Text text;
+    testing::FetchedText text;
     return open_remote_files(parse_remote(place), "")->fetch("index.json", {}, text);
   };
   EXPECT_EQ(read("s3://bucket/p").state, FetchOutcome::State::kDone);

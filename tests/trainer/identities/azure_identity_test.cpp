@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tests/trainer/data/storage/http_server.h"
+#include "tests/trainer/identities/fetched_text.h"
 #include "tests/trainer/identities/form_pairs.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
@@ -179,13 +180,6 @@ TEST_F(AzureIdentity, AStopEndsTheWait) {
   }
 }
 
-class Text final : public FetchSink {
- public:
-  void begin(int64_t) override { text.clear(); }
-  void write(const char* data, size_t num_bytes) override { text.append(data, num_bytes); }
-  std::string text;
-};
-
 TEST_F(AzureIdentity, RemoteDataIsReadWithTheTokenOrTheSas) {
   HttpServer blobs{"/nonexistent"};
   blobs.set_fault([](const SeenRequest& request) {
@@ -197,7 +191,7 @@ TEST_F(AzureIdentity, RemoteDataIsReadWithTheTokenOrTheSas) {
   use_machine();
   const RemoteUri place = parse_remote("az://account/texts/a b");
   const auto read = [&] {
-    Text text;
+    testing::FetchedText text;
     EXPECT_EQ(open_remote_files(place, "")->fetch("index.json", {}, text).state, FetchOutcome::State::kDone);
     return text.text;
   };
@@ -214,7 +208,7 @@ TEST_F(AzureIdentity, RemoteDataIsReadWithTheTokenOrTheSas) {
   EXPECT_EQ(read(), "") << "containers may be public";
   ::unsetenv("AZURE_CLIENT_ID");
   ::setenv("AZURE_STORAGE_SERVICE_ENDPOINT", "http://blobs.example.com", 1);
-  Text text;
+  testing::FetchedText text;
   EXPECT_THROW(open_remote_files(place, "")->fetch("index.json", {}, text), Error) << "not encrypted";
 }
 

@@ -23,7 +23,7 @@ struct Function {
   std::function<Tensor(const Tensor&)> oracle;
 };
 
-/// Those with kinks have them at 0 and at 0.5, which the inputs hit.
+/// Kinks are at 0 and at 0.5, which the inputs hit.
 std::vector<Function> functions() {
   return {
       {"silu", silu_function(), [](const Tensor& x) { return at::silu(x); }},
