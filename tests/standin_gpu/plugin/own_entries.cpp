@@ -297,7 +297,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Ten
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias, bool,
     double dropout_p, bool causal, bool, std::optional<double> scale) {
   check_cudnn(query, key, value, bias, dropout_p, causal);
-  auto [out, log_sum_exp, state, unused, mask] = flash_forward(
+  auto [out, log_sum_exp, state, unused, mask] = attention_results(
       by_row(query), by_row(key), by_row(value), {}, {}, 0, 0, 0, causal, false, scale, {}, {}, {}, {});
   called("cuDNN's attention");
   return {
