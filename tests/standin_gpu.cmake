@@ -52,6 +52,8 @@ foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}
     TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
   add_dependencies(${name} standin_tree standin_communicator bench_nccl_loopback)
 endforeach()
+# What orders the uses of memory, checked by itself.
+tycho_test(standin_order_test SOURCES ${folder}/order_test.cpp ${folder}/runtime/order.cpp)
 # NCCL's half of the plug-in under the thread sanitizer, with an NCCL that frees and hangs.
 add_executable(nccl_races_test ${folder}/nccl_races_test.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_include_directories(nccl_races_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
