@@ -13,7 +13,7 @@ tycho_test(eval_test TORCH LIBS run_fixture prepare SOURCES trainer/models/decod
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # The parts of the loop, each without a trainer.
 tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/train/evaluations_test.cpp trainer/train/training_data_test.cpp trainer/train/weight_update_test.cpp trainer/train/batch_pass_test.cpp
-  trainer/train/live_controls_test.cpp trainer/train/step_guard_test.cpp)
+  trainer/train/live_controls_test.cpp trainer/train/step_guard_test.cpp trainer/train/run_checkpoints_test.cpp)
 # Ranks that are processes, forked before any thread starts.
 tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/train/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.

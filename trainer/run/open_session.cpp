@@ -76,7 +76,9 @@ class OpenRun final : public TrainingSession {
   }
 
   SavedCheckpoint save() override {
-    return guarded([&] { return SavedCheckpoint{run_.trainer->save_now(), run_.trainer->state().step}; });
+    return guarded([&] {
+      return SavedCheckpoint{run_.trainer->checkpoints().save_now(), run_.trainer->state().step};
+    });
   }
 
   SavedCheckpoint load(const std::string& path) override {

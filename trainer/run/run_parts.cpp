@@ -161,8 +161,8 @@ std::unique_ptr<Saver> make_saver(RunParts& run) {
 
 /// Initialises the weights, or loads the newest candidate that can be read.
 void load_weights(RunParts& run, const std::vector<CheckpointInfo>& candidates) {
-  if (candidates.empty()) return run.trainer->initialise();
-  const CheckpointInfo loaded = run.trainer->resume(candidates);
+  if (candidates.empty()) return run.trainer->checkpoints().initialise();
+  const CheckpointInfo loaded = run.trainer->checkpoints().resume(candidates);
   run.facts.checkpoint = loaded.path;
   run.facts.run = run.trainer->info();
   run.facts.run.first_step = loaded.step;

@@ -13,13 +13,8 @@
 #include "trainer/comm/collective_strings.h"
 #include "trainer/recipe/step_tokens.h"
 #include "trainer/rendezvous/progress.h"
-#include "trainer/saving/initial_weights.h"
-#include "trainer/saving/resume.h"
-#include "trainer/saving/unit_tensors.h"
 #include "trainer/train/replica_check.h"
-#include "trainer/train/run_length.h"
 #include "trainer/train/step_guard.h"
-#include "trainer/train/train_units.h"
 
 namespace tycho {
 namespace {
@@ -32,15 +27,15 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// While weights are drawn or read there is nothing to save: a signal ends this rank at once, and the others
-/// learn of the Error.
-void end_if_stopped(int signal) {
-  if (signal != 0)
-    fail(static_cast<ExitCode>(128 + signal),
-         "[run] stopped by SIG{} before the first step: nothing was trained", sigabbrev_np(signal));
-}
-
 }  // namespace
+
+template <class Function>
+auto Trainer::together(const Function& same) {
+  failed_together_ = true;
+  auto result = same();
+  failed_together_ = false;
+  return result;
+}
 
 int Trainer::fit() {
   const auto start = Clock::now();
@@ -63,11 +58,11 @@ int Trainer::fit() {
     const bool all_can_save = failed_together_ || context_.world.size() == 1;
     if (error.code() != ExitCode::kRecipe || !all_can_save) throw;
     const bool together = std::exchange(failed_together_, false);
-    save_now();
+    checkpoints_.save_now();
     failed_together_ = together;
     throw Error(std::string(error.what()) + ". The run stopped with a checkpoint", error.code());
   }
-  save_last();
+  checkpoints_.save_last(/*stopped=*/halt_.signal != 0);
   obey();  // what callbacks of the last checkpoints did
   context_.saver.wait_for_uploads(context_.stop, halt_.signal);
   hooks_.report_costs(seconds_since(start));
@@ -91,7 +86,8 @@ void Trainer::advance(int64_t until_step) {
 }
 
 bool Trainer::step() {
-  if (!ask_schedule()) return false;
+  // Before anything of the step is done: what fails leaves the run between two steps, where it can be saved.
+  if (!together([&] { return hooks_.ask_schedule(state_.step, figures_.newest()); })) return false;
   process_progress().set_step(state_.step);
   const InPhase phase("in a step");
   figures_.begin_step();
@@ -140,9 +136,7 @@ bool Trainer::step() {
 void Trainer::step_boundary(bool save_due) {
   obey_and_evaluate();
   compare_ranks();
-  if (save_due || context_.saver.has_requests() || context_.saver.is_retry_due(state_.step)) save();
-  context_.saver.poll();
-  announce_saved();
+  checkpoints_.tend(save_due);
   wait_while_paused();
   figures_.throughput().add_pause(context_.saver.take_pause_s());
 }
@@ -183,8 +177,7 @@ void Trainer::wait_while_paused() {
   while (halt_.paused && should_continue()) {
     obey(kWait_ms);
     if (state_.eval_open || state_.icl_open) obey_and_evaluate();
-    if (context_.saver.has_requests()) save();
-    context_.saver.poll();
+    checkpoints_.tend(/*is_due=*/false);
   }
   figures_.throughput().add_pause(seconds_since(start));
 }
@@ -201,27 +194,19 @@ std::optional<EvalResults> Trainer::evaluate(const std::string& only) {
 
 void Trainer::compare_ranks() {
   if (!context_.paranoid) return;
-  failed_together_ = true;  // should they differ
-  require_same_facts(context_.world, state_facts(state_, controls_.now(), lr_at(state_.step)), state_.step);
-  if (!std::exchange(compared_, true) || state_.step % kCompareEvery == 0 || is_finished())
-    require_same_facts(context_.world,
-                       tensor_facts(pass_.units().owned(), update_.optimizer(), update_.average()),
-                       state_.step, context_.mesh.group(kCopyAxes).rank());
-  failed_together_ = false;
-}
-
-// Before anything of the step is done: what fails leaves the run between two steps, where it can be saved.
-bool Trainer::ask_schedule() {
-  failed_together_ = true;  // should it fail
-  const bool asked = hooks_.ask_schedule(state_.step, figures_.newest());
-  failed_together_ = false;
-  return asked;
+  together([&] {
+    require_same_facts(context_.world, state_facts(state_, controls_.now(), lr_at(state_.step)), state_.step);
+    const bool is_first = state_.step <= info_.first_step + 1;
+    if (is_first || state_.step % kCompareEvery == 0 || is_finished())
+      require_same_facts(context_.world,
+                         tensor_facts(pass_.units().owned(), update_.optimizer(), update_.average()),
+                         state_.step, context_.mesh.group(kCopyAxes).rank());
+    return true;
+  });
 }
 
 bool Trainer::may_update(double loss, double grad_norm) {
-  failed_together_ = true;  // should it stop the run
-  const std::string wrong = wrong_with_step(recipe_.guard, state_, loss, grad_norm);
-  failed_together_ = false;
+  const std::string wrong = together([&] { return wrong_with_step(recipe_.guard, state_, loss, grad_norm); });
   if (wrong.empty()) return true;
   context_.reporter.event("warning", fmt::format("step {} skipped: {}", state_.step + 1, wrong),
                           {{"step", state_.step + 1}, {"skipped", state_.skipped}});
@@ -262,59 +247,12 @@ void Trainer::announce(AnnouncedEvent announced) {
   hooks_.announce(std::move(announced), state_.step, figures_.now(state_), state_.eval);
 }
 
-void Trainer::announce_saved() {
-  for (const Json& saved : context_.saver.take_saved()) announce({Event::kCkptSaved, saved});
-}
-
 void Trainer::require_all_ranks(const std::string& what) {
   if (is_shared()) hooks_.require_all_ranks(what);
 }
 
 void Trainer::require_owner() const {
   if (context_.require_owner) context_.require_owner();
-}
-
-void Trainer::save() {
-  // The checkpoint before this one may have become durable just now: callbacks hear of every one.
-  context_.saver.wait(/*last=*/false);
-  announce_saved();
-  const Range range("checkpoint");
-  const InPhase phase("saving");
-  CheckpointMeta meta = context_.checkpoint;
-  meta.step = state_.step;
-  state_.clock = controls_.clock();
-  hooks_.save_state(state_, figures_.newest());
-  state_.order_marks.clear();
-  if (context_.world.rank() == 0) state_.order_marks = data_.order_marks();
-  meta.train_state = state_.to_json();
-  update_.refresh_average(state_.step - state_.skipped);
-  context_.saver.save(std::move(meta), saved_ranges(pass_.units().owned()), update_.optimizer(),
-                      update_.average());
-}
-
-// The disk may have room again before too much is lost. A run that was told to stop tries once.
-void Trainer::save_last() {
-  context_.saver.wait(/*last=*/false);
-  announce_saved();
-  const bool is_due = state_.step > info_.first_step && !context_.saver.has_saved(state_.step);
-  if (is_due || context_.saver.has_requests()) save();
-  while (true) {
-    context_.saver.wait(/*last=*/halt_.signal != 0);
-    announce_saved();
-    if (!context_.saver.must_retry()) return;
-    context_.saver.wait_before_retry(context_.stop);
-    save();
-  }
-}
-
-std::string Trainer::save_now() {
-  context_.saver.wait(/*last=*/false);
-  announce_saved();
-  if (!context_.saver.has_saved(state_.step) || context_.saver.has_requests()) save();
-  const InPhase phase("saving");
-  context_.saver.wait(/*last=*/true);
-  announce_saved();
-  return context_.saver.saved_path();
 }
 
 Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context)
@@ -331,58 +269,14 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       profiler_(config.profile, {info.run_dir + "/profile", context_.world.rank(), !context_.device.is_cpu()},
                 context_.reporter),
       hooks_(recipe_, info_, controls_.clock(), context_.callbacks, context_.world, context_.local_rank,
-             context_.reporter) {}
-
-void Trainer::initialise() {
-  announce({Event::kSetup});
-  const InPhase phase("reading weights");
-  take_first_weights(recipe_, pass_.units(), [this] { end_if_stopped(context_.stop); });
-  open_data();
-  announce({Event::kLoad, {{"checkpoint", ""}}});
-}
-
-CheckpointInfo Trainer::resume(const std::vector<CheckpointInfo>& candidates) {
-  announce({Event::kSetup});
-  const InPhase phase("reading a checkpoint");
-  const auto between = [this] { end_if_stopped(context_.stop); };
-  load_base(recipe_.model, pass_.units().owned(), between);
-  CheckpointInfo loaded = load_newest(candidates, saved_ranges(pass_.units().owned()), update_.optimizer(),
-                                      context_.world, context_.reporter, between, update_.average());
-  info_.first_step = loaded.step;
-  take_state(loaded);
-  return loaded;
-}
+             context_.reporter),
+      checkpoints_({recipe_, info_, context_, state_, controls_, pass_, update_, data_, figures_,
+                    evaluations_, hooks_}) {}
 
 void Trainer::load(const CheckpointInfo& info) {
-  const InPhase phase("reading a checkpoint");
-  load_newest({info}, saved_ranges(pass_.units().owned()), update_.optimizer(), context_.world,
-              context_.reporter, {}, update_.average());
+  checkpoints_.load(info);
   halt_.reason.clear();
   halt_.paused = false;
-  context_.saver.forget_requests();
-  take_state(info);
-}
-
-void Trainer::take_state(const CheckpointInfo& loaded) {
-  TrainState state = TrainState::from_json(loaded.manifest.at("train_state"));
-  controls_.resume(loaded, state, update_);
-  set_length(info_, recipe_, context_.until, controls_.clock());
-  update_.follow(controls_.clock());
-  hooks_.follow_clock();
-  state_ = std::move(state);
-  process_progress().set_step(state_.step);
-  forget_other_sets(state_.eval, recipe_.eval_data);
-  hooks_.load_state(state_);
-  figures_.restart(info_);
-  context_.saver.set_resumed_from(loaded);
-  context_.saver.forget_saved();
-  open_data();
-  announce({Event::kLoad, {{"checkpoint", loaded.path}}});
-}
-
-void Trainer::open_data() {
-  data_.open(state_);
-  evaluations_.open();
 }
 
 }  // namespace tycho

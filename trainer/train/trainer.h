@@ -16,6 +16,7 @@
 #include "trainer/train/hooks.h"
 #include "trainer/train/live_controls.h"
 #include "trainer/train/loss_by_position.h"
+#include "trainer/train/run_checkpoints.h"
 #include "trainer/train/step_figures.h"
 #include "trainer/train/trainer_context.h"
 #include "trainer/train/training_data.h"
@@ -30,11 +31,7 @@ class Trainer {
   /// Takes all memory; reads and draws nothing yet.
   Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext context);
 
-  /// Takes first weights from the seed, or those that the recipe names; step 0.
-  void initialise();
-  /// Takes all state from the first of these checkpoints that can be read whole (resume.h); returns that one.
-  CheckpointInfo resume(const std::vector<CheckpointInfo>& candidates);
-  /// Replaces all state by that of a checkpoint of this model, which was verified.
+  /// Replaces all state by that of a checkpoint of this model, which was verified, and ends a stop or pause.
   void load(const CheckpointInfo& info);
 
   /// Trains until max_duration or a stop, and saves at the end. Returns the signal that stopped it, or 0.
@@ -57,9 +54,6 @@ class Trainer {
   /// that of one of several sets: callbacks do not hear of that, and state() does not remember it. Throws
   /// Error (kUsage) for a name that is not there.
   std::optional<EvalResults> evaluate(const std::string& only = "");
-  /// Saves the present state, unless it is saved, and waits until it is written. Returns the checkpoint's
-  /// folder.
-  std::string save_now();
 
   const TrainState& state() const { return state_; }
   const RunInfo& info() const { return info_; }
@@ -67,6 +61,7 @@ class Trainer {
   LiveControls& controls() { return controls_; }
   const StepFigures& figures() const { return figures_; }
   const TrainingData& data() const { return data_; }
+  RunCheckpoints& checkpoints() { return checkpoints_; }
   BatchPass& pass() { return pass_; }
   WeightUpdate& update() { return update_; }
   Hooks& hooks() { return hooks_; }
@@ -92,10 +87,7 @@ class Trainer {
   void require_all_ranks(const std::string& what);
 
  private:
-  void take_state(const CheckpointInfo& loaded);
-  void open_data();
   void announce(AnnouncedEvent announced);
-  void announce_saved();
   /// Throws Error (kFolderOwned) when another process owns the run folder now.
   void require_owner() const;
   /// Applies what callbacks and operators asked for. Throws Error (kRecipe) when one is to stop the run.
@@ -108,9 +100,10 @@ class Trainer {
   /// first step of this process, then every hundred steps, and at the end. Throws Error (kTopology) that
   /// names what is not. Collective.
   void compare_ranks();
-  /// Asks a dynamic schedule for the coming step. Returns false when Ctrl-C ended it. Throws Error (kRecipe)
-  /// on all ranks when it fails on one. Collective.
-  bool ask_schedule();
+  /// Calls `same`, which all ranks do alike, and returns its result. Should it throw, all ranks have failed
+  /// at one place, and no rank waits for another.
+  template <class Function>
+  auto together(const Function& same);
   /// Returns whether the numbers of the coming step may change the weights; reports a step that may not.
   bool may_update(double loss, double grad_norm);
   /// Returns what callbacks and loggers look at in the coming step; `by_position` outlives it.
@@ -118,8 +111,6 @@ class Trainer {
   /// Counts a step of so many sequences of this rank.
   void count_step(int64_t num_sequences, int64_t seq_len);
   void warn_of_loss(const std::string& warning);
-  void save();
-  void save_last();
 
   TrainConfig recipe_;
   RunInfo info_;
@@ -133,9 +124,9 @@ class Trainer {
   Evaluations evaluations_;
   Profiler profiler_;
   Hooks hooks_;
+  RunCheckpoints checkpoints_;
   Halt halt_;
   bool failed_together_ = false;
-  bool compared_ = false;  // tensors of ranks, in this process
 };
 
 }  // namespace tycho
