@@ -39,12 +39,11 @@ void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t
   adamw_step(scalars, grad_scale_1, segment.weights, segment.grads, segment.state[0], segment.state[1]);
 }
 
-std::unique_ptr<Optimizer> make_kind(const AdamWConfig& config, Segments segments) {
-  return std::make_unique<AdamW>(config.lr, config.eps, false, std::move(segments));
+template <Decay decay>
+std::unique_ptr<Optimizer> make_kind(const AdamWKind<decay>& config, Segments segments) {
+  return std::make_unique<AdamW>(config.lr, config.eps, config.kDecoupled, std::move(segments));
 }
-
-std::unique_ptr<Optimizer> make_kind(const DecoupledAdamWConfig& config, Segments segments) {
-  return std::make_unique<AdamW>(config.lr, config.eps, true, std::move(segments));
-}
+template std::unique_ptr<Optimizer> make_kind(const AdamWConfig&, Segments);
+template std::unique_ptr<Optimizer> make_kind(const DecoupledAdamWConfig&, Segments);
 
 }  // namespace tycho

@@ -18,10 +18,10 @@ void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t
                   const Tensor& grad_scale_1);
 
 /// Makes an optimizer of each kind.
-std::unique_ptr<Optimizer> make_kind(const AdamWConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_kind(const DecoupledAdamWConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments);
-std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig& config, Segments segments);
+template <Decay decay>
+std::unique_ptr<Optimizer> make_kind(const AdamWKind<decay>& config, Segments segments);
+template <Decay decay>
+std::unique_ptr<Optimizer> make_kind(const LionKind<decay>& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const SgdConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const MuonConfig& config, Segments segments);
 std::unique_ptr<Optimizer> make_kind(const DefinedOptimizerConfig& config, Segments segments);

@@ -29,12 +29,11 @@ class Lion final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_kind(const LionConfig& config, Segments segments) {
-  return std::make_unique<Lion>(config.lr, false, std::move(segments));
+template <Decay decay>
+std::unique_ptr<Optimizer> make_kind(const LionKind<decay>& config, Segments segments) {
+  return std::make_unique<Lion>(config.lr, config.kDecoupled, std::move(segments));
 }
-
-std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig& config, Segments segments) {
-  return std::make_unique<Lion>(config.lr, true, std::move(segments));
-}
+template std::unique_ptr<Optimizer> make_kind(const LionConfig&, Segments);
+template std::unique_ptr<Optimizer> make_kind(const DecoupledLionConfig&, Segments);
 
 }  // namespace tycho

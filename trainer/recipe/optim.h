@@ -15,59 +15,60 @@ namespace tycho {
 // state_names() returns the names that a checkpoint uses for the state of a parameter, one fp32 number per
 // element each, like torch.optim. hidden_matrix is true for a matrix of a block, neither embedding nor head.
 
-/// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), with the decay of torch.optim.AdamW.
-struct AdamWConfig {
-  static constexpr const char* kKind = "adamw";
-  static constexpr const char* kHelp = "AdamW; each step shrinks a weight by lr x weight_decay.";
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.95};
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-  DecayMask decay_mask = DecayMask::kMatrices;
+/// Share of a weight that weight decay removes in a step: lr x weight_decay, or weight_decay x (lr / peak
+/// lr).
+enum class Decay { kTimesLr, kDecoupled };
 
-  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg", "exp_avg_sq"}; }
-
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
-    v("betas", betas, "Decay of the first and second moment.", below(0, 1));
-    v("eps", eps, "Added to the square root of the second moment.", positive);
+/// Declares weight_decay and decay_mask; `decoupled_help` describes decoupled weight_decay.
+template <Decay decay, class Visitor>
+void decay_fields(Visitor& v, double& weight_decay, DecayMask& decay_mask, const char* decoupled_help) {
+  if constexpr (decay == Decay::kDecoupled)
+    v("weight_decay", weight_decay, decoupled_help, below(0, 1));
+  else
     v("weight_decay", weight_decay, "Weight decay: each step removes lr x this share of a weight.",
       at_least(0));
-    v("decay_mask", decay_mask, kDecayMaskHelp);
-  }
-};
+  v("decay_mask", decay_mask, kDecayMaskHelp);
+}
 
-/// Composer's DecoupledAdamW.
-struct DecoupledAdamWConfig {
-  static constexpr const char* kKind = "decoupled_adamw";
-  static constexpr const char* kHelp = "AdamW; each step shrinks a weight by weight_decay x (lr / peak lr).";
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.95};
-  double eps = 1e-8;
-  double weight_decay = 1e-5;
-  DecayMask decay_mask = DecayMask::kMatrices;
-
-  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg", "exp_avg_sq"}; }
-
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
-    v("betas", betas, "Decay of the first and second moment.", below(0, 1));
-    v("eps", eps, "Added to the square root of the second moment.", positive);
-    v("weight_decay", weight_decay,
-      "Weight decay: share of a weight that a step at the peak learning rate removes (adamw's weight_decay "
-      "times lr).",
-      below(0, 1));
-    v("decay_mask", decay_mask, kDecayMaskHelp);
-  }
-};
-
-/// Lion (Chen et al. 2023, arXiv:2302.06675).
-struct LionConfig {
-  static constexpr const char* kKind = "lion";
+/// AdamW (Loshchilov & Hutter 2019, arXiv:1711.05101), with the decay of torch.optim.AdamW or of Composer's
+/// DecoupledAdamW.
+template <Decay decay>
+struct AdamWKind {
+  static constexpr bool kDecoupled = decay == Decay::kDecoupled;
+  static constexpr const char* kKind = kDecoupled ? "decoupled_adamw" : "adamw";
   static constexpr const char* kHelp =
-      "Lion: steps of constant size in the direction of the momentum's sign.";
+      kDecoupled ? "AdamW; each step shrinks a weight by weight_decay x (lr / peak lr)."
+                 : "AdamW; each step shrinks a weight by lr x weight_decay.";
+  double lr = 1e-3;
+  std::array<double, 2> betas = {0.9, 0.95};
+  double eps = 1e-8;
+  double weight_decay = kDecoupled ? 1e-5 : 0.0;
+  DecayMask decay_mask = DecayMask::kMatrices;
+
+  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg", "exp_avg_sq"}; }
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("lr", lr, "Peak learning rate, after warm-up.", positive, required);
+    v("betas", betas, "Decay of the first and second moment.", below(0, 1));
+    v("eps", eps, "Added to the square root of the second moment.", positive);
+    decay_fields<decay>(
+        v, weight_decay, decay_mask,
+        "Weight decay: share of a weight that a step at the peak learning rate removes (adamw's "
+        "weight_decay times lr).");
+  }
+};
+using AdamWConfig = AdamWKind<Decay::kTimesLr>;
+using DecoupledAdamWConfig = AdamWKind<Decay::kDecoupled>;
+
+/// Lion (Chen et al. 2023, arXiv:2302.06675), with AdamW's decay or that of LLM Foundry's DecoupledLionW.
+template <Decay decay>
+struct LionKind {
+  static constexpr bool kDecoupled = decay == Decay::kDecoupled;
+  static constexpr const char* kKind = kDecoupled ? "decoupled_lionw" : "lion";
+  static constexpr const char* kHelp =
+      kDecoupled ? "Lion; each step shrinks a weight by weight_decay x (lr / peak lr)."
+                 : "Lion: steps of constant size in the direction of the momentum's sign.";
   double lr = 1e-4;
   std::array<double, 2> betas = {0.9, 0.99};
   double weight_decay = 0.0;
@@ -79,34 +80,14 @@ struct LionConfig {
   void fields(Visitor& v) {
     v("lr", lr, "Peak learning rate, after warm-up; a third to a tenth of AdamW's.", positive, required);
     v("betas", betas, "Weight of the momentum in the step, and its decay.", below(0, 1));
-    v("weight_decay", weight_decay, "Weight decay: each step removes lr x this share of a weight.",
-      at_least(0));
-    v("decay_mask", decay_mask, kDecayMaskHelp);
+    decay_fields<decay>(
+        v, weight_decay, decay_mask,
+        "Weight decay: share of a weight that a step at the peak learning rate removes (lion's "
+        "weight_decay times lr).");
   }
 };
-
-/// LLM Foundry's DecoupledLionW.
-struct DecoupledLionConfig {
-  static constexpr const char* kKind = "decoupled_lionw";
-  static constexpr const char* kHelp = "Lion; each step shrinks a weight by weight_decay x (lr / peak lr).";
-  double lr = 1e-4;
-  std::array<double, 2> betas = {0.9, 0.99};
-  double weight_decay = 0.0;
-  DecayMask decay_mask = DecayMask::kMatrices;
-
-  std::vector<std::string> state_names(bool /*hidden_matrix*/) const { return {"exp_avg"}; }
-
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("lr", lr, "Peak learning rate, after warm-up; a third to a tenth of AdamW's.", positive, required);
-    v("betas", betas, "Weight of the momentum in the step, and its decay.", below(0, 1));
-    v("weight_decay", weight_decay,
-      "Weight decay: share of a weight that a step at the peak learning rate removes (lion's weight_decay "
-      "times lr).",
-      below(0, 1));
-    v("decay_mask", decay_mask, kDecayMaskHelp);
-  }
-};
+using LionConfig = LionKind<Decay::kTimesLr>;
+using DecoupledLionConfig = LionKind<Decay::kDecoupled>;
 
 /// torch.optim.SGD with dampening 0.
 struct SgdConfig {
