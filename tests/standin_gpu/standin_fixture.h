@@ -1,11 +1,32 @@
 // What tests on the stand-in for a GPU share: TYCHO_PROGRAM preloads it.
 #pragma once
+#include <cstdio>
+#include <cstdlib>
+
 #include "tests/ranks/ranks_fixture.h"
 
 namespace tycho {
 
+/// Whatever a test runs, the stand-in looks for uses of memory that nothing orders (runtime/order.h). How
+/// many it found in order is printed, so that a checker that sees nothing does not pass.
 class StandinTest : public RanksTest {
  protected:
+  void SetUp() override {
+    RanksTest::SetUp();
+    setenv("TYCHO_STANDIN_PAIRS", (folder_ / "pairs").c_str(), 1);
+  }
+  void TearDown() override {
+    std::ifstream in(folder_ / "pairs");
+    int64_t streams = 0, pairs = 0, host_pairs = 0, all = 0, all_host = 0;
+    while (in >> streams >> pairs >> host_pairs) {
+      if (streams > 1) EXPECT_GT(pairs, 0) << "work on " << streams << " streams, and no pair of uses";
+      all += pairs, all_host += host_pairs;
+    }
+    std::printf("[   pairs  ] %ld of two streams, %ld of a stream and the host\n", static_cast<long>(all),
+                static_cast<long>(all_host));
+    unsetenv("TYCHO_STANDIN_PAIRS");
+    RanksTest::TearDown();
+  }
   static std::string recipe_of(const std::string& model, const std::string& lines = "") {
     return recipe("r.max_duration = \"12ba\"\nr.model = t.model." + model + "\n" + lines);
   }

@@ -8,6 +8,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
+#include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 #include <torch/library.h>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin_gpu/plugin/uses.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace standin {
@@ -55,17 +57,24 @@ class Call {
   explicit Call(const c10::OperatorHandle& op) : op_(op) {}
 
   void run(torch::jit::Stack* stack) {
+    const InOperator in_operator;
     const size_t count = op_.schema().arguments().size(), first = stack->size() - count;
-    for (size_t i = first; i < stack->size(); ++i) (*stack)[i] = on_cpu((*stack)[i]);
+    for (size_t i = first; i < stack->size(); ++i) {
+      const at::AliasInfo* alias = op_.schema().arguments()[i - first].alias_info();
+      writes_ = alias != nullptr && alias->isWrite();
+      (*stack)[i] = on_cpu((*stack)[i]);
+    }
     check();
     op_.callBoxed(stack);
     for (const Pair& pair : pairs_) keep_what_was_resized(pair);
     for (size_t i = first; i < stack->size(); ++i) (*stack)[i] = on_device((*stack)[i]);
+    tell();
   }
 
  private:
   struct Pair {
     at::Tensor device, cpu;
+    bool is_written = false;
   };
 
   at::Tensor on_cpu(const at::Tensor& x) {
@@ -76,7 +85,7 @@ class Call {
     const auto options = x.options().device(at::kCPU);
     at::Tensor cpu = x.numel() == 0 ? at::empty(x.sizes(), options)
                                     : at::from_blob(x.data_ptr(), x.sizes(), x.strides(), options);
-    pairs_.push_back({x, cpu});
+    pairs_.push_back({x, cpu, writes_});
     return cpu;
   }
 
@@ -102,16 +111,17 @@ class Call {
     return value;
   }
 
-  at::Tensor on_device(const at::Tensor& x) const {
+  at::Tensor on_device(const at::Tensor& x) {
     if (!x.defined() || !x.is_cpu() || !device_) return x;
     for (const Pair& pair : pairs_)
       if (pair.cpu.is_same(x)) return pair.device;
     at::Tensor made = at::empty_strided(x.sizes(), x.strides(), x.options().device(*device_));
+    add_uses(uses_, made, /*written=*/true);
     if (x.numel() > 0) at::from_blob(made.data_ptr(), x.sizes(), x.strides(), x.options()).copy_(x);
     return made;
   }
 
-  c10::IValue on_device(const c10::IValue& value) const {
+  c10::IValue on_device(const c10::IValue& value) {
     if (value.isTensor()) return on_device(value.toTensor());
     if (!value.isTensorList()) return value;
     std::vector<at::Tensor> list;
@@ -124,6 +134,13 @@ class Call {
     if (pair.cpu.sizes() == pair.device.sizes()) return;
     pair.device.resize_(pair.cpu.sizes());
     at::from_blob(pair.device.data_ptr(), pair.cpu.sizes(), pair.cpu.options()).copy_(pair.cpu);
+  }
+
+  void tell() {
+    if (!device_) return;
+    const c10::DeviceGuard guard(*device_);
+    for (const Pair& pair : pairs_) add_uses(uses_, pair.device, pair.is_written);
+    enqueued_now(op_.schema().name(), uses_);
   }
 
   /// A real operator launches on the tensors' device, which is the same for all.
@@ -141,6 +158,8 @@ class Call {
   }
 
   const c10::OperatorHandle& op_;
+  bool writes_ = false;  // the argument that is being looked at
+  Uses uses_;
   std::vector<Pair> pairs_;
   std::optional<at::Device> device_;
 };
@@ -160,13 +179,21 @@ at::Tensor view_on_cpu(const at::Tensor& x) {
 at::Tensor& copy_(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   if (is_copy_of_bytes(to, from)) return at::native::copy_(to, from, non_blocking);
   if (to.numel() == 0) return to;
+  const InOperator in_operator;
   for (const at::Tensor* x : {static_cast<const at::Tensor*>(&to), &from})
     if (x->is_cuda() && x->numel() > 0) {
       const c10::DeviceGuard guard(x->device());
       TORCH_CHECK(standin_check_pointer("aten::copy_", x->data_ptr()) == 0,
                   "CUDA error: an illegal memory access");
     }
-  if (to.is_cuda() != from.is_cuda() && !non_blocking) cudaStreamSynchronize(nullptr);
+  Uses uses;
+  add_uses(uses, from, /*written=*/false), add_uses(uses, to, /*written=*/true);
+  {
+    const c10::DeviceGuard guard(to.is_cuda() ? to.device() : from.device());
+    enqueued_now("aten::copy_", uses);
+  }
+  if (to.is_cuda() != from.is_cuda() && !non_blocking)
+    cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream());
   at::Tensor on_cpu = view_on_cpu(to);
   on_cpu.copy_(view_on_cpu(from));
   return to;
@@ -196,6 +223,7 @@ void put_operators_on_the_cpu() {
   static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::CUDA, __FILE__, __LINE__);
   library.impl("copy_", TORCH_FN(copy_));
   put_own_entries(library);
+  watch_the_host();
 }
 
 }  // namespace standin

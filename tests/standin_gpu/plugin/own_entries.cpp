@@ -17,10 +17,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <set>
 #include <tuple>
 
 #include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/plugin/uses.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace standin {
@@ -51,6 +53,13 @@ void put(Tensor& to, const Tensor& cpu) {
   Tensor view = on_cpu(to);
   view.copy_(cpu);
 }
+/// Tells the checker of an operator on the current stream.
+void tell(const char* name, std::initializer_list<Tensor> read, std::initializer_list<Tensor> written) {
+  Uses uses;
+  for (const Tensor& x : read) add_uses(uses, x, /*written=*/false);
+  for (const Tensor& x : written) add_uses(uses, x, /*written=*/true);
+  enqueued_now(name, uses);
+}
 Tensor on_device(const Tensor& cpu, const Tensor& like) {
   Tensor made = at::empty(cpu.sizes(), like.options().dtype(cpu.scalar_type()));
   if (cpu.numel() > 0) put(made, cpu);
@@ -70,25 +79,33 @@ void check_added(const Tensor& c, const Tensor& a, at::ScalarType out) {
 }
 
 Tensor mm(const Tensor& a, const Tensor& b, at::ScalarType type) {
-  return on_device(at::mm(wide(a), wide(b)).to(type), a);
+  Tensor out = on_device(at::mm(wide(a), wide(b)).to(type), a);
+  tell("aten::mm", {a, b}, {out});
+  return out;
 }
 Tensor& mm_out(const Tensor& a, const Tensor& b, at::ScalarType, Tensor& out) {
+  tell("aten::mm", {a, b}, {out});
   put(out, at::mm(wide(a), wide(b)));
   return out;
 }
 Tensor& addmm_out(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type,
                   const at::Scalar& beta, const at::Scalar& alpha, Tensor& out) {
   check_added(c, a, type);
+  tell("aten::addmm", {c, a, b}, {out});
   put(out, wide(c) * beta + at::mm(wide(a), wide(b)) * alpha);
   return out;
 }
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type, const at::Scalar& beta,
              const at::Scalar& alpha) {
   check_added(c, a, type);
-  return on_device((wide(c) * beta + at::mm(wide(a), wide(b)) * alpha).to(type), a);
+  Tensor out = on_device((wide(c) * beta + at::mm(wide(a), wide(b)) * alpha).to(type), a);
+  tell("aten::addmm", {c, a, b}, {out});
+  return out;
 }
 Tensor bmm(const Tensor& a, const Tensor& b, at::ScalarType type) {
-  return on_device(at::bmm(wide(a), wide(b)).to(type), a);
+  Tensor out = on_device(at::bmm(wide(a), wide(b)).to(type), a);
+  tell("aten::bmm", {a, b}, {out});
+  return out;
 }
 
 /// One sequence of queries and its keys, rows of [.., heads, d].
@@ -192,9 +209,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> attention_results(
   }
   Tensor state = at::zeros({2}, at::kLong);
   state.mutable_data_ptr<int64_t>()[0] = static_cast<int64_t>(seed);
-  return {on_device(out.to(query.scalar_type()).view(query.sizes()), query), on_device(log_sum_exp, query),
-          on_device(state, query), on_device(at::zeros({}, at::kLong), query),
-          on_device(at::empty({0}, query.scalar_type()), query)};
+  std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> results = {
+      on_device(out.to(query.scalar_type()).view(query.sizes()), query), on_device(log_sum_exp, query),
+      on_device(state, query), on_device(at::zeros({}, at::kLong), query),
+      on_device(at::empty({0}, query.scalar_type()), query)};
+  tell("attention", {query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor())},
+       {std::get<0>(results), std::get<1>(results), std::get<2>(results)});
+  return results;
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
@@ -251,7 +272,10 @@ std::tuple<Tensor, Tensor, Tensor> gradients_of(const Flash& flash, const Tensor
     const Tensor sum = x.view({x.size(0), like.size(-2), x.size(1) / like.size(-2), x.size(2)}).sum(2);
     return on_device(sum.to(like.scalar_type()).reshape(like.sizes()), like);
   };
-  return {shared(dq, query), shared(dk, key), shared(dv, value)};
+  std::tuple<Tensor, Tensor, Tensor> results = {shared(dq, query), shared(dk, key), shared(dv, value)};
+  tell("attention backward", {d_out, query, key, value, out, log_sum_exp, state},
+       {std::get<0>(results), std::get<1>(results), std::get<2>(results)});
+  return results;
 }
 
 std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,

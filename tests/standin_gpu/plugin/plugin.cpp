@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/plugin/kernel_accesses.h"
+#include "tests/standin_gpu/plugin/uses.h"
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/base/error.h"
 #include "trainer/cuda_plugin/entry/driver_plugin.h"
@@ -36,16 +38,21 @@ void check_argument(const char* name, const Arg& argument) {
   if constexpr (std::is_same_v<Arg, tycho::RowPositions>) check_pointer(name, argument.position_N);
 }
 
-/// The last argument is the stream.
+/// Returns the last argument.
 template <class... Args>
-void check_launch(const char* name, const Args&... arguments) {
+cudaStream_t stream_of(const Args&... arguments) {
   void* stream = nullptr;
   ((void)(stream = [](const auto& argument) -> void* {
      if constexpr (std::is_same_v<std::decay_t<decltype(argument)>, void*>) return argument;
      return nullptr;
    }(arguments)),
    ...);
-  check(name, standin_check_launch(name, stream));
+  return static_cast<cudaStream_t>(stream);
+}
+
+template <class... Args>
+void check_launch(const char* name, const Args&... arguments) {
+  check(name, standin_check_launch(name, stream_of(arguments...)));
   size_t left = sizeof...(Args);
   ((--left > 0 ? check_argument(name, arguments) : void()), ...);
 }
@@ -55,8 +62,12 @@ struct Checked;
 template <auto Entry, class Result, class... Args>
 struct Checked<Entry, Result (*)(Args...)> {
   static inline const char* name = "";
+  static inline standin::Accesses (*accesses)(Args...) = nullptr;
   static Result call(Args... arguments) {
-    if constexpr (std::is_void_v<Result>) check_launch(name, arguments...);
+    if constexpr (std::is_void_v<Result>) {
+      check_launch(name, arguments...);
+      standin::enqueued(name, stream_of(arguments...), standin::uses_of(accesses(arguments...)));
+    }
     return (tycho::cpu_kernels().*Entry)(arguments...);
   }
 };
@@ -65,6 +76,7 @@ struct Checked<Entry, Result (*)(Args...)> {
   {                                                                            \
     using Kernel = Checked<&KernelTable::entry, decltype(KernelTable::entry)>; \
     Kernel::name = #entry;                                                     \
+    Kernel::accesses = standin::accesses_of::entry;                            \
     table.entry = &Kernel::call;                                               \
   }
 

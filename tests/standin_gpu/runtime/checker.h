@@ -34,6 +34,12 @@ void host_waits_for_device(const char* name);
 bool is_told_done(long event, cudaStream_t stream = nullptr);
 void ended_event(long event);
 
+/// True once anything was put on a stream.
+bool is_in_use();
+/// This thread leaves what it knows at a mark, or takes what was left there.
+void handed_over(long mark);
+void took_over(long mark);
+
 /// What this thread does, as reports call it: "optimizer". A step ends where "optimizer" does.
 void enter(const std::string& name);
 void leave();

@@ -1,8 +1,10 @@
 // Devices of the stand-in, its streams and events. A stream does what it is given at once, in order.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 
+#include "tests/standin_gpu/runtime/checker.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 using standin::called;
@@ -88,7 +90,11 @@ int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
   *active = standin::has_context(device) ? 1 : 0;
   return 0;
 }
-cudaError_t cudaDeviceSynchronize() { return called("cudaDeviceSynchronize"); }
+cudaError_t cudaDeviceSynchronize() {
+  if (const cudaError_t error = called("cudaDeviceSynchronize")) return error;
+  standin::host_waits_for_device("cudaDeviceSynchronize");
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0, *greatest = -5;
   return cudaSuccess;
@@ -104,7 +110,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetLastError() { return standin::last_error(/*clear=*/true); }
 cudaError_t cudaPeekAtLastError() { return standin::last_error(/*clear=*/false); }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+// Stream 0 waits for streams without this flag, and they for it: nothing here orders them, so none is made.
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  if (flags != cudaStreamNonBlocking) return report(cudaErrorNotSupported);
   *stream = reinterpret_cast<cudaStream_t>(new standin::Stream{standin::current_device()});
   return cudaSuccess;
 }
@@ -115,9 +123,20 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete reinterpret_cast<standin::Stream*>(stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamQuery(cudaStream_t) { return called("cudaStreamQuery"); }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return called("cudaStreamSynchronize"); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return called("cudaStreamWaitEvent"); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (const cudaError_t error = called("cudaStreamQuery")) return error;
+  return standin::is_told_done(-1, stream) ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = called("cudaStreamSynchronize")) return error;
+  standin::host_waits_for_stream("cudaStreamSynchronize", stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (const cudaError_t error = called("cudaStreamWaitEvent")) return error;
+  standin::stream_waits("cudaStreamWaitEvent", stream, of(event)->number);
+  return cudaSuccess;
+}
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   *status = cudaStreamCaptureStatusNone;
   return cudaSuccess;
@@ -131,11 +150,13 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* stat
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = reinterpret_cast<cudaEvent_t>(new standin::Event{standin::current_device()});
+  static std::atomic<long> num_events = 0;
+  *event = reinterpret_cast<cudaEvent_t>(new standin::Event{standin::current_device(), ++num_events});
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  standin::ended_event(of(event)->number);
   delete of(event);
   return cudaSuccess;
 }
@@ -144,13 +165,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (of(event)->device != standin::device_of(stream)) return report(cudaErrorInvalidResourceHandle);
   of(event)->recorded = true;
   of(event)->recorded_ms = now_ms();
+  standin::recorded(of(event)->number, stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
-cudaError_t cudaEventQuery(cudaEvent_t) { return called("cudaEventQuery"); }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return called("cudaEventSynchronize"); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = called("cudaEventQuery")) return error;
+  return standin::is_told_done(of(event)->number) ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = called("cudaEventSynchronize")) return error;
+  standin::host_waits_for_event("cudaEventSynchronize", of(event)->number);
+  return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   if (!of(start)->recorded || !of(end)->recorded) return report(cudaErrorInvalidResourceHandle);
   *ms = static_cast<float>(of(end)->recorded_ms - of(start)->recorded_ms);

@@ -1,6 +1,7 @@
 // Memory of the stand-in: that of devices, pinned memory of the host, and copies between them.
 #include <cstring>
 
+#include "tests/standin_gpu/runtime/checker.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 using standin::called;
@@ -16,7 +17,8 @@ bool fits(const Owner& owner, size_t bytes) {
   return owner.place == Place::kUnknown || bytes <= owner.bytes_behind;
 }
 
-cudaError_t copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t copy(const char* name, void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                 cudaStream_t stream) {
   if (const cudaError_t error = called(name)) return error;
   const Owner target = standin::owner_of(to), source = standin::owner_of(from);
   if (bytes > 0 && (!fits(target, bytes) || !fits(source, bytes))) return report(cudaErrorInvalidValue);
@@ -28,6 +30,7 @@ cudaError_t copy(const char* name, void* to, const void* from, size_t bytes, cud
   // How a real GPU would copy it: only pinned memory lets the host go on.
   if (to_device != from_device)
     called((to_device ? source : target).place == Place::kHost ? "pinned copy" : "pageable copy");
+  standin::enqueued(name, stream, standin::Uses().read(from, bytes).write(to, bytes));
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
@@ -64,22 +67,26 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return copy("cudaMemcpy", to, from, bytes, kind);
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-  return copy("cudaMemcpyAsync", to, from, bytes, kind);
-}
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t) {
-  return copy("cudaMemcpyPeerAsync", to, from, bytes, cudaMemcpyDefault);
-}
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-  if (const cudaError_t error = called("cudaMemset")) return error;
-  if (const int error = standin_check_pointer("cudaMemset", pointer)) return static_cast<cudaError_t>(error);
-  std::memset(pointer, value, bytes);
+  if (const cudaError_t error = copy("cudaMemcpy", to, from, bytes, kind, nullptr)) return error;
+  standin::host_waits_for_stream("cudaMemcpy", nullptr);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t) {
-  return cudaMemset(pointer, value, bytes);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return copy("cudaMemcpyAsync", to, from, bytes, kind, stream);
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
+  return copy("cudaMemcpyPeerAsync", to, from, bytes, cudaMemcpyDefault, stream);
+}
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
+  return cudaMemsetAsync(pointer, value, bytes, nullptr);
+}
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+  if (const cudaError_t error = called("cudaMemset")) return error;
+  if (const int error = standin_check_pointer("cudaMemset", pointer)) return static_cast<cudaError_t>(error);
+  standin::enqueued("cudaMemset", stream, standin::Uses().write(pointer, bytes));
+  std::memset(pointer, value, bytes);
+  return cudaSuccess;
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {

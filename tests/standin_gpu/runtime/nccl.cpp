@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/standin_gpu/runtime/checker.h"
 #include "tests/standin_gpu/runtime/nccl_sums.h"
 #include "tests/standin_gpu/runtime/state.h"
 
@@ -122,21 +123,28 @@ struct Later {
   Communicator* own;
   int way;  // of a message: its peer, and kMostRanks more for one that comes; -1: a collective
   std::function<void()> run;
+  std::function<void()> tell;  // the checker
 };
 thread_local int group_depth = 0;
 thread_local std::vector<Later> later;
 
-ncclResult_t now_or_later(Communicator& own, int way, std::function<void()> run) {
-  if (group_depth > 0)
-    later.push_back({&own, way, std::move(run)});
-  else
+/// Puts a call on its stream at once, or where its group ends.
+ncclResult_t now_or_later(Communicator& own, int way, const char* name, cudaStream_t stream,
+                          standin::Uses uses, std::function<void()> run) {
+  const auto tell = [=, uses = std::move(uses)] { standin::enqueued(name, stream, uses); };
+  if (group_depth > 0) {
+    later.push_back({&own, way, std::move(run), tell});
+  } else {
+    tell();
     run();
+  }
   return ncclSuccess;
 }
 
 /// Collectives in their order; messages of each way in theirs, beside those of all other ways.
 void run_together(const std::vector<Later>& calls) {
   std::map<std::pair<Communicator*, int>, std::vector<const Later*>> ways;
+  for (const Later& call : calls) call.tell();
   for (const Later& call : calls)
     if (call.way >= 0) ways[{call.own, call.way}].push_back(&call);
   std::vector<std::thread> threads;
@@ -242,7 +250,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
   count_registered(own, to, count * width);
-  return now_or_later(own, -1, [=, &own] {
+  return now_or_later(own, -1, "ncclAllReduce", stream, standin::Uses().write(to, count * width), [=, &own] {
     in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
       char* part = static_cast<char*>(to) + begin * width;
       std::memcpy(own.shared->slots[own.rank], part, elements * width);
@@ -260,6 +268,9 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclBroadcast", own, {to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
+  standin::Uses uses;
+  own.rank == root ? uses.read(to, count * width) : uses.write(to, count * width);
+  standin::enqueued("ncclBroadcast", stream, uses);
   in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
     char* part = static_cast<char*>(to) + begin * width;
     if (own.rank == root) std::memcpy(own.shared->slots[root], part, elements * width);
@@ -276,18 +287,19 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclAllGather", own, {from, to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
-  count_registered(own, from, piece), count_registered(own, to, piece * static_cast<size_t>(own.num_ranks));
-  return now_or_later(own, -1, [=, &own] {
-    in_parts(own, to, piece * static_cast<size_t>(own.num_ranks), count, width,
-             [&](size_t begin, size_t elements) {
-               std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + begin * width,
-                           elements * width);
-               if (!meet(own)) return false;
-               for (int r = 0; r < own.num_ranks; ++r)
-                 std::memcpy(static_cast<char*>(to) + static_cast<size_t>(r) * piece + begin * width,
-                             own.shared->slots[r], elements * width);
-               return true;
-             });
+  const size_t whole = piece * static_cast<size_t>(own.num_ranks);
+  count_registered(own, from, piece), count_registered(own, to, whole);
+  const auto uses = standin::Uses().read(from, piece).write(to, whole);
+  return now_or_later(own, -1, "ncclAllGather", stream, uses, [=, &own] {
+    in_parts(own, to, whole, count, width, [&](size_t begin, size_t elements) {
+      std::memcpy(own.shared->slots[own.rank], static_cast<const char*>(from) + begin * width,
+                  elements * width);
+      if (!meet(own)) return false;
+      for (int r = 0; r < own.num_ranks; ++r)
+        std::memcpy(static_cast<char*>(to) + static_cast<size_t>(r) * piece + begin * width,
+                    own.shared->slots[r], elements * width);
+      return true;
+    });
   });
 }
 
@@ -299,8 +311,10 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
     return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type), piece = count * width;
-  count_registered(own, from, piece * static_cast<size_t>(own.num_ranks)), count_registered(own, to, piece);
-  return now_or_later(own, -1, [=, &own] {
+  const size_t whole = piece * static_cast<size_t>(own.num_ranks);
+  count_registered(own, from, whole), count_registered(own, to, piece);
+  const auto uses = standin::Uses().read(from, whole).write(to, piece);
+  return now_or_later(own, -1, "ncclReduceScatter", stream, uses, [=, &own] {
     for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
       in_parts(own, to, piece, count, width, [&](size_t begin, size_t elements) {
         const size_t at = static_cast<size_t>(r) * piece + begin * width;
@@ -321,7 +335,7 @@ ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int p
   if (const ncclResult_t no = refused("ncclSend", own, {from}, stream); no != ncclSuccess) return no;
   Channel& channel = own.shared->channels[own.rank][peer];
   const size_t bytes = count * bytes_of(type);
-  return now_or_later(own, peer, [=, &own, &channel] {
+  return now_or_later(own, peer, "ncclSend", stream, standin::Uses().read(from, bytes), [=, &own, &channel] {
     for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
       std::memcpy(channel.bytes, static_cast<const char*>(from) + begin,
                   std::min(kMessageBytes, bytes - begin));
@@ -338,7 +352,8 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
   if (const ncclResult_t no = refused("ncclRecv", own, {to}, stream); no != ncclSuccess) return no;
   Channel& channel = own.shared->channels[peer][own.rank];
   const size_t bytes = count * bytes_of(type);
-  return now_or_later(own, kMostRanks + peer, [=, &own, &channel] {
+  const auto uses = standin::Uses().write(to, bytes);
+  return now_or_later(own, kMostRanks + peer, "ncclRecv", stream, uses, [=, &own, &channel] {
     for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
       if (!wait_until(own, [&] { return channel.sent > channel.taken; })) {
         std::memset(to, 0xff, bytes);

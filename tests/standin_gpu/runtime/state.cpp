@@ -12,7 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/standin_gpu/runtime/checker.h"
+
 namespace standin {
+
+std::string rank_of_process() {
+  const char* rank = std::getenv("TYCHO_RANK");
+  return rank == nullptr ? "0" : rank;
+}
+
 namespace {
 
 struct Failure {
@@ -31,11 +39,6 @@ struct Allocation {
 long number_of(const char* variable, long otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atol(text);
-}
-
-std::string rank_of_process() {
-  const char* rank = std::getenv("TYCHO_RANK");
-  return rank == nullptr ? "0" : rank;
 }
 
 /// NAME[@RANK]:CALL[+]:CODE, separated by commas; those of other ranks are left out.
@@ -167,6 +170,8 @@ void* take(size_t bytes, Place place, int device) {
 }
 
 bool give_back(void* pointer, Place place) {
+  const Owner owner = owner_of(pointer);
+  if (owner.place == place) freed(pointer, owner.bytes_behind);
   State& all = state();
   const std::lock_guard lock(all.mutex);
   const auto found = all.allocations.find(reinterpret_cast<uintptr_t>(pointer));

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace standin {
 
@@ -14,6 +15,7 @@ struct Stream {
 };
 struct Event {
   int device = 0;
+  long number = 0;  // of no other event
   bool recorded = false;
   double recorded_ms = 0;
 };
@@ -38,6 +40,7 @@ int device_of(cudaStream_t stream);
 /// "cudaMemcpyAsync:12:700" fails the 12th call with code 700, "cudaMalloc@1:3+:2" those of rank 1 alone from
 /// the third on. An error that a GPU does not recover from comes again at every call after it.
 cudaError_t called(const char* name);
+std::string rank_of_process();
 /// Remembers an error for cudaGetLastError; `sticky` ones stay.
 cudaError_t report(cudaError_t error, bool sticky = false);
 cudaError_t last_error(bool clear);

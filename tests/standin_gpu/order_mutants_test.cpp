@@ -1,0 +1,86 @@
+// Mistakes made on purpose in runs whose transfers overlap with work: a wait left out, a record made early, a
+// pinned buffer used again early. The checker of the stand-in must report each of them, or prove that the
+// wait was not needed.
+#include <map>
+#include <optional>
+
+#include "tests/standin_gpu/runtime/order.h"
+#include "tests/standin_gpu/standin_fixture.h"
+
+namespace tycho {
+namespace {
+
+using standin::Action;
+using standin::Mutant;
+using standin::Order;
+
+class Mutants : public StandinTest {
+ protected:
+  static constexpr int kStep =
+      3;  // of steps 1 to 6: everything has been made, and what follows sees mistakes
+
+  /// Trains on four ranks. Returns what rank `rank` did.
+  std::vector<Action> traced(const std::string& name, const std::string& pins, int rank) const {
+    const Outcome outcome =
+        here("export TYCHO_STANDIN_GPUS=4 TYCHO_STANDIN_TRACE=" + name +
+             "; tycho launch -n 4 run x.lua device=cuda run_dir=" + name + "_run " + pins);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    std::vector<Action> actions;
+    std::ifstream in(folder_ / (name + "." + std::to_string(rank)));
+    for (std::string line; std::getline(in, line);) actions.push_back(standin::action_of(line));
+    return actions;
+  }
+
+  /// Does a run again, with a mutant.
+  struct Again {
+    std::optional<std::string> found;
+    Order order;
+  };
+  static Again again(const std::vector<Action>& actions, Mutant mutant) {
+    Again result = {{}, Order(mutant)};
+    for (const Action& action : actions) {
+      result.found = result.order.apply(action);
+      if (result.found) break;
+    }
+    return result;
+  }
+
+  /// Makes every mistake of a kind in the step. Returns what was not reported, and how often.
+  std::map<std::string, int> unreported(const std::vector<Action>& actions, Mutant::Kind kind) const {
+    std::map<std::string, int> left;
+    int num_reported = 0, num_without_effect = 0;
+    for (long number = 1;; ++number) {
+      const Again one = again(actions, {kind, kStep, number});
+      if (one.order.changed().empty()) break;
+      if (one.found)
+        ++num_reported;
+      else if (one.order.changed_nothing())
+        ++num_without_effect;
+      else
+        ++left[one.order.changed()];
+    }
+    std::printf("[  mutants ] %d reported, %d change no clock\n", num_reported, num_without_effect);
+    for (const auto& [what, times] : left) std::printf("[  mutants ] %d x %s\n", times, what.c_str());
+    EXPECT_GT(num_reported, 0);
+    return left;
+  }
+};
+
+TEST_F(Mutants, OfFullyShardedStages) {
+  const auto actions =
+      traced("pp", "max_duration=6ba ckpt.every=2ba parallel.dp_shard=2 parallel.pp=2 micro_batch=1sp", 0);
+  ASSERT_FALSE(again(actions, {}).found);
+  EXPECT_TRUE(unreported(actions, Mutant::Kind::kNoWait).empty());
+  EXPECT_TRUE(unreported(actions, Mutant::Kind::kEarlyRecord).empty());
+}
+
+TEST_F(Mutants, OfFullyShardedContext) {
+  const auto actions =
+      traced("cp", "max_duration=6ba ckpt.every=2ba parallel.dp_shard=2 parallel.cp=2 micro_batch=1sp", 3);
+  ASSERT_FALSE(again(actions, {}).found);
+  EXPECT_TRUE(unreported(actions, Mutant::Kind::kNoWait).empty());
+  EXPECT_TRUE(unreported(actions, Mutant::Kind::kEarlyRecord).empty());
+}
+
+}  // namespace
+}  // namespace tycho

@@ -1,0 +1,20 @@
+// What an operation of the plug-in tells the checker: bytes of tensors and of declared accesses.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "tests/standin_gpu/plugin/access.h"
+#include "tests/standin_gpu/runtime/checker.h"
+
+namespace standin {
+
+/// Adds the bytes of a tensor, run by run where it has gaps; nothing for host memory that is not pinned.
+void add_uses(Uses& uses, const at::Tensor& x, bool written);
+
+Uses uses_of(const Accesses& accesses);
+
+/// Puts an operation on the current stream of the current device.
+void enqueued_now(const std::string& name, const Uses& uses);
+
+}  // namespace standin
