@@ -9,4 +9,8 @@ namespace tycho {
 /// environment sets them. Throws Error (kFailure) that says which library is missing.
 const EngineApi& open_engine(int threads);
 
+/// Names what eval, generate and chat take, in messages.
+inline constexpr char kTrainedModel[] =
+    "a run folder, a checkpoint, a Hugging Face folder or hf://OWNER/NAME";
+
 }  // namespace tycho

@@ -18,6 +18,7 @@
 #include "trainer/base/text/json_number.h"
 #include "trainer/lock/owner_watch.h"
 #include "trainer/metrics/line_file.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -119,7 +120,7 @@ int follow_checkpoints(const std::string& run_dir, const StopFlag& stop,
                        const std::function<bool(const CheckpointInfo&)>& is_wanted,
                        const std::function<void(const CheckpointInfo&)>& take) {
   never_wait_for_readers();
-  if (fs::exists(run_dir) && !fs::is_directory(run_dir))
+  if (is_hub_name(run_dir) || (fs::exists(run_dir) && !fs::is_directory(run_dir)))
     fail(ExitCode::kUsage, "[follow] {} is not a folder; give that of a run", run_dir);
   if (!fs::exists(run_dir + "/events.jsonl"))
     fmt::print(stderr, "waiting for a run in {}; Ctrl-C ends this\n", run_dir);

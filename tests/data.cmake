@@ -34,14 +34,17 @@ tycho_test(hub_test LIBS storage SOURCES trainer/recipe/hub_name_test.cpp traine
   trainer/hub/hub_uploads.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
 target_compile_definitions(hub_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # Data sets of the hub, converted from the stand-in.
-tycho_test(hub_data_test LIBS loader prepare SOURCES trainer/data/sources/hub_inputs_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
+tycho_test(hub_data_test LIBS loader prepare SOURCES trainer/data/sources/hub_inputs_test.cpp trainer/data/sources/hub_rows_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
 target_compile_definitions(hub_data_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 # For scripts: the web server of remote_test as a program.
 add_executable(serve_folder trainer/data/storage/serve_folder.cpp trainer/data/storage/http_server.cpp)
 target_link_libraries(serve_folder PRIVATE tycho_storage)
+add_executable(serve_hub trainer/hub/serve_hub.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp)
+target_link_libraries(serve_hub PRIVATE tycho_storage)
 add_executable(serve_store trainer/buckets/serve_store.cpp trainer/buckets/s3_server.cpp trainer/buckets/azure_server.cpp trainer/buckets/store_server.cpp
   trainer/data/storage/http_server.cpp)
 target_link_libraries(serve_store PRIVATE tycho_buckets tycho_storage PkgConfig::LIBCRYPTO)
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
 tycho_script_test(buckets_peer SCRIPT host/buckets_peer.sh)
 tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)
+tycho_script_test(datasets_peer SCRIPT host/datasets_peer.sh)

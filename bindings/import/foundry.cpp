@@ -50,16 +50,8 @@ void map_tokenizer_kwargs(Mapper& mapper, const DocEntry& entry) {
 }
 
 void map_tokenizer_name(Mapper& mapper, const DocEntry& entry) {
-  const std::string name = mapper.text_of(&entry.node);
-  if (is_local_tokenizer(name)) {
-    if (reads_text(mapper) && pads_with_separator(mapper)) mapper.note(entry, kMaskedSeparator);
-    return emit_tokenizer(mapper, entry);
-  }
-  mapper.note(
-      entry,
-      "r.tokenizer = \"hf://OWNER/NAME\", or the path of a tokenizer.json, has text checked and kept with "
-      "checkpoints");
-  mapper.remark(entry, "set r.tokenizer to hf:// and this name, or to its tokenizer.json");
+  if (reads_text(mapper) && pads_with_separator(mapper)) mapper.note(entry, kMaskedSeparator);
+  emit_tokenizer(mapper, entry);
 }
 
 // ---- length and checkpoints ----

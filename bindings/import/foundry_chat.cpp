@@ -1,5 +1,10 @@
 // LLM Foundry's finetuning loader -> t.data.chat.
+#include <algorithm>
+#include <array>
+#include <string>
+
 #include "bindings/import/systems.h"
+#include "trainer/recipe/hub_name.h"
 
 namespace tycho {
 namespace {
@@ -16,9 +21,10 @@ const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string&
 }
 
 /// Maps the split of a folder's files, by their names as `datasets` finds them.
-void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
+void map_split_of_folder(Mapper& mapper, const DocEntry& entry, const std::string& scheme = "") {
   const DocNode* split = sibling(mapper, entry, "split");
-  mapper.emit(entry, "path", mapper.expression(entry));
+  mapper.emit(entry, "path",
+              scheme.empty() ? mapper.expression(entry) : mapper.expression_after(scheme, entry));
   if (mapper.is_null(split)) return mapper.emit(entry, "split", "\"train\"");
   const std::string name = mapper.text_of(split);
   if (name.find_first_of("[+") != std::string::npos)
@@ -27,7 +33,28 @@ void map_split_of_folder(Mapper& mapper, const DocEntry& entry) {
   mapper.emit(entry, "split", mapper.expression({dataset_key(entry, "split"), *split}));
 }
 
-/// Maps hf_name: a folder with files for each split. With "json" the file is in hf_kwargs.
+/// Returns false after reporting why a data set of the hub cannot be read as LLM Foundry reads it.
+bool check_hub_data(Mapper& mapper, const DocEntry& entry, const std::string& name) {
+  // Those whose rows LLM Foundry 0.22 rewrites by itself.
+  constexpr std::array kRewritten = {"tatsu-lab/alpaca", "HuggingFaceH4/databricks_dolly_15k",
+                                     "bigscience/P3",    "Muennighoff/P3",
+                                     "Muennighoff/flan", "teknium/OpenHermes-2.5"};
+  std::string problem = hub_name_problem("hf://datasets/" + name);
+  if (std::count(name.begin(), name.end(), '/') > 1)
+    problem = "is neither a folder here nor OWNER/NAME of the hub: write ./ before the path of a folder";
+  if (std::find(kRewritten.begin(), kRewritten.end(), name) != kRewritten.end())
+    problem =
+        "LLM Foundry rewrites the rows of this data set with a function of Python: make its rows with tycho "
+        "data map, and write hf_name: ./FOLDER for a folder with train.jsonl";
+  for (const char* key : {"hf_kwargs.data_files", "hf_kwargs.data_dir"})
+    if (sibling(mapper, entry, key) != nullptr)
+      problem = "with data_files, write hf_name: json and data_files: hf://datasets/OWNER/NAME/PATH";
+  if (!problem.empty()) mapper.problem(entry, problem);
+  return problem.empty();
+}
+
+/// Maps hf_name: a folder with files for each split, or a data set of the hub. With "json" the file is in
+/// hf_kwargs.
 void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   const std::string name = mapper.text_of(&entry.node);
   if (name == "json") {
@@ -38,14 +65,11 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
                             "hf_kwargs.data_dir, a folder with files of the split");
     return mapper.remark(entry, "rows are JSONL");
   }
-  if (!is_local_folder(name))
-    return mapper.problem(
-        entry,
-        "data sets from the hub are not downloaded: save its rows as JSONL with \"messages\", or with "
-        "\"prompt\" and \"response\", and write hf_name: ./FOLDER for a folder with train.jsonl");
   if (mapper.is_null(sibling(mapper, entry, "split")))
-    return mapper.problem(entry, "needs split, which says what files of that folder to read");
-  map_split_of_folder(mapper, entry);
+    return mapper.problem(entry, "needs split, which says what files of it to read");
+  const std::string scheme = is_local_folder(name) || is_hub_name(name) ? "" : "hf://datasets/";
+  if (!scheme.empty() && !check_hub_data(mapper, entry, name)) return;
+  map_split_of_folder(mapper, entry, scheme);
 }
 
 /// Maps a folder with a file for each split.

@@ -242,12 +242,6 @@ void map_project(Mapper& mapper, const DocEntry& entry) {
   mapper.out().close("}");
 }
 
-void map_tokenizer(Mapper& mapper, const DocEntry& entry) {
-  const std::string name = mapper.text_of(&entry.node);
-  if (is_local_tokenizer(name)) return emit_tokenizer(mapper, entry);
-  mapper.remark(entry, "set r.tokenizer to its tokenizer.json");
-}
-
 void map_recompute(Mapper& mapper, const DocEntry& entry) {
   if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
   mapper.emit(entry, "recompute.mode", "\"full\"");
@@ -285,9 +279,10 @@ Rows make_rows() {
              only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
              to("context_parallel_size", "parallel.cp")}),
       group("model", kModel),
-      group("tokenizer",
-            {by("tokenizer_name_or_path", map_tokenizer), left_out("tokenizer_revision", kOneWay),
-             left_out("tokenizer_max_length", kOneWay)}),
+      group("tokenizer", {by("tokenizer_name_or_path", emit_tokenizer),
+                          only("tokenizer_revision", {"null"},
+                               "write it into the name: tokenizer_name_or_path: hf://OWNER/NAME@REVISION"),
+                          left_out("tokenizer_max_length", kOneWay)}),
       group("tokens", kTokens),
       group("optimizer", kOptimizer),
       by("data_stages", map_nanotron_stages),

@@ -49,8 +49,13 @@ bool is_local_tokenizer(const std::string& name);
 /// Returns tokenizer_config.json of the folder that an LLM Foundry YAML names; an empty object when there is
 /// none, null for a tokenizer of the hub. It has chat_template whenever the folder has one.
 Json foundry_tokenizer_config(Mapper& mapper);
-/// Writes r.tokenizer from the path of a tokenizer.
+/// Writes r.tokenizer from the path of a tokenizer, or from a name of the hub with or without hf://.
 void emit_tokenizer(Mapper& mapper, const DocEntry& entry);
+/// Writes r.tokenizer from a text that is a path unless it begins with hf://.
+void emit_tokenizer_path(Mapper& mapper, const DocEntry& entry);
+/// Writes r.tokenizer from TorchTitan's folder of a tokenizer. assets/hf/NAME is where its
+/// download_hf_assets.py puts files of the hub: if it is not here, their repository takes its place.
+void emit_titan_tokenizer(Mapper& mapper, const DocEntry& entry);
 
 /// Maps LLM Foundry's optimizer, scheduler and algorithms.
 Row foundry_optimizer_row();

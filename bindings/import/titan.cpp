@@ -63,7 +63,7 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
   mapper.component(entry, "model", "t.model.llama", kModel, fields);
   for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
     if (const DocNode* path = entry.node.find(key); !mapper.is_null(path))
-      emit_tokenizer(mapper, {entry.path + "." + key, *path});
+      emit_titan_tokenizer(mapper, {entry.path + "." + key, *path});
   }
 }
 

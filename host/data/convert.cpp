@@ -32,6 +32,18 @@ void refuse_options(const Arguments& arguments, std::initializer_list<const char
     if (arguments.given.contains(name)) fail(ExitCode::kUsage, "[data] --{} {}", name, why);
 }
 
+/// Returns the name of the hub that LLM Foundry's `option` means by a text that is no file or folder here.
+/// Throws Error (kUnusable) for OWNER/NAME if OWNER is a folder here: that is the path of something else.
+std::string hub_name_of(const char* option, const std::string& text, const std::string& scheme) {
+  const std::string folder = text.substr(0, text.find('/'));
+  std::error_code error;
+  if (folder.size() < text.size() && std::filesystem::is_directory(folder, error))
+    fail(ExitCode::kUnusable,
+         "[data] {} {}: the folder {} has no such file or folder; for the hub write {}{}", option, text,
+         folder, scheme, text);
+  return parse_hub_name(scheme + text).text();
+}
+
 /// Returns the path on this machine of the tokenizer that --tokenizer names: a file, or a model of the hub,
 /// hf://OWNER/NAME, OWNER/NAME or a name without an owner, such as gpt2.
 std::string tokenizer_path(const std::string& text) {
@@ -39,7 +51,14 @@ std::string tokenizer_path(const std::string& text) {
   const bool is_plain_name = !std::filesystem::exists(text, error) && !text.ends_with(".json") &&
                              !text.ends_with(".model") && std::count(text.begin(), text.end(), '/') <= 1 &&
                              hub_name_problem("hf://" + text).empty();
-  return local_tokenizer(is_plain_name ? "hf://" + text : text);
+  if (!is_plain_name) return local_tokenizer(text);
+  const std::string name = hub_name_of("--tokenizer", text, "hf://");
+  try {
+    return local_tokenizer(name);
+  } catch (const Error& hub) {
+    fail(hub.code(), "[data] --tokenizer {}: there is no such file or folder here, so {} was asked for:\n{}",
+         text, name, hub.what());
+  }
 }
 
 ConvertOptions to_options(const Arguments& arguments) {
@@ -98,7 +117,7 @@ Arguments with_own_names(Arguments arguments) {
   const std::string& name = arguments.text("dataset");
   std::error_code error;
   const bool is_place = is_hub_name(name) || std::filesystem::exists(name, error);
-  arguments.words.push_back(is_place ? name : parse_hub_name("hf://datasets/" + name).text());
+  arguments.words.push_back(is_place ? name : hub_name_of("--dataset", name, "hf://datasets/"));
   return arguments;
 }
 

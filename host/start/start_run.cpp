@@ -1,4 +1,4 @@
-// Runs a resolved recipe in the engine; starts again with a smaller micro_batch where that can help.
+// Runs a resolved recipe in the engine; starts again with a smaller micro_batch or rank 0's commits.
 #include "host/start/start_run.h"
 
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "bindings/run/lua_callbacks.h"
 #include "host/engine.h"
@@ -23,6 +24,15 @@
 
 namespace tycho {
 
+HubPins commits_in(const Json& history) {
+  constexpr std::string_view kPrefix = "hub.";
+  HubPins commits;
+  for (const auto& [path, entries] : history.items())
+    if (path.starts_with(kPrefix))
+      commits[path.substr(kPrefix.size())] = entries.at(0).at("value").get<std::string>();
+  return commits;
+}
+
 RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinArgument>& pins,
                             const std::vector<std::string>& argv, const std::string& until) {
   RunRequest request;
@@ -30,6 +40,7 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
   request.recipe_lua = recipe.lua;
   request.provenance_json = recipe.history.dump(1);
   request.recipe_hash = recipe.hash;
+  request.commits = commits_in(recipe.history);
   request.sources = recipe.sources;
   request.argv = argv;
   request.until = until;
@@ -61,7 +72,7 @@ Json with_git_facts(Json history) {
 }
 
 int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const RunOptions& options,
-             bool& before_first_step) {
+             bool& before_first_step, HubPins& commits_of_rank_0) {
   never_wait_for_readers();
   const ResolvedRecipe& recipe = chosen.recipe;
   argv.insert(argv.end(), chosen.choices.begin(), chosen.choices.end());
@@ -69,6 +80,7 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   request.paranoid = options.paranoid;
   request.force = options.force;
   request.before_first_step = &before_first_step;
+  request.commits_of_rank_0 = &commits_of_rank_0;
   LuaCallbacks callbacks(recipe);
   request.callbacks = &callbacks;
   request.place = find_rank_place(process_environment());
@@ -81,6 +93,24 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);
+}
+
+/// Returns the recipe with rank 0's commits of the hub: a run has one commit of a branch, whatever the caches
+/// of its machines say. Fetches what this machine lacks of them.
+ChosenRecipe with_commits(const HubPins& commits, const RecipeRequest& request) {
+  const RankInfo place = find_rank_place(process_environment());
+  std::string text;
+  for (const auto& [name, commit] : commits)
+    if (const auto own = hub_pins().find(name); own == hub_pins().end() || own->second != commit)
+      text += fmt::format("[hub] rank {} takes rank 0's commit of {}, {}\n", place.rank, name, commit);
+  try {
+    pin_hub(commits);
+    ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
+    chosen.text = text;
+    return chosen;
+  } catch (const Error& error) {
+    fail(error.code(), "{}[hub] this machine cannot have it:\n{}", text, error.what());
+  }
 }
 
 /// Returns the recipe to start after this error; nullopt when it ends the run. All ranks get the error of one
@@ -99,13 +129,17 @@ int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
   ChosenRecipe now = chosen;
   while (true) {
     bool before_first_step = true;
+    HubPins commits_of_rank_0;
     try {
-      return run_once(now, argv, options, before_first_step);
+      return run_once(now, argv, options, before_first_step, commits_of_rank_0);
     } catch (const Error& error) {
-      std::optional<ChosenRecipe> next =
-          before_first_step ? after_error(error, now, recipe_request) : std::nullopt;
+      std::optional<ChosenRecipe> next = !commits_of_rank_0.empty()
+                                             ? with_commits(commits_of_rank_0, recipe_request)
+                                         : before_first_step ? after_error(error, now, recipe_request)
+                                                             : std::nullopt;
       if (!next) throw;
-      fmt::print(stderr, "{}\n{}", without_secrets(error.what()), next->text);
+      if (commits_of_rank_0.empty()) fmt::print(stderr, "{}\n", without_secrets(error.what()));
+      fmt::print(stderr, "{}", next->text);
       now = std::move(*next);
     }
   }

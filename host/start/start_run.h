@@ -5,9 +5,13 @@
 
 #include "bindings/define/recipe.h"
 #include "host/start/choose_mesh.h"
+#include "trainer/hub/hub_pins.h"
 #include "trainer/session/run_request.h"
 
 namespace tycho {
+
+/// Returns the commits of the hub's branches in a recipe's history, or in a run's provenance.json.
+HubPins commits_in(const Json& history);
 
 /// Makes the engine's request. `argv` is the command recorded in the run folder, from "tycho" on; `until` is
 /// a duration after which the run is saved and left, "" for its end.
@@ -28,7 +32,7 @@ struct RunOptions {
 
 /// Trains and returns the exit code. `argv` excludes the choices, which are added to it. When a rank has too
 /// little memory before the first step, a chosen micro_batch is halved and the run is started again on all
-/// ranks. Throws Error.
+/// ranks; also if ranks have other commits of the hub than rank 0, with its commits. Throws Error.
 int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
               const std::vector<std::string>& argv, const RunOptions& options);
 

@@ -43,7 +43,7 @@ namespace {
 
 ChatRequest request_of(const Arguments& arguments) {
   ChatRequest request;
-  request.path = word(arguments, 0, "a run folder, a checkpoint, a Hugging Face folder or hf://OWNER/NAME");
+  request.path = word(arguments, 0, kTrainedModel);
   no_more_words(arguments, 1);
   request.tokenizer = arguments.text("tokenizer");
   request.chat_template = arguments.text("template");

@@ -41,6 +41,7 @@ const VerbSpec kConvertSpec = {
       "Export, then send TO to this model on the Hugging Face hub in one commit. Creates the repository and "
       "the branch where they are missing. A push that was interrupted goes on with the same command.",
       "hf://OWNER/NAME[@BRANCH]"},
+     {"private", "With --push: the repository must be private, and is created so."},
      {"ignore",
       "Of an import: keys of config.json that Tycho does not know and that do not change what the model "
       "computes.",
@@ -158,14 +159,15 @@ void print_push(const HubPushReport& report, const HubName& to) {
 
 /// Exports a checkpoint, unless `to` is its export already, and sends the folder to the hub.
 int push_checkpoint(const std::string& from, const std::string& to, ExportOptions options, bool ema,
-                    const HubName& hub) {
+                    const HubName& hub, bool is_private) {
   const CheckpointInfo info = find_checkpoint(from);
   const CheckpointReader checkpoint(info, evaluated_weights(info, ema));
   const CardRequest request{hub.id.substr(hub.id.find('/') + 1), build_facts().version, ema ? "average" : "",
                             provenance_of(info), !options.merge && holds_adapters(checkpoint)};
   options.card = model_card(info, options, request);
   const HubClient client(hub_settings());
-  create_repository(client, hub);  // before the export, which may take long: the token may not allow it
+  create_repository(client, hub,
+                    is_private);  // before the export, which may take long: the token may not allow it
   const std::string card = to + "/README.md";
   const bool is_exported = std::filesystem::is_regular_file(card) &&
                            read_file(card).find(card_mark(info, options, request)) != std::string::npos;
@@ -214,6 +216,8 @@ int run_convert(const Arguments& arguments) {
     fail(ExitCode::kUsage,
          "[tycho convert] --push expected one run or checkpoint to export, got {}; remove one of them",
          arguments.has("follow") ? "--follow too" : from + ", a Hugging Face folder");
+  if (arguments.has("private") && !arguments.has("push"))
+    fail(ExitCode::kUsage, "[tycho convert] --private expected --push beside it");
   if (arguments.has("follow")) return follow_exports(from, to, options, ema);
   if (is_hf_folder(from)) {
     if (ema)
@@ -230,7 +234,8 @@ int run_convert(const Arguments& arguments) {
          "[tycho convert] {} is neither a Hugging Face folder (with a config.json) nor a run or a checkpoint",
          from);
   if (!arguments.has("push")) return export_checkpoint(from, to, options, ema);
-  return push_checkpoint(from, to, options, ema, parse_push_name(arguments.text("push")));
+  return push_checkpoint(from, to, options, ema, parse_push_name(arguments.text("push")),
+                         arguments.has("private"));
 }
 
 }  // namespace tycho

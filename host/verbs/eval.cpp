@@ -15,11 +15,13 @@
 namespace tycho {
 
 const VerbSpec kEvalSpec = {
-    "eval RUN_OR_CHECKPOINT [--data DIR | --icl FILE | --loglikelihood]",
-    "Prints the loss and the perplexity of a trained model on its recipe's eval_data, or on other data.",
+    "eval RUN_OR_FOLDER [--data DIR | --icl FILE | --loglikelihood]",
+    "Prints the loss and the perplexity of a trained model (a run, a checkpoint, a Hugging Face folder or a "
+    "model of the hub) on its recipe's eval_data, or on other data.",
     "  tycho eval runs/demo\n"
     "  tycho eval runs/demo --data runs/demo-data --split val\n"
     "  tycho eval runs/demo --icl tasks.lua\n"
+    "  tycho eval hf://Qwen/Qwen3-0.6B --icl tasks.lua\n"
     "  tycho eval runs/demo --loglikelihood < requests.jsonl\n"
     "  tycho eval runs/demo --follow                    # every checkpoint of a run in another process",
     {{"data",
@@ -52,7 +54,7 @@ namespace {
 
 EvalRequest request_of(const Arguments& arguments) {
   EvalRequest request;
-  request.path = word(arguments, 0, "a run folder or a checkpoint");
+  request.path = word(arguments, 0, kTrainedModel);
   no_more_words(arguments, 1);
   if (arguments.has("data")) request.data_dir = arguments.text("data");
   if (request.data_dir.empty() && !arguments.all("split").empty())
@@ -113,7 +115,7 @@ void print_json(const EvalAnswer& answer, bool ema) {
 template <class Request>
 Request without_data(const Arguments& arguments, const char* mode) {
   Request request;
-  request.path = word(arguments, 0, "a run folder or a checkpoint");
+  request.path = word(arguments, 0, kTrainedModel);
   no_more_words(arguments, 1);
   for (const char* other : {"data", "split", "batches"})
     if (!arguments.all(other).empty())

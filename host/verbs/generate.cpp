@@ -11,9 +11,12 @@
 namespace tycho {
 
 const VerbSpec kGenerateSpec = {
-    "generate RUN_OR_CHECKPOINT",
-    "Generates text with a trained model and prints it as it is generated.",
+    "generate RUN_OR_FOLDER",
+    "Generates text with a trained model and prints it as it is generated: a run, a checkpoint, a Hugging "
+    "Face "
+    "folder or a model of the hub.",
     "  tycho generate runs/demo --prompt 'class ' --temperature 0.8 --top-p 0.95\n"
+    "  tycho generate hf://Qwen/Qwen3-0.6B --prompt 'Once upon a time' -n 64\n"
     "  tycho generate runs/demo --prompts questions.jsonl --samples 4 --stop '}' --json > answers.jsonl",
     {{"p,prompt", "Text to continue.", "TEXT"},
      {"prompts", "File of prompts: one per line, or objects with \"prompt\" in a .jsonl.", "FILE"},
@@ -103,7 +106,7 @@ std::vector<std::string> prompts_of(const Arguments& arguments) {
 
 GenerateRequest to_request(const Arguments& arguments) {
   GenerateRequest request;
-  request.path = word(arguments, 0, "a run folder or a checkpoint");
+  request.path = word(arguments, 0, kTrainedModel);
   no_more_words(arguments, 1);
   request.prompts = prompts_of(arguments);
   request.samples = arguments.integer("samples", 1);

@@ -1,6 +1,5 @@
 // tycho run: resolves the recipe, then hands it to the engine.
 #include <filesystem>
-#include <string_view>
 #include <utility>
 
 #include "host/repl/post_mortem.h"
@@ -42,12 +41,12 @@ bool pin_as_before(const ResolvedRecipe& recipe) {
   if (!std::filesystem::exists(file, error)) return false;
   const Json before = Json::parse(read_file(file), nullptr, false);
   if (!before.is_object()) return false;
-  constexpr std::string_view kPrefix = "hub.";
-  HubPins commits;
-  for (const auto& [path, now] : recipe.history.items())
-    if (const auto then = before.find(path);
-        path.starts_with(kPrefix) && then != before.end() && *then != now)
-      commits[path.substr(kPrefix.size())] = then->at(0).at("value").get<std::string>();
+  HubPins commits = commits_in(before);
+  const HubPins now = commits_in(recipe.history);
+  std::erase_if(commits, [&](const auto& one) {
+    const auto found = now.find(one.first);
+    return found == now.end() || found->second == one.second;
+  });
   pin_hub(commits);
   return !commits.empty();
 }

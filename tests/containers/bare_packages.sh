@@ -5,11 +5,12 @@
 #   TYCHO_BARE_PACKAGES=build/package/dist tests/containers/bare_packages.sh bookworm wheel    only these
 # Passed on 2026-11-27: the archive and the .deb on both, the wheel on Debian 13; on Debian 12 all of the wheel's checks but the last,
 # which took pip's empty folders for a trace then. pip fetched 2.7 GB (torch and CUDA) in 220 to 515 s on a busy machine.
-# Needs root, debootstrap, Debian's packages, and PyPI for torch. The bare systems are kept in TYCHO_BARE_ROOTS.
+# Needs PyPI for torch, and what bare_system.sh needs.
 set -euo pipefail
 [[ -n ${TYCHO_BARE_PACKAGES:-} ]] || { echo "skipped: TYCHO_BARE_PACKAGES names no folder of packages"; exit 77; }
 ((EUID == 0)) || { echo "skipped: a chroot needs root"; exit 77; }
-dist=$(realpath "$TYCHO_BARE_PACKAGES") roots=${TYCHO_BARE_ROOTS:-/var/cache/fresh-machine} result=${TYCHO_RESULT:-/dev/null}
+dist=$(realpath "$TYCHO_BARE_PACKAGES") result=${TYCHO_RESULT:-/dev/null}
+source "$(dirname "$0")/bare_system.sh"
 (cd "$dist" && sha256sum --quiet -c SHA256SUMS)
 suites=() kinds=()
 for word in "$@"; do
@@ -21,38 +22,9 @@ for word in "$@"; do
 done
 ((${#kinds[@]})) || kinds=(tarball deb wheel)
 ((${#suites[@]})) || suites=(bookworm trixie)
-root=''
-clean() {
-  [[ -n $root ]] || return 0
-  umount -l "$root/proc" "$root/dev/pts" "$root/dev" 2>/dev/null || true
-  rm -rf --one-file-system "$root" "$root.before" "$root.log"
-  root=''
-}
-trap clean EXIT
 passed=0
 fail() { echo "$suite $kind: $*"; echo "$passed passed, 1 failed" >"$result"; exit 1; }
 
-# fresh: a copy of the bare system, with this machine's certificates and ways to the network, and the user ann.
-fresh() {
-  local base=$roots/$suite file
-  if [[ ! -e $base/.complete ]]; then
-    rm -rf "$base"
-    mkdir -p "$base"
-    debootstrap --variant=minbase --include=ca-certificates "$suite" "$base" >"$base.log" 2>&1 || { tail -5 "$base.log"; exit 1; }
-    touch "$base/.complete"
-  fi
-  root=$(mktemp -d "$roots/package.XXXXXX")
-  cp -a "$base/." "$root/"
-  chmod 755 "$root"
-  cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-  for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do [[ ! -e $file ]] || cp -aL "$file" "$root$file"; done
-  mount -t proc proc "$root/proc"
-  mount --bind /dev "$root/dev"
-  mount --bind /dev/pts "$root/dev/pts"
-  chroot "$root" useradd -m -s /bin/bash ann
-}
-as_root() { chroot "$root" env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c "$1" 2>&1; }
-as_ann() { chroot --userspec=ann:ann "$root" env -i HOME=/home/ann TERM=dumb LANG=C.UTF-8 PATH="/usr/bin:/bin" bash -c "cd ~ && $1" 2>&1; }
 # expect TEXT COMMAND: ann's command ends well and says TEXT.
 expect() {
   local said status=0

@@ -1,10 +1,12 @@
 // Recipes that name models and tokenizers of the hub: what is asked, and what a run keeps to.
 #include <algorithm>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "tests/host/shell.h"
 #include "tests/trainer/hub/hub_server.h"
+#include "tests/trainer/rendezvous/reserved_port.h"
 
 namespace tycho {
 namespace {
@@ -120,6 +122,37 @@ TEST_F(HubRecipes, ResumeAtTheCommitTheyBeganWith) {
   EXPECT_CONTAINS(second.output, "step 2");
 }
 
+// Two machines, fetched at different times: each has a cache of its own, and a commit of its own for main.
+TEST_F(HubRecipes, TakeTheCommitOfRankZeroWhereCachesDiffer) {
+  for (const char* cache : {"other", "offline"})
+    ASSERT_EQ(here("HF_HOME=" + (folder_ / cache).string() + " tycho fetch x.lua").code, 0);
+  server_.add("models/acme/words").commit = kSecond;
+  server_.add("models/acme/words").revisions[kFirst] = kFirst;
+  const ReservedPort port;
+  const auto rank = [&](int number, const std::string& run_dir, const std::string& with = "") {
+    const std::string n = std::to_string(number);
+    return "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 "
+           "TYCHO_TOKEN=0123456789abcdef "
+           "TYCHO_PORT=" +
+           std::to_string(port.number()) + " TYCHO_RANK=" + n + " TYCHO_LOCAL_RANK=" + n + " " + with +
+           " " TYCHO_PROGRAM " run x.lua global_batch=4sp run_dir=" + run_dir + " > rank_" + n + ".log 2>&1";
+  };
+  const Outcome both =
+      here(rank(0, "run") + " & " + rank(1, "run", "HF_HOME=" + (folder_ / "other").string()) +
+           "; one=$?; wait $!; echo codes $? $one");
+  EXPECT_CONTAINS(both.output, "codes 0 0") << bytes_of(folder_ / "rank_1.log");
+  EXPECT_CONTAINS(bytes_of(folder_ / "rank_1.log"),
+                  "rank 1 takes rank 0's commit of hf://acme/words@main, " + kSecond);
+  EXPECT_EQ(bytes_of(folder_ / "rank_0.log").find("[hub]"), std::string::npos);
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://acme/words@" + kSecond);
+  const Outcome cannot = here(rank(0, "run2") + " & zero=$!; " +
+                              rank(1, "run2", "HF_HUB_OFFLINE=1 HF_HOME=" + (folder_ / "offline").string()) +
+                              "; echo code $?; kill -TERM $zero; wait");
+  EXPECT_CONTAINS(cannot.output, "code 12");
+  EXPECT_CONTAINS(bytes_of(folder_ / "rank_1.log"), "[hub] this machine cannot have it");
+  EXPECT_CONTAINS(bytes_of(folder_ / "rank_1.log"), "tycho fetch hf://acme/words@" + kSecond);
+}
+
 TEST_F(HubRecipes, StartFromPretrainedWeights) {
   ASSERT_EQ(
       here("printf '\\001\\000\\002\\000' > t.bin; for i in 1 2 3 4 5 6 7 8; do cat t.bin t.bin > u.bin "
@@ -203,6 +236,56 @@ TEST_F(HubRecipes, ModelsAnswerInAConversation) {
     EXPECT_EQ(request.find("pytorch_model.bin"), std::string::npos) << request;
   EXPECT_EQ(talk("hf://acme/absent", turns).code, 12);
   EXPECT_CONTAINS(bytes_of(folder_ / "notes"), "hf://acme/absent");
+}
+
+// The folder on disk, and an import of it, say what the answers are.
+TEST_F(HubRecipes, ModelsAreEvaluatedAndGenerateText) {
+  const std::string model = TYCHO_SOURCE_DIR "/tests/golden/icl/model";
+  for (const auto& entry : fs::directory_iterator(model))
+    server_.add_file("models/acme/talk", entry.path().filename(), bytes_of(entry.path()),
+                     entry.path().extension() == ".safetensors");
+  write("{\"context\": \"the cow\", \"continuation\": \" that hides\"}\n", "requests.jsonl");
+  write(
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"the cow\"}, {\"role\": \"assistant\", "
+      "\"content\": "
+      "\"and later the fox\"}]}\n",
+      "rows.jsonl");
+  ASSERT_EQ(here("tycho convert " + model + " imported").code, 0);
+  const std::string cpu = " --device cpu 2> notes";
+  const auto expect_same = [&](const std::string& verb, const std::string& options) {
+    const Outcome local = here(verb + " " + model + options + cpu);
+    ASSERT_EQ(local.code, 0) << bytes_of(folder_ / "notes");
+    const auto without_first = [](const std::string& text) { return text.substr(text.find('\n') + 1); };
+    const auto answer = [&](const std::string& of) {
+      const std::string text =
+          std::regex_replace(here(verb + " " + of + options + cpu).output, std::regex("  [0-9.]+ s\n"), "\n");
+      return text.find(": step ") == std::string::npos ? text : without_first(text);
+    };
+    EXPECT_EQ(answer("hf://acme/talk"), answer(model)) << bytes_of(folder_ / "notes");
+    EXPECT_EQ(answer("imported"), answer(model)) << bytes_of(folder_ / "notes");
+  };
+  expect_same("tycho generate", " --prompt 'the cow' -t 0 -n 6 --json --logprobs");
+  expect_same("tycho eval", " --loglikelihood < requests.jsonl");
+  expect_same("tycho eval", " --data rows.jsonl");
+  const Outcome evaluated = here("tycho eval hf://acme/talk --data rows.jsonl" + cpu);
+  EXPECT_CONTAINS(evaluated.output, "hf://acme/talk@" + kFirst + ": step 0");
+  for (const char* options : {" --ema", " --follow", ""}) {
+    const Outcome refused = here("tycho eval hf://acme/talk" + std::string(options));
+    EXPECT_EQ(refused.code, 2) << refused.output;
+    EXPECT_CONTAINS(refused.output, "hf://acme/talk");
+  }
+}
+
+TEST_F(HubRecipes, PathsWithoutTheSchemeAreNeverAskedFor) {
+  for (const char* command :
+       {"tycho check x.lua tokenizer=acme/words", "tycho run x.lua tokenizer=acme/words",
+        "tycho run x.lua train_data.path=acme/texts tokenizer=tokenizer.json",
+        "tycho tokenizer encode acme/words one", "tycho generate acme/tiny --prompt one",
+        "tycho eval acme/tiny", "tycho convert acme/tiny out"}) {
+    const Outcome outcome = here(command);
+    EXPECT_NE(outcome.code, 0) << command << outcome.output;
+  }
+  EXPECT_EQ(server_.num_requests(), 0);
 }
 
 TEST_F(HubRecipes, SayWhatDoesNotExist) {

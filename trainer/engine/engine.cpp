@@ -9,7 +9,6 @@
 #include "trainer/device/device.h"
 #include "trainer/device/gpus.h"
 #include "trainer/eval/generate.h"
-#include "trainer/huggingface/hf_tokenizer.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/comm_bench.h"
 #include "trainer/run/evaluate_checkpoint.h"
@@ -18,6 +17,7 @@
 #include "trainer/run/open_chat.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"
+#include "trainer/saving/trained_source.h"
 
 namespace tycho {
 namespace {
@@ -26,13 +26,6 @@ DeviceKind device_kind(const char* verb, const std::string& name) {
   for (const auto& [text, kind] : enum_names(DeviceKind{}))
     if (name == text) return kind;
   fail(ExitCode::kUsage, "[{}] device is one of auto, cpu, cuda; got {}", verb, name);
-}
-
-/// Opens the requested checkpoint with the requested weights.
-template <class Request>
-CheckpointReader open_checkpoint(const Request& request) {
-  const CheckpointInfo info = find_checkpoint(request.path);
-  return CheckpointReader(info, evaluated_weights(info, request.ema));
 }
 
 GenerateOptions options_of(const GenerateRequest& request) {
@@ -46,7 +39,7 @@ GenerateOptions options_of(const GenerateRequest& request) {
   return options;
 }
 
-bool has_other_tokenizer(const CheckpointReader& checkpoint, const std::string& path) {
+bool has_other_tokenizer(const TrainedSource& checkpoint, const std::string& path) {
   const std::string kept = kept_tokenizer(checkpoint);
   return !path.empty() && !kept.empty() && checkpoint.read_text_file(kept) != read_file(path);
 }
@@ -73,7 +66,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("generate", request.device));
-  const CheckpointReader checkpoint = open_checkpoint(request);
+  const TrainedSource checkpoint(request.path, device, request.ema);
   Generator generator(checkpoint, request.tokenizer, device, request.without_adapters);
   std::vector<PromptToContinue> prompts;
   for (const std::string& prompt : request.prompts) {
@@ -85,7 +78,7 @@ void generate(const GenerateRequest& request, GenerateSink& sink, const StopFlag
         "{} is not the tokenizer that {} was trained with: its tokens may be meaningless to the model",
         request.tokenizer, checkpoint.info().path));
   GenerateOptions options = options_of(request);
-  options.eos_ids = end_of_text_ids(checkpoint);
+  options.eos_ids = checkpoint.end_of_text_ids();
   TextsToSink texts(request, sink);
   generator.generate(prompts, options, texts, stop);
 }
@@ -107,7 +100,7 @@ std::optional<EvalAnswer> evaluate(const EvalRequest& request, const StopFlag& s
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  const CheckpointReader checkpoint = open_checkpoint(request);
+  const TrainedSource checkpoint(request.path, device, request.ema);
   auto results = evaluate_checkpoint(checkpoint, data_to_evaluate(request), request.batches, device, stop);
   if (!results) return std::nullopt;
   return EvalAnswer{
@@ -118,7 +111,7 @@ std::optional<IclAnswer> answer_tasks(const IclRequest& request, const StopFlag&
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  const CheckpointReader checkpoint = open_checkpoint(request);
+  const TrainedSource checkpoint(request.path, device, request.ema);
   auto results = measure_icl(checkpoint, request.tasks, device, stop);
   if (!results) return std::nullopt;
   return IclAnswer{checkpoint.info().path, checkpoint.info().step, std::move(*results)};
@@ -129,7 +122,8 @@ std::optional<std::vector<ContinuationScore>> answer_harness(const Loglikelihood
   const c10::InferenceMode no_autograd;
   set_threads(request.threads);
   const at::Device device = choose_device(device_kind("eval", request.device));
-  return loglikelihoods(open_checkpoint(request), request.requests, request.encoding, device, stop);
+  return loglikelihoods(TrainedSource(request.path, device, request.ema), request.requests, request.encoding,
+                        device, stop);
 }
 
 int measure_comm(const CommBenchRequest& request, const RankInfo& place, const StopFlag& stop,

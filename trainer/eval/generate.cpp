@@ -14,7 +14,7 @@
 namespace tycho {
 namespace {
 
-std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, const std::string& path) {
+std::unique_ptr<Tokenizer> tokenizer_of(const TrainedSource& checkpoint, const std::string& path) {
   if (!path.empty()) return load_tokenizer(path);
   std::unique_ptr<Tokenizer> kept = open_kept_tokenizer(checkpoint);
   if (kept == nullptr)
@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> tokenizer_of(const CheckpointReader& checkpoint, cons
   return kept;
 }
 
-TrainConfig config_of(const CheckpointReader& checkpoint, bool without_adapters) {
+TrainConfig config_of(const TrainedSource& checkpoint, bool without_adapters) {
   const std::string& path = checkpoint.info().path;
   TrainConfig config = read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel, path);
   if (!without_adapters) return config;
@@ -62,8 +62,8 @@ class OneText : public TextReceiver {
 
 }  // namespace
 
-Generator::Generator(const CheckpointReader& checkpoint, const std::string& tokenizer,
-                     const at::Device& device, bool without_adapters)
+Generator::Generator(const TrainedSource& checkpoint, const std::string& tokenizer, const at::Device& device,
+                     bool without_adapters)
     : config_(config_of(checkpoint, without_adapters)),
       device_(device),
       own_units_(std::make_unique<LocalUnits>(model_layout(config_.model).units,
@@ -74,7 +74,7 @@ Generator::Generator(const CheckpointReader& checkpoint, const std::string& toke
   if (without_adapters)
     load_initial_weights(initial_weights_path(config_.model), config_.model, own_units_->owned());
   else
-    load_trained(checkpoint, config_.model, own_units_->owned());
+    checkpoint.load(config_.model, own_units_->owned());
 }
 
 Generator::Generator(const TrainConfig& config, UnitStore& units, const Tokenizer* tokenizer,

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/eval/generation_state.h"
 #include "trainer/eval/ordered_outputs.h"
@@ -16,6 +15,7 @@
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/pipeline_stage.h"
 #include "trainer/recipe/train_config.h"
+#include "trainer/saving/trained_source.h"
 #include "trainer/sharding/unit_store.h"
 
 namespace tycho {
@@ -31,7 +31,7 @@ class Generator {
   /// `tokenizer` is the path of a tokenizer.json, "" for the checkpoint's own. Throws Error (kUnusable) when
   /// there is none. With `without_adapters`, uses the base model of a checkpoint of adapters; throws Error
   /// (kUsage) for another checkpoint.
-  Generator(const CheckpointReader& checkpoint, const std::string& tokenizer, const at::Device& device,
+  Generator(const TrainedSource& checkpoint, const std::string& tokenizer, const at::Device& device,
             bool without_adapters = false);
   /// Uses existing weights, such as those of an open run; `units` and `tokenizer` must outlive this object.
   /// Without a tokenizer, prompts are ids, no text is emitted, and generation continues to max_tokens.

@@ -179,6 +179,24 @@ std::string commit_that_was_made(const HubClient& client, const HubPush& push, c
   return now.commit();
 }
 
+/// Returns true if the repository exists and can be read. Fails if it is public and must not be.
+bool can_read(const HubClient& client, HubName to, bool is_private) {
+  to.revision.clear();
+  const HttpAnswer answer = client.ask({.url = client.api(to, "revision/main")}, to);
+  if (answer.status / 100 != 2) return false;
+  if (is_private && !json_of(answer, to, client.settings()).value("private", false))
+    fail(ExitCode::kUnusable,
+         "[hub] --private: {} is public: change it at {}/{}/settings, or leave --private out", to.text(),
+         client.settings().endpoint, to.id);
+  return true;
+}
+
+/// Fails if the token may not write: asks how a file would be sent, which only those who may write may ask.
+void check_write(const HubClient& client, const HubName& to) {
+  const Json files = Json::array({{{"path", kCard}, {"sample", ""}, {"size", 0}}});
+  client.send(json_call(client.api(to, "preupload/main"), {{"files", files}}), to, HubUse::kWrite);
+}
+
 }  // namespace
 
 HubName parse_push_name(const std::string& text) {
@@ -194,7 +212,7 @@ HubName parse_push_name(const std::string& text) {
   return name;
 }
 
-void create_repository(const HubClient& client, const HubName& to) {
+void create_repository(const HubClient& client, const HubName& to, bool is_private) {
   if (client.settings().is_offline)
     fail(ExitCode::kUnusable, "[hub] cannot push to {}: HF_HUB_OFFLINE is set; unset it", to.text());
   if (client.settings().token.empty())
@@ -204,20 +222,21 @@ void create_repository(const HubClient& client, const HubName& to) {
          "{}/settings/tokens makes one",
          to.text(), client.settings().endpoint);
   const size_t slash = to.id.find('/');
-  const Json body = {{"name", to.id.substr(slash + 1)}, {"organization", to.id.substr(0, slash)}};
+  Json body = {{"name", to.id.substr(slash + 1)}, {"organization", to.id.substr(0, slash)}};
+  if (is_private) body["visibility"] = "private";
   for (int waits = 0;; ++waits) {
     const HttpAnswer answer =
         client.ask(json_call(client.settings().endpoint + "/api/repos/create", body), to, HubUse::kWrite);
     const bool is_busy =
         answer.status == 409 && answer.body.find("another conflicting operation") != std::string::npos;
     if (is_busy && waits < kMostWaits && wait_to_retry(1, client.stop())) continue;
-    if (answer.status / 100 == 2 || (answer.status == 409 && !is_busy)) return;
+    const bool exists = answer.status / 100 == 2 || (answer.status == 409 && !is_busy);
+    if (exists && !is_private) return;
     // A token without the right to create repositories may still write to one that exists.
-    const bool may_exist = answer.status >= 401 && answer.status <= 403;
-    HubName main = to;
-    main.revision.clear();
-    if (may_exist && client.ask({.url = client.api(to, "revision/main")}, main).status / 100 == 2) return;
-    client.refuse(answer, to, HubUse::kWrite);
+    const bool may_exist = exists || (answer.status >= 401 && answer.status <= 403);
+    if (!may_exist || !can_read(client, to, is_private)) client.refuse(answer, to, HubUse::kWrite);
+    if (!exists) check_write(client, to);
+    return;
   }
 }
 

@@ -32,9 +32,10 @@ struct HubPushReport {
 /// Parses where to push to. Throws Error (kUnusable) for what is not a branch of a model's repository.
 HubName parse_push_name(const std::string& text);
 
-/// Creates the repository unless it exists. Throws Error: kUnusable without a token, or with one that may not
-/// write, kStorage if the hub cannot be reached.
-void create_repository(const HubClient& client, const HubName& to);
+/// Creates the repository unless it exists, as its owner's settings say or `is_private`. Throws Error:
+/// kUnusable without a token, with one that may not write, or for a public repository that should be private;
+/// kStorage if the hub cannot be reached.
+void create_repository(const HubClient& client, const HubName& to, bool is_private = false);
 
 /// Sends the folder in one commit, whose parent is the branch as it was found. Creates the branch unless it
 /// exists. Files that the repository or its store has are not sent again, so that a push that was killed can

@@ -4,15 +4,21 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/file_ops.h"
+#include "trainer/base/hash.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/hub/hub_threads.h"
 
 namespace tycho {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int kMostRenewals = 3;          // of the addresses of one file
 constexpr double kLongestAnswer_s = 600;  // a store joins the parts of a large file before it answers
@@ -61,9 +67,55 @@ std::optional<HttpAnswer> put(const HubClient& client, const std::string& url, c
   return answer;
 }
 
-/// Sends a file in parts of `part_bytes`, then asks the hub to join them.
+/// An upload in parts as a file of this machine: its addresses, then a line for each part that arrived.
+/// Another upload of the same file has other addresses, and the store does not join parts of both. The
+/// addresses are signed: whoever has them may write, so only the owner may read the file.
+class KeptUpload {
+ public:
+  KeptUpload(const HubClient& client, const HubName& to, const HubUpload& file)
+      : path_(fmt::format("{}/.locks/.uploads.tycho/{}", client.settings().cache,
+                          hash_hex(client.settings().endpoint + " " + to.id + " " + file.hash))) {}
+
+  /// Returns the upload to go on with: the kept one, else `fresh`, which is kept from now on.
+  Json begin(const Json& fresh) {
+    std::istringstream lines(fs::exists(path_) ? read_file(path_) : "");
+    Json upload;
+    for (std::string line; std::getline(lines, line);) {
+      const Json one = Json::parse(line, nullptr, false);
+      if (one.is_discarded()) break;  // the last line of a killed push
+      if (upload.is_null())
+        upload = one;
+      else
+        etags_[one.at("partNumber").get<long>()] = one.at("etag").get<std::string>();
+    }
+    if (!upload.is_null()) return upload;
+    make_dirs(real_files(), fs::path(path_).parent_path().string());
+    write_file_atomically(real_files(), path_, fresh.dump() + "\n", Readers::kOwner);
+    return fresh;
+  }
+  const std::string* etag(long part) const {
+    const auto found = etags_.find(part);
+    return found == etags_.end() ? nullptr : &found->second;
+  }
+  void add(long part, const std::string& etag) {
+    etags_[part] = etag;
+    const std::string line = Json{{"partNumber", part}, {"etag", etag}}.dump() + "\n";
+    real_files().append(path_)->write(line.data(), line.size());
+  }
+  void forget() {
+    std::error_code error;
+    fs::remove(path_, error);
+  }
+
+ private:
+  std::string path_;
+  std::map<long, std::string> etags_;
+};
+
+/// Sends a file in parts of `part_bytes`, then asks the hub to join them. Adds the sent bytes to
+/// `sent_bytes`.
 bool put_parts(const HubClient& client, const HubName& to, const HubUpload& file, const Json& upload,
-               int64_t part_bytes) {
+               int64_t part_bytes, KeptUpload& kept, std::atomic<int64_t>& sent_bytes) {
   std::map<long, std::string> urls;
   for (const auto& [name, url] : upload.at("header").items())
     if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos)
@@ -75,9 +127,13 @@ bool put_parts(const HubClient& client, const HubName& to, const HubUpload& file
   int64_t begin = 0;
   for (const auto& [number, url] : urls) {
     const int64_t end = std::min(begin + part_bytes, file.num_bytes);
-    const auto answer = put(client, url, file, begin, end);
-    if (!answer) return false;
-    parts.push_back({{"partNumber", number}, {"etag", answer->header("etag")}});
+    if (kept.etag(number) == nullptr) {
+      const auto answer = put(client, url, file, begin, end);
+      if (!answer) return false;
+      kept.add(number, answer->header("etag"));
+      sent_bytes += end - begin;
+    }
+    parts.push_back({{"partNumber", number}, {"etag", *kept.etag(number)}});
     begin = end;
   }
   const HttpAnswer joined = client.exchange(
@@ -91,15 +147,24 @@ bool put_parts(const HubClient& client, const HubName& to, const HubUpload& file
 }
 
 /// Does what the hub says for one file. Returns false when an address is refused.
-bool send_file(const HubClient& client, const HubName& to, const HubUpload& file, const Json& actions) {
-  const Json& upload = actions.at("upload");
+bool send_file(const HubClient& client, const HubName& to, const HubUpload& file, const Json& actions,
+               std::atomic<int64_t>& sent_bytes) {
+  KeptUpload kept(client, to, file);
+  const bool has_parts = actions.at("upload").value("header", Json::object()).contains("chunk_size");
+  const Json upload = has_parts ? kept.begin(actions.at("upload")) : actions.at("upload");
   const Json size = upload.value("header", Json::object()).value("chunk_size", Json());
   const std::string url = absolute_url(upload.at("href"), client.settings().endpoint);
   const int64_t part_bytes = size.is_string()   ? std::strtoll(size.get<std::string>().c_str(), nullptr, 10)
                              : size.is_number() ? size.get<int64_t>()
                                                 : 0;
-  const bool is_sent = size.is_null() ? put(client, url, file, 0, file.num_bytes).has_value()
-                                      : put_parts(client, to, file, upload, part_bytes);
+  bool is_sent = false;
+  if (has_parts) {
+    is_sent = put_parts(client, to, file, upload, part_bytes, kept, sent_bytes);
+    kept.forget();  // joined, or refused: its addresses have expired
+  } else if (put(client, url, file, 0, file.num_bytes)) {
+    is_sent = true;
+    sent_bytes += file.num_bytes;
+  }
   if (!is_sent || !actions.contains("verify")) return is_sent;
   const std::string verify = absolute_url(actions.at("verify").at("href"), client.settings().endpoint);
   const HttpAnswer answer =
@@ -108,6 +173,7 @@ bool send_file(const HubClient& client, const HubName& to, const HubUpload& file
                        .headers = {"Content-Type: application/json"},
                        .body = Json{{"oid", file.hash}, {"size", file.num_bytes}}.dump()},
                       client.is_hub(verify), file.path);
+  if (answer.status == 401 || answer.status == 403) client.refuse(answer, to, HubUse::kWrite);
   if (answer.status / 100 != 2)
     fail(ExitCode::kUnusable,
          "[hub] {}: {} did not arrive whole (status {}); nothing was committed: type the same command again",
@@ -132,10 +198,7 @@ int64_t send_large_files(const HubClient& client, const HubName& to, const std::
       const auto found = actions.find(file.hash);
       Json what = found == actions.end() ? Json() : found->second;
       for (int renewals = 0; !what.is_null(); ++renewals) {
-        if (send_file(client, to, file, what)) {
-          sent_bytes += file.num_bytes;
-          return;
-        }
+        if (send_file(client, to, file, what, sent_bytes)) return;
         if (renewals == kMostRenewals)
           fail(
               ExitCode::kUnusable,

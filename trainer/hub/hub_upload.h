@@ -24,7 +24,9 @@ inline constexpr size_t kHubBatchFiles = 256;
 inline constexpr size_t kHubUploadThreads = 4;
 
 /// Sends the large ones of `files` that the store does not have, in one piece or in parts as the hub says,
-/// and asks the hub whether they arrived. Addresses that expire are asked for again. Returns the bytes sent.
+/// and asks the hub whether they arrived. Addresses that expire are asked for again. Parts that arrived are
+/// noted beside the cache's locks, for its owner alone, so that the next call sends only the
+/// others, also after a kill. Returns the bytes sent.
 /// Throws Error like HubClient.
 int64_t send_large_files(const HubClient& client, const HubName& to, const std::vector<HubUpload>& files);
 

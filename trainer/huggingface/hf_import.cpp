@@ -22,19 +22,6 @@ constexpr int64_t kFirstEpoch = 1;
 constexpr int64_t kDefaultSeqLen = 2048;
 
 /// Returns the recipe for the checkpoint: its model, and nothing to train on yet.
-TrainConfig recipe_of(const ModelConfig& model, const std::string& to) {
-  TrainConfig config;
-  config.model = model;
-  config.run_name = fs::path(to).filename().string();
-  config.run_dir = to;
-  config.seq_len = std::visit(
-      [](const auto& family) {
-        return std::min<int64_t>(kDefaultSeqLen, std::optional(family.max_seq_len).value_or(kDefaultSeqLen));
-      },
-      model.value);
-  return config;
-}
-
 std::vector<TensorBytes> tensors_of(const HfMatch& match) {
   std::vector<TensorBytes> tensors;
   for (const HfParam& param : match.params) {
@@ -83,6 +70,19 @@ bool check_kept_tokenizer(const HfFolder& folder, int64_t vocab_size, std::vecto
 
 }  // namespace
 
+TrainConfig imported_recipe(const ModelConfig& model, const std::string& to) {
+  TrainConfig config;
+  config.model = model;
+  config.run_name = fs::path(to).filename().string();
+  config.run_dir = to;
+  config.seq_len = std::visit(
+      [](const auto& family) {
+        return std::min<int64_t>(kDefaultSeqLen, std::optional(family.max_seq_len).value_or(kDefaultSeqLen));
+      },
+      model.value);
+  return config;
+}
+
 void require_free_folder(const std::string& path) {
   if (is_free_for_draft(path)) return;
   fail(ExitCode::kUsage, "[convert] {} already exists and is not overwritten: choose a new folder", path);
@@ -114,7 +114,7 @@ ImportReport import_hf(FileOps& files, const std::string& from, const std::strin
   ImportReport report;
   report.notes = source->config.notes;
   report.has_tokenizer = check_kept_tokenizer(source->folder, source->layout.vocab_size, report.notes);
-  const Json recipe = config_to_json(recipe_of(source->config.model, to));
+  const Json recipe = config_to_json(imported_recipe(source->config.model, to));
   read_trained_config(recipe, TrainedUse::kModel, from);  // there is no data yet
   CheckpointMeta meta{.train_state = TrainState{}.to_json(),
                       .recipe = recipe,

@@ -42,6 +42,10 @@ struct ImportReport {
 ImportReport import_hf(FileOps& files, const std::string& from, const std::string& to,
                        const std::vector<std::string>& ignore = {});
 
+/// Returns the recipe of a model that was trained elsewhere, as a run in `to`: defaults, and sequences of its
+/// length. Names no data.
+TrainConfig imported_recipe(const ModelConfig& model, const std::string& to);
+
 /// Throws Error (kUsage) unless `path` is free or an empty folder.
 void require_free_folder(const std::string& path);
 

@@ -102,11 +102,6 @@ std::vector<int32_t> end_of_text_ids(const std::string& generation_config, const
   return found;
 }
 
-std::vector<int32_t> end_of_text_ids(const CheckpointReader& checkpoint) {
-  if (!checkpoint.has_file(kGenerationConfig)) return {};
-  return end_of_text_ids(checkpoint.read_text_file(kGenerationConfig), checkpoint.info().path);
-}
-
 void keep_tokenizer(const std::string& tokenizer, const TokenizerFilesBeside& beside,
                     std::map<std::string, std::string>& files) {
   const std::string name = tokenizer_file_name(tokenizer);

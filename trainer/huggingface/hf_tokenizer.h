@@ -23,8 +23,6 @@ HfTokenizerFiles tokenizer_files(const CheckpointReader& checkpoint, const Json&
 
 /// Returns the tokens that end a text by eos_token_id of a generation_config.json: none, one or several.
 std::vector<int32_t> end_of_text_ids(const std::string& generation_config, const std::string& place);
-/// Returns the tokens that end a text by the generation_config.json that a checkpoint keeps.
-std::vector<int32_t> end_of_text_ids(const CheckpointReader& checkpoint);
 
 /// Adds a recipe's tokenizer, and the files beside it, to the files that a checkpoint keeps. Removes what the
 /// weights' folder has of another tokenizer: its files, its template, and its token ids.

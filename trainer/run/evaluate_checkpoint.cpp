@@ -5,7 +5,6 @@
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/mds/cached_index.h"
 #include "trainer/recipe/config_io.h"
-#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
 namespace {
@@ -38,7 +37,7 @@ DataConfig read_as(const DataConfig& trained, const DataConfig& data) {
 }
 
 /// Uses the template that the checkpoint keeps, since its file may no longer exist.
-void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& trained, EvalData& sets) {
+void use_kept_template(const TrainedSource& checkpoint, const DataConfig& trained, EvalData& sets) {
   const auto* chat = std::get_if<ChatConfig>(&trained.value);
   if (chat == nullptr || !chat->has_template_file() || !checkpoint.has_file(kChatTemplateFile)) return;
   for (auto& [name, data] : sets)
@@ -49,7 +48,7 @@ void use_kept_template(const CheckpointReader& checkpoint, const DataConfig& tra
 
 /// Returns the path of the checkpoint's tokenizer, verified, after checking that all sets of tokens were made
 /// with it; "" for none.
-std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData& sets) {
+std::string checked_tokenizer(const TrainedSource& checkpoint, const EvalData& sets) {
   const std::string kept = kept_tokenizer(checkpoint);
   if (kept.empty()) return "";
   const std::string place = checkpoint.info().path + "/" + kept;
@@ -60,7 +59,7 @@ std::string checked_tokenizer(const CheckpointReader& checkpoint, const EvalData
 
 }  // namespace
 
-std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoint,
+std::optional<EvalResults> evaluate_checkpoint(const TrainedSource& checkpoint,
                                                const std::optional<DataConfig>& data,
                                                std::optional<int64_t> batches, const at::Device& device,
                                                const std::atomic<int>& stop) {
@@ -88,7 +87,7 @@ std::optional<EvalResults> evaluate_checkpoint(const CheckpointReader& checkpoin
   for (const auto& [name, set] : sets)
     evaluators.try_emplace(name, set, num_sequences, shape, model, *world, *world, *world, device, opened,
                            texts, "eval_data." + name);
-  load_trained(checkpoint, config.model, units.owned());
+  checkpoint.load(config.model, units.owned());
   EvalResults results;
   for (auto& [name, evaluator] : evaluators) {
     const std::optional<EvalResult> result = evaluator.evaluate(stop);

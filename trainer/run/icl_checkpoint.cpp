@@ -7,7 +7,7 @@
 
 namespace tycho {
 
-std::optional<IclResults> measure_icl(const CheckpointReader& checkpoint, const IclConfig& config,
+std::optional<IclResults> measure_icl(const TrainedSource& checkpoint, const IclConfig& config,
                                       const at::Device& device, const std::atomic<int>& stop) {
   TrainedModel trained(checkpoint, device);
   if (trained.tokenizer() == nullptr)

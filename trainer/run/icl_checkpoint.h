@@ -3,9 +3,9 @@
 #include <atomic>
 #include <optional>
 
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/recipe/icl.h"
+#include "trainer/saving/trained_source.h"
 #include "trainer/tasks/result.h"
 
 namespace tycho {
@@ -13,7 +13,7 @@ namespace tycho {
 /// Evaluates the tasks with the checkpoint's own tokenizer; prompts are as long as its model takes. Returns
 /// nullopt when `stop` is not 0 before the end. Throws Error: kUsage for a checkpoint without a tokenizer,
 /// and like icl_questions and score.
-std::optional<IclResults> measure_icl(const CheckpointReader& checkpoint, const IclConfig& config,
+std::optional<IclResults> measure_icl(const TrainedSource& checkpoint, const IclConfig& config,
                                       const at::Device& device, const std::atomic<int>& stop);
 
 }  // namespace tycho

@@ -5,7 +5,7 @@
 
 namespace tycho {
 
-std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
+std::optional<std::vector<ContinuationScore>> loglikelihoods(const TrainedSource& checkpoint,
                                                              const std::vector<HarnessRequest>& requests,
                                                              HarnessEncoding encoding,
                                                              const at::Device& device,

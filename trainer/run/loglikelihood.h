@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/kernels/tensor.h"
+#include "trainer/saving/trained_source.h"
 #include "trainer/tasks/continuation.h"
 #include "trainer/tasks/harness_requests.h"
 
@@ -14,7 +14,7 @@ namespace tycho {
 /// Returns a score for each request, in order, by the checkpoint's model and tokenizer. Checks all requests
 /// before answering the first. Returns nullopt when `stop` is not 0 before the end. Throws Error like
 /// encode_request and score.
-std::optional<std::vector<ContinuationScore>> loglikelihoods(const CheckpointReader& checkpoint,
+std::optional<std::vector<ContinuationScore>> loglikelihoods(const TrainedSource& checkpoint,
                                                              const std::vector<HarnessRequest>& requests,
                                                              HarnessEncoding encoding,
                                                              const at::Device& device,

@@ -12,69 +12,29 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/text/utf8.h"
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/eval/generate.h"
 #include "trainer/eval/kept_text.h"
-#include "trainer/huggingface/hf_config.h"
-#include "trainer/huggingface/hf_folder.h"
-#include "trainer/huggingface/hf_tokenizer.h"
 #include "trainer/models/decode_batch.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/saving/initial_weights.h"
+#include "trainer/saving/trained_source.h"
 
 namespace tycho {
 namespace {
 
-/// A model as its folder describes it, without its weights.
-struct ChatSource {
-  std::string place;
-  TrainConfig config;
-  std::map<std::string, std::string> files;      // small files, by the names of Hugging Face
-  std::string template_date;                     // of the run's data; "" for none
-  std::unique_ptr<CheckpointReader> checkpoint;  // null for a Hugging Face folder
-};
-
-ChatSource source_of_folder(const ChatRequest& request, const at::Device& device) {
-  if (request.ema)
-    fail(ExitCode::kUsage, "[chat] --ema expected a run with an average of its weights, got {}: leave it out",
-         request.path);
-  ChatSource source{.place = request.path, .config = {}, .files = read_kept_hf_files(request.path)};
-  source.config.model =
-      read_hf_config(read_hf_config_file(request.path), request.path + "/config.json", HfStart::kItsWeights)
-          .model;
-  source.config.precision = device.is_cpu() ? Precision::kFp32 : Precision::kBf16;
-  return source;
-}
-
-ChatSource source_of_checkpoint(const ChatRequest& request) {
-  const CheckpointInfo info = find_checkpoint(request.path);
-  ChatSource source{.place = info.path, .config = {}, .files = {}};
-  source.checkpoint = std::make_unique<CheckpointReader>(info, evaluated_weights(info, request.ema));
-  const Json& recipe = info.manifest.at("recipe");
-  source.config = read_trained_config(recipe, TrainedUse::kModel, info.path);
-  for (const std::string& name : kept_hf_files())
-    if (source.checkpoint->has_file(name)) source.files[name] = source.checkpoint->read_text_file(name);
-  if (const Json data = recipe.value("train_data", Json()); data.is_object())
-    source.template_date = data.value("template_date", "");
-  return source;
-}
-
-std::unique_ptr<Tokenizer> tokenizer_of(const ChatRequest& request, ChatSource& source) {
+std::unique_ptr<Tokenizer> tokenizer_of(const ChatRequest& request, const TrainedSource& source,
+                                        std::map<std::string, std::string>& files) {
   if (!request.tokenizer.empty()) {
     // The template beside it is its own.
-    for (auto& [name, text] : read_files_beside_tokenizer(request.tokenizer)) source.files[name] = text;
+    for (auto& [name, text] : read_files_beside_tokenizer(request.tokenizer)) files[name] = text;
     return load_tokenizer(request.tokenizer);
   }
-  for (const char* name : {kTokenizerFile, kSentencePieceFile})
-    if (const auto file = source.files.find(name); file != source.files.end())
-      return tokenizer_from_text(file->second, source.place + "/" + name,
-                                 files_beside_tokenizer(source.files));
+  if (std::unique_ptr<Tokenizer> kept = open_kept_tokenizer(source)) return kept;
   fail(ExitCode::kUnusable,
        "[chat] expected a tokenizer in {}, got none: name one with --tokenizer PATH/tokenizer.json",
-       source.place);
+       source.info().path);
 }
 
 std::string today() {
@@ -99,23 +59,7 @@ std::string as_utf8(const std::string& bytes) {
 class ChatModel : public ChatSession {
  public:
   ChatModel(const ChatRequest& request, const at::Device& device)
-      : source_(is_hf_folder(request.path) ? source_of_folder(request, device)
-                                           : source_of_checkpoint(request)),
-        device_(device),
-        tokenizer_(tokenizer_of(request, source_)),
-        units_(model_layout(source_.config.model).units, compute_dtype(source_.config.precision), device,
-               UnitUse::kInfer),
-        text_(source_.config, units_, device) {
-    choose_template(request);
-    if (const auto config = source_.files.find(kGenerationConfig); config != source_.files.end())
-      eos_ids_ = end_of_text_ids(config->second, source_.place + "/" + kGenerationConfig);
-    facts_.place = source_.place;
-    facts_.longest = longest_sequence(source_.config);
-    if (source_.checkpoint)
-      load_trained(*source_.checkpoint, source_.config.model, units_.owned());
-    else
-      load_initial_weights(source_.place, source_.config.model, units_.owned());
-  }
+      : ChatModel(request, TrainedSource(request.path, device, request.ema), device) {}
 
   const ChatFacts& facts() const override { return facts_; }
 
@@ -139,10 +83,27 @@ class ChatModel : public ChatSession {
   }
 
  private:
-  void choose_template(const ChatRequest& request) {
+  ChatModel(const ChatRequest& request, const TrainedSource& source, const at::Device& device)
+      : config_(
+            read_trained_config(source.info().manifest.at("recipe"), TrainedUse::kModel, source.info().path)),
+        files_(files_beside_weights(source.info().path)),
+        device_(device),
+        tokenizer_(tokenizer_of(request, source, files_)),
+        units_(model_layout(config_.model).units, compute_dtype(config_.precision), device, UnitUse::kInfer),
+        text_(config_, units_, device) {
+    const Json data = source.info().manifest.at("recipe").value("train_data", Json());
+    choose_template(request, data.is_object() ? data.value("template_date", "") : "");
+    eos_ids_ = source.end_of_text_ids();
+    facts_.place = source.info().path;
+    facts_.longest = longest_sequence(config_);
+    source.load(config_.model, units_.owned());
+  }
+
+  /// `date`: of the run's data; "" for none.
+  void choose_template(const ChatRequest& request, const std::string& date) {
     ChatConfig config;
-    config.template_date = source_.template_date.empty() ? today() : source_.template_date;
-    std::string text = request.chat_template.empty() ? chat_template_in(source_.files) : "";
+    config.template_date = date.empty() ? today() : date;
+    std::string text = request.chat_template.empty() ? chat_template_in(files_) : "";
     facts_.is_plain = request.chat_template.empty() && text.empty();
     config.chat_template = !text.empty()     ? "tokenizer"
                            : facts_.is_plain ? kPlainTemplate
@@ -201,13 +162,13 @@ class ChatModel : public ChatSession {
   std::optional<Generated> generate(const std::vector<int32_t>& ids, GenerateOptions options, int64_t number,
                                     const std::function<void(const std::string&)>& emit,
                                     const std::atomic<int>& stop, int64_t& num_reused) {
-    if (rotates_by_workspace(decoder_spec(source_.config.model))) {
-      Generator generator(source_.config, units_, tokenizer_.get(), device_);
+    if (rotates_by_workspace(decoder_spec(config_.model))) {
+      Generator generator(config_, units_, tokenizer_.get(), device_);
       return generator.generate({ids, number}, options, emit, stop);
     }
     const int64_t limit = std::min(options.max_tokens, facts_.longest - std::ssize(ids));
     GenerationState state(options, tokenizer_.get(), ids, number, limit,
-                          model_layout(source_.config.model).vocab_size, emit);
+                          model_layout(config_.model).vocab_size, emit);
     std::optional<Tensor> logits_V = text_.become(ids, limit, stop);
     num_reused = text_.num_reused();
     while (logits_V) {
@@ -221,7 +182,8 @@ class ChatModel : public ChatSession {
     return std::nullopt;
   }
 
-  ChatSource source_;
+  TrainConfig config_;
+  std::map<std::string, std::string> files_;  // small files, by the names of Hugging Face
   at::Device device_;
   std::unique_ptr<Tokenizer> tokenizer_;
   LocalUnits units_;

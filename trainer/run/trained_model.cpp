@@ -2,17 +2,16 @@
 #include "trainer/run/trained_model.h"
 
 #include "trainer/recipe/config_io.h"
-#include "trainer/saving/initial_weights.h"
 
 namespace tycho {
-TrainedModel::TrainedModel(const CheckpointReader& checkpoint, const at::Device& device)
+TrainedModel::TrainedModel(const TrainedSource& checkpoint, const at::Device& device)
     : config_(read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kModel,
                                   checkpoint.info().path)),
       device_(device),
       tokenizer_(open_kept_tokenizer(checkpoint)),
       units_(model_layout(config_.model).units, compute_dtype(config_.precision), device, UnitUse::kInfer),
       world_(make_world_of_one()) {
-  load_trained(checkpoint, config_.model, units_.owned());
+  checkpoint.load(config_.model, units_.owned());
 }
 
 AskedModel TrainedModel::asked() {

@@ -2,11 +2,11 @@
 #pragma once
 #include <memory>
 
-#include "trainer/checkpoint/checkpoint.h"
 #include "trainer/comm/communicator.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/eval/scorer.h"
 #include "trainer/recipe/train_config.h"
+#include "trainer/saving/trained_source.h"
 #include "trainer/sharding/unit_store.h"
 
 namespace tycho {
@@ -14,7 +14,7 @@ namespace tycho {
 class TrainedModel {
  public:
   /// Reads the weights, adapters included. Throws Error (kUnusable) for a damaged checkpoint.
-  TrainedModel(const CheckpointReader& checkpoint, const at::Device& device);
+  TrainedModel(const TrainedSource& checkpoint, const at::Device& device);
 
   const TrainConfig& config() const { return config_; }
   /// Returns the checkpoint's tokenizer; null when the model was trained without one.

@@ -11,7 +11,7 @@
 namespace tycho {
 
 struct ChatRequest {
-  std::string path;       // run folder, checkpoint or Hugging Face folder
+  std::string path;       // of a TrainedSource
   std::string tokenizer;  // "" for the model's own
   /// "chatml", "llama3", "none" or the path of a file; "" for the model's own, and "none" if it has none.
   std::string chat_template;

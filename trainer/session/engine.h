@@ -26,7 +26,7 @@ namespace tycho {
 using StopFlag = std::atomic<int>;
 
 struct GenerateRequest {
-  std::string path;  // run folder or checkpoint
+  std::string path;  // of a TrainedSource
   std::vector<std::string> prompts;
   int64_t samples = 1;            // texts for each prompt
   std::string tokenizer;          // "" for the checkpoint's own
@@ -67,7 +67,7 @@ class GenerateSink {
 };
 
 struct EvalRequest {
-  std::string path;                // run folder or checkpoint
+  std::string path;                // of a TrainedSource
   std::string data_dir;            // of MDS shards; "" for the sets of the recipe's eval_data
   std::string split;               // folder in data_dir; "" for data_dir itself
   std::optional<int64_t> batches;  // 0: all; nullopt: all of data_dir, eval.batches of the recipe's sets
@@ -83,7 +83,7 @@ struct EvalAnswer {
 };
 
 struct IclRequest {
-  std::string path;  // run folder or checkpoint
+  std::string path;  // of a TrainedSource
   IclConfig tasks;
   bool ema = false;  // use the moving average of the weights
   int threads = 0;
@@ -97,7 +97,7 @@ struct IclAnswer {
 };
 
 struct LoglikelihoodRequest {
-  std::string path;  // run folder or checkpoint
+  std::string path;  // of a TrainedSource
   std::vector<HarnessRequest> requests;
   HarnessEncoding encoding = HarnessEncoding::kWithAdded;
   bool ema = false;  // use the moving average of the weights

@@ -24,6 +24,9 @@ struct RunRequest {
   RankInfo place;                       // rank of this process
   std::string until;   // duration after which this process ends and the run can be resumed; "" for its end
   bool force = false;  // start even if memory does not suffice, or earlier starts died without progress
+  std::map<std::string, std::string> commits;  // of branches of the hub, by their names
+  /// The caller's; set to rank 0's commits if a rank has others, which then ends this start on all ranks.
+  std::map<std::string, std::string>* commits_of_rank_0 = nullptr;
   bool* before_first_step = nullptr;  // the caller's; false once this start has done an optimizer step
   bool paranoid = false;              // ranks compare their state (replica_check.h); the results are the same
 };

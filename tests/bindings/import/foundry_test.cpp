@@ -142,7 +142,11 @@ TEST(FoundryImport, ATokenizerIsAFolderOrItsFile) {
   EXPECT_CONTAINS(path_of("/tok/tokenizer.json"), "r.tokenizer = \"/tok/tokenizer.json\"");
   EXPECT_CONTAINS(path_of("data/tokenizer.json"), "r.tokenizer = \"data/tokenizer.json\"");
   EXPECT_CONTAINS(path_of("./llama/tokenizer.model"), "r.tokenizer = \"./llama/tokenizer.model\"");
-  EXPECT_LACKS(path_of("EleutherAI/gpt-neox-20b"), "\nr.tokenizer =");
+  EXPECT_CONTAINS(path_of("EleutherAI/gpt-neox-20b"), "r.tokenizer = \"hf://EleutherAI/gpt-neox-20b\"");
+  EXPECT_CONTAINS(path_of("gpt2"), "r.tokenizer = \"hf://gpt2\"");
+  EXPECT_CONTAINS(path_of("'hf://a/b@v1'"), "r.tokenizer = \"hf://a/b@v1\"");
+  EXPECT_CONTAINS(path_of("a/b/c"), "r.tokenizer = \"a/b/c/tokenizer.json\"");
+  EXPECT_CONTAINS(path_of("'a b'"), "names neither a folder nor a model of the hub");
   // The same of a file as of its folder.
   const TempDir dir;
   std::ofstream(dir / "tokenizer_config.json") << R"({"eos_token": "<e>", "pad_token": "<e>"})";

@@ -190,7 +190,13 @@ TEST(Import, MapsTheFinetuningLoader) {
                   "-- allow_pad_trimming: true  (padding does not change any number");
   EXPECT_EQ(file.find("pack = true"), std::string::npos);
   EXPECT_CONTAINS(lua("hf_name: mosaicml/dolly_hhrlhf, split: train"),
-                  "data sets from the hub are not downloaded");
+                  "path = \"hf://datasets/mosaicml/dolly_hhrlhf\",\n  split = \"train\",");
+  EXPECT_CONTAINS(lua("hf_name: 'hf://datasets/a/b@v1', split: train"), "path = \"hf://datasets/a/b@v1\",");
+  EXPECT_CONTAINS(lua("hf_name: a/b/c, split: train"), "is neither a folder here nor OWNER/NAME");
+  EXPECT_CONTAINS(lua("hf_name: a--b/c, split: train"), "expected a name without");
+  EXPECT_CONTAINS(lua("hf_name: tatsu-lab/alpaca, split: train"), "with a function of Python");
+  EXPECT_CONTAINS(lua("hf_name: a/b, split: train, hf_kwargs: {data_files: x.jsonl}"),
+                  "data_files: hf://datasets/OWNER/NAME/PATH");
   EXPECT_CONTAINS(lua("hf_name: ./x"), "needs split");
   EXPECT_CONTAINS(lua("hf_name: json"), "needs hf_kwargs.data_files");
   EXPECT_CONTAINS(lua("hf_name: ./x, split: a, preprocessing_fn: mine:f"), "no Python runs");

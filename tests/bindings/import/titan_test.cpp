@@ -63,6 +63,19 @@ TEST(TitanJson, ASavedConfigIsImported) {
     EXPECT_CONTAINS(later, line);
 }
 
+TEST(Titan, ADownloadedFolderThatIsNotHereIsItsRepository) {
+  const auto recipe = [](const std::string& path) {
+    return import_recipe("x.toml",
+                         "[model]\nname = \"llama3\"\nflavor = \"8B\"\nhf_assets_path = \"" + path + "\"\n");
+  };
+  const Imported made = recipe("./assets/hf/Llama-3.1-8B");
+  EXPECT_CONTAINS(made.lua, "r.tokenizer = \"hf://meta-llama/Llama-3.1-8B\"");
+  EXPECT_CONTAINS(made.notes.at(0), "meta-llama/Llama-3.1-8B on the hub");
+  EXPECT_CONTAINS(recipe("./assets/hf/Mine").lua, "r.tokenizer = \"./assets/hf/Mine/tokenizer.json\"");
+  EXPECT_CONTAINS(recipe("assets/tokenizer").lua, "r.tokenizer = \"assets/tokenizer/tokenizer.json\"");
+  EXPECT_CONTAINS(recipe("hf://acme/words@v1").lua, "r.tokenizer = \"hf://acme/words@v1\"");
+}
+
 TEST(Titan, KeysOfOtherVersionsAreNamedAsSuch) {
   const auto refusal = [](const std::string& text) -> std::string {
     try {

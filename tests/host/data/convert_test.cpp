@@ -80,6 +80,23 @@ TEST_F(HubConvertTest, WrongWordsSayWhatToType) {
   EXPECT_CONTAINS(configuration.output, "no configuration de; it has: en");
 }
 
+TEST_F(HubConvertTest, AMistypedPathIsNoNameOfTheHub) {
+  testing::write_text(temp_ / "in.jsonl", documents(5));
+  testing::write_text(temp_ / "tokenizers/mine.json", "{}");
+  testing::write_text(temp_ / "data/rows.jsonl", documents(5));
+  for (const char* line : {"in.jsonl --out c4 --tokenizer tokenizers/foo",
+                           "--dataset data/rows --splits train --out c4 --tokenizer tokenizers/mine.json"}) {
+    const Outcome path = convert(line);
+    EXPECT_EQ(path.code, 12);
+    EXPECT_CONTAINS(path.output, " has no such file or folder; for the hub write hf://");
+  }
+  EXPECT_EQ(server_.num_requests(), 0);
+  const Outcome name = convert("in.jsonl --out c4 --tokenizer nobody/foo");
+  EXPECT_EQ(name.code, 12);
+  EXPECT_CONTAINS(name.output,
+                  "there is no such file or folder here, so hf://nobody/foo was asked for:\n[hub] ");
+}
+
 TEST_F(HubConvertTest, AFolderWithACardIsReadTheSameWay) {
   testing::write_text(temp_ / "folder/README.md", kCard);
   testing::write_text(temp_ / "folder/en/c4-train.00000-of-00001.json", documents(50));

@@ -10,6 +10,19 @@ class ImportTest : public ShellTest {
     ShellTest::SetUp();
     std::filesystem::copy(TYCHO_SOURCE_DIR "/tests/golden/import", folder_,
                           std::filesystem::copy_options::recursive);
+    // The cache has the tokenizers that the files name.
+    ::setenv("HF_HOME", (folder_ / "home").c_str(), 1);
+    for (const char* name : {"some--tokenizer", "EleutherAI--gpt-neox-20b", "gpt2"})
+      ASSERT_EQ(here(std::string("d=home/hub/models--") + name +
+                     "; c=0123456789abcdef0123456789abcdef01234567; mkdir -p "
+                     "$d/refs $d/snapshots/$c && printf $c > $d/refs/main && cp " TYCHO_SOURCE_DIR
+                     "/tests/golden/tokenizer/whole.json $d/snapshots/$c/tokenizer.json")
+                    .code,
+                0);
+  }
+  void TearDown() override {
+    ::unsetenv("HF_HOME");
+    ShellTest::TearDown();
   }
 };
 

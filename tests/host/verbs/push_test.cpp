@@ -123,6 +123,14 @@ TEST_F(PushTest, EndsBeforeTheExportIfItMayNotWrite) {
   EXPECT_EQ(here(kPush + " --follow").code, 2);
 }
 
+TEST_F(PushTest, MakesThemPrivateOnlyWhereTheyArePushed) {
+  const Outcome alone = here("tycho convert runs/llama out2 --private");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_CONTAINS(alone.output, "--private expected --push");
+  EXPECT_EQ(here(kPush + " --private").code, 0);
+  EXPECT_TRUE(server_.add(kRepository).is_private);
+}
+
 TEST_F(PushTest, RefusesAFolderThatIsAnotherExport) {
   ASSERT_EQ(here(kPush).code, 0);
   const Outcome other = here("tycho convert runs/llama out --dtype bf16 --push hf://me/tiny");

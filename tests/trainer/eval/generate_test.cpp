@@ -38,7 +38,7 @@ class GenerateTest : public RunTest {
                           train_bpe({{.path = dir_ / "text.txt"}}, {.vocab_size = vocab_size}));
   }
   Generated go_on(const std::string& prompt, const GenerateOptions& options, int64_t sample = 0) {
-    Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+    Generator generator(TrainedSource(run_dir()), "", at::kCPU);
     std::string pieces;
     const std::optional<Generated> result = generator.generate(
         {generator.encode(prompt), sample}, options, [&](const std::string& piece) { pieces += piece; },
@@ -57,9 +57,9 @@ TEST_F(GenerateTest, WritesWhatItLearnt) {
   const std::string text = generate("the quick", {.temperature = 0}, 12);
   CheckpointInfo old = find_checkpoint(run_dir());
   old.manifest["recipe"]["guard"]["max_skips"] = 3;  // breaks a rule, and is no part of the model
-  Generator of_old(CheckpointReader(old), "", at::kCPU);
+  Generator of_old(TrainedSource(old.path), "", at::kCPU);
   EXPECT_EQ(of_old.encode("the quick"),
-            Generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU).encode("the quick"));
+            Generator(TrainedSource(run_dir()), "", at::kCPU).encode("the quick"));
   EXPECT_EQ(std::string("the quick" + text).substr(0, 30), std::string(kSentence).substr(0, 30));
   EXPECT_EQ(generate("the quick", {.temperature = 0}, 12), text);
   EXPECT_EQ(generate("fox", {.temperature = 2}, 20, 1), generate("fox", {.temperature = 2}, 20, 1));
@@ -108,7 +108,7 @@ TEST_F(GenerateTest, SamplesDifferAndEachCanBeHadAgain) {
 
 TEST_F(GenerateTest, APromptDoesNotSeeTheOnesBeforeIt) {
   ASSERT_EQ(run(), 0);
-  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  Generator generator(TrainedSource(run_dir()), "", at::kCPU);
   const GenerateOptions options = {.sampling = {.temperature = 1}, .max_tokens = 10};
   const auto text = [&](const char* prompt) {
     return generator
@@ -137,7 +137,7 @@ class Texts : public TextReceiver {
 // They end for different reasons and at different times, and there are more of them than rows.
 TEST_F(GenerateTest, TextsOfSeveralPromptsAreThoseOfEachAlone) {
   ASSERT_EQ(run(), 0);
-  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  Generator generator(TrainedSource(run_dir()), "", at::kCPU);
   const GenerateOptions options = {.sampling = {.temperature = 1.5, .repetition_penalty = 1.1},
                                    .max_tokens = 14,
                                    .stop = {"fox", "y d"},
@@ -169,7 +169,7 @@ TEST_F(GenerateTest, TextsOfSeveralPromptsAreThoseOfEachAlone) {
 
 TEST_F(GenerateTest, AStopSignalAmongSeveralTextsLeavesTheWholeOnesBeforeIt) {
   ASSERT_EQ(run(), 0);
-  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  Generator generator(TrainedSource(run_dir()), "", at::kCPU);
   class Stopping : public Texts {
    public:
     explicit Stopping(std::atomic<int>& stop) : stop_(stop) {}
@@ -221,7 +221,7 @@ TEST_F(GenerateTest, ASpecialTokenEndsATextUnlessItIsIgnored) {
 
 TEST_F(GenerateTest, AStopSignalEndsItWithoutAResult) {
   ASSERT_EQ(run(), 0);
-  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  Generator generator(TrainedSource(run_dir()), "", at::kCPU);
   stop_ = 2;
   EXPECT_FALSE(generator.generate(
       {generator.encode("the")}, {}, [](const std::string&) {}, stop_));

@@ -22,7 +22,7 @@ class IclEvaluatorTest : public testing::Test {
  protected:
   IclEvaluatorTest() { import_hf(real_files(), kIclGoldens + "/model", dir_ / "model"); }
 
-  CheckpointReader checkpoint() const { return CheckpointReader(find_checkpoint(dir_ / "model")); }
+  TrainedSource checkpoint() const { return TrainedSource(dir_ / "model"); }
   IclResults measure(const IclConfig& config) {
     return measure_icl(checkpoint(), config, at::kCPU, stop_).value();
   }

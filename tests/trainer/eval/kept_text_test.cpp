@@ -32,7 +32,7 @@ TEST_F(KeptTextTest, ComputesOnlyWhatIsNew) {
   config_.model.value = model;
   ASSERT_EQ(run(), 0);
   const c10::InferenceMode no_autograd;
-  TrainedModel trained(CheckpointReader(find_checkpoint(run_dir())), at::kCPU);
+  TrainedModel trained(TrainedSource(run_dir()), at::kCPU);
   AskedModel asked = trained.asked();
   KeptText text(trained.config(), asked.units, at::kCPU);
 
@@ -63,7 +63,7 @@ TEST_F(KeptTextTest, ComputesOnlyWhatIsNew) {
 TEST_F(KeptTextTest, GoesOnAfterAStop) {
   ASSERT_EQ(run(), 0);
   const c10::InferenceMode no_autograd;
-  TrainedModel trained(CheckpointReader(find_checkpoint(run_dir())), at::kCPU);
+  TrainedModel trained(TrainedSource(run_dir()), at::kCPU);
   AskedModel asked = trained.asked();
   KeptText text(trained.config(), asked.units, at::kCPU);
   const std::vector<int32_t> ids = ids_of(5, 2);

@@ -109,6 +109,72 @@ TEST_F(HubPushTest, SendsNothingTwiceAfterAPushThatDidNotEnd) {
   EXPECT_FALSE(push().is_changed);
 }
 
+/// Fails on the last of four parts of a file; the store keeps what came.
+class HalfSentTest : public HubPushTest {
+ protected:
+  HalfSentTest() {
+    set_up(golden_.at("scenarios").at(0));
+    uploads_.set_fault({}, [this](const SeenRequest& request) -> std::optional<ServerReply> {
+      const bool is_part = request.path.find('/', std::string("/objects/").size()) != std::string::npos;
+      if (is_part && has_expired_ && request.path.ends_with("=sig")) return ServerReply{.status = 403};
+      if (!is_part || !is_cut_ || ++num_parts_ <= 3) return std::nullopt;
+      return ServerReply{.status = 500};
+    });
+    expect_failure([&] { push(); }, ExitCode::kStorage, "3 tries");
+    is_cut_ = false;
+  }
+  /// Returns how many addresses were sent to once.
+  int num_sent_once() const {
+    std::map<std::string, int> sent;
+    for (const Json& call : uploads_.calls())
+      if (call.at("method") == "PUT") ++sent[call.at("path")];
+    return static_cast<int>(
+        std::count_if(sent.begin(), sent.end(), [](const auto& one) { return one.second == 1; }));
+  }
+
+  const fs::path kept_ = home_ + "/hub/.locks/.uploads.tycho";
+  std::atomic<bool> is_cut_ = true, has_expired_ = false;
+  std::atomic<int> num_parts_ = 0;
+};
+
+TEST_F(HalfSentTest, GoesOnWithinTheFile) {
+  ASSERT_FALSE(fs::is_empty(kept_));
+  for (const auto& one : fs::directory_iterator(kept_))
+    EXPECT_EQ(one.status().permissions(), fs::perms::owner_read | fs::perms::owner_write) << one.path();
+  EXPECT_EQ(push().sent_bytes, 210 - 3 * 64);
+  EXPECT_EQ(num_sent_once(), 4) << "three parts, and the file that has none";
+  EXPECT_TRUE(fs::is_empty(kept_));
+}
+
+TEST_F(HalfSentTest, StartsTheFileAgainIfItsAddressesHaveExpired) {
+  has_expired_ = true;
+  EXPECT_EQ(push().sent_bytes, 210);
+  EXPECT_TRUE(fs::is_empty(kept_));
+  EXPECT_FALSE(push().is_changed);
+}
+
+TEST_F(HubPushTest, SaysBeforeAnythingElseThatAnExistingRepositoryMayNotBeWritten) {
+  set_up(golden_.at("scenarios").at(1));
+  uploads_.may_create = uploads_.may_write = false;
+  const HubClient client(hub_settings(), {}, {.retries = 2, .first_wait_s = 0.01});
+  expect_failure([&] { create_repository(client, parse_push_name("hf://tests/pushed")); },
+                 ExitCode::kUnusable, "may not be written");
+}
+
+TEST_F(HubPushTest, KeepsARepositoryPrivate) {
+  const HubClient client(hub_settings(), {}, {.retries = 2, .first_wait_s = 0.01});
+  const HubName to = parse_push_name("hf://tests/pushed");
+  create_repository(client, to, /*is_private=*/true);
+  EXPECT_EQ(uploads_.calls().at(0).at("body"),
+            (Json{{"name", "pushed"}, {"organization", "tests"}, {"visibility", "private"}}));
+  EXPECT_TRUE(server_.add(kRepository).is_private);
+  create_repository(client, to, /*is_private=*/true);
+  create_repository(client, to);
+  server_.add(kRepository).is_private = false;
+  expect_failure([&] { create_repository(client, to, /*is_private=*/true); }, ExitCode::kUnusable,
+                 "hf://tests/pushed is public");
+}
+
 TEST_F(HubPushTest, TakesACommitWhoseAnswerWasLostForDone) {
   set_up(golden_.at("scenarios").at(1));
   int num_commits = 0;

@@ -129,9 +129,11 @@ ServerReply HubServer::at_hub(const SeenRequest& request) {
     if (named == repository.revisions.end() && revision != "main" && revision != repository.commit)
       return refusal(404, "RevisionNotFound");
     if (call == std::string("/revision/"))
-      return {
-          200,
-          Json{{"id", name.substr(name.find('/') + 1)}, {"sha", commit}, {"siblings", Json::array()}}.dump()};
+      return {200, Json{{"id", name.substr(name.find('/') + 1)},
+                        {"sha", commit},
+                        {"siblings", Json::array()},
+                        {"private", repository.is_private}}
+                       .dump()};
     return call == std::string("/tree/") ? list(repository, path) : resolve(name, rest, request);
   }
   return unknown(request);

@@ -24,6 +24,7 @@ struct ServedRepository {
   std::string commit = "0123456789abcdef0123456789abcdef01234567";
   std::map<std::string, ServedFile> files;
   std::map<std::string, std::string> revisions;  // more names, and their commits
+  bool is_private = false;
 };
 
 /// Serves repositories. Unknown calls are answered with 501 and are problems().

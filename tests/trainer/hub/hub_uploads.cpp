@@ -104,11 +104,11 @@ std::optional<ServerReply> HubUploads::at_hub(const SeenRequest& request) {
   if (request.method != "POST") return std::nullopt;
   const std::string path = request.path.substr(0, request.path.find('?'));
   if (path.starts_with("/complete/")) {  // a signed address: no token
-    const std::string oid = path.substr(10);
+    const std::string oid = path.substr(10), upload = oid + request.path.substr(path.size());
     std::string whole;
     const Json body = body_of(request);
     for (const Json& part : body.at("parts")) {
-      const std::string& bytes = parts_[oid][part.at("partNumber").get<int>()];
+      const std::string& bytes = parts_[upload][part.at("partNumber").get<int>()];
       if (part.at("etag") != "\"" + hex(sha256(bytes)) + "\"")
         return json_reply({{"error", "wrong etag"}}, 400);
       whole += bytes;
@@ -154,7 +154,7 @@ ServerReply HubUploads::create(const Json& body) {
   const bool is_there = server_.has("models/" + id);
   if (!may_create) return json_reply({{"error", "This token may not create repositories."}}, 403);
   if (is_there) answer["error"] = "You already created this model repo";
-  server_.add("models/" + id);
+  if (!is_there) server_.add("models/" + id).is_private = body.value("visibility", "") == "private";
   return json_reply(answer, is_there ? 409 : 200);
 }
 
@@ -169,9 +169,12 @@ ServerReply HubUploads::batch(const Json& body) {
       Json upload = {{"href", place + "?Signature=sig"}};
       if (size > basic_bytes) {
         Json parts = {{"chunk_size", std::to_string(chunk_bytes)}};
+        const int number = ++num_uploads_[oid];
+        const std::string signature = number == 1 ? "sig" : fmt::format("sig{}", number);
         for (size_t i = 1; i <= (size + chunk_bytes - 1) / chunk_bytes; ++i)
-          parts[fmt::format("{:05}", i)] = fmt::format("{}/{}?Signature=sig", place, i);
-        upload = {{"href", server_.url() + "/complete/" + oid + "?Signature=sig"}, {"header", parts}};
+          parts[fmt::format("{:05}", i)] = fmt::format("{}/{}?Signature={}", place, i, signature);
+        upload = {{"href", server_.url() + "/complete/" + oid + "?Signature=" + signature},
+                  {"header", parts}};
       }
       answer["actions"] = {{"upload", upload},
                            {"verify", {{"href", server_.url() + "/verify/tests/pushed"}}}};
@@ -221,7 +224,8 @@ std::optional<ServerReply> HubUploads::at_second_host(const SeenRequest& request
   if (slash == std::string::npos)
     objects[place] = request.body;
   else
-    parts_[place.substr(0, slash)][std::atoi(place.c_str() + slash + 1)] = request.body;
+    parts_[place.substr(0, slash) + request.path.substr(path.size())][std::atoi(place.c_str() + slash + 1)] =
+        request.body;
   return ServerReply{
       .status = 200, .headers = {"ETag: \"" + hex(sha256(request.body)) + "\""}, .is_whole = true};
 }

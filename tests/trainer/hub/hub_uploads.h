@@ -44,7 +44,8 @@ class HubUploads {
   HubServer& server_;
   mutable std::mutex calls_mutex_;
   Json calls_ = Json::array();
-  std::map<std::string, std::map<int, std::string>> parts_;
+  std::map<std::string, std::map<int, std::string>> parts_;  // of one upload: hash and signature
+  std::map<std::string, int> num_uploads_;                   // that were begun, by hash
   int num_commits_ = 0;
 };
 

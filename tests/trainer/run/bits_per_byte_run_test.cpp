@@ -97,7 +97,7 @@ TEST_F(BitsPerByteRun, AreThoseOfOneRankOnEveryMesh) {
 TEST_F(BitsPerByteRun, AreACurveAnEventAndWhatACheckpointIsEvaluatedTo) {
   config_.eval_data["held"].value = rows("held", {1});
   train_in("told", kOneRank);
-  const CheckpointReader checkpoint(find_checkpoint(run_dir()));
+  const TrainedSource checkpoint(run_dir());
   const EvalResults again = *evaluate_checkpoint(checkpoint, {}, {}, at::kCPU, stop_);
   const double bits = *again.at("held").bits_per_byte();
   EXPECT_GT(bits, 0);

@@ -130,7 +130,7 @@ TEST_F(ChatRunTest, BucketsResumeBitForBit) {
 TEST_F(ChatRunTest, TheLossIsTheSameWhicheverSideIsFilledUp) {
   write_rows(60);
   ASSERT_EQ(run("3ba"), 0);
-  const CheckpointReader trained(find_checkpoint(run_dir()));
+  const TrainedSource trained(run_dir());
   for (const bool pack : {false, true}) {
     std::map<PaddingSide, EvalResult> results;
     for (const PaddingSide side : {PaddingSide::kRight, PaddingSide::kLeft}) {
@@ -158,9 +158,7 @@ TEST_F(ChatRunTest, TheLossOfPackedRowsIsThatOfTheExamplesAlone) {
     DataConfig same;
     same.value = data;
     const auto of_checkpoint =
-        evaluate_checkpoint(CheckpointReader(find_checkpoint(run_dir())), same, 0, at::kCPU, stop_)
-            .value()
-            .at("");
+        evaluate_checkpoint(TrainedSource(run_dir()), same, 0, at::kCPU, stop_).value().at("");
     EXPECT_NEAR(of_checkpoint.loss, facts[true].at("loss"), 1e-5);
   }
   EXPECT_EQ(facts[true].at("tokens"), facts[false].at("tokens"));
@@ -178,7 +176,7 @@ TEST_F(ChatRunTest, CheckpointsKeepTheTemplate) {
   config_.train_data.value = data_;
   write_rows(60);
   ASSERT_EQ(run("2ba"), 0);
-  const CheckpointReader kept(find_checkpoint(run_dir()));
+  const TrainedSource kept(run_dir());
   EXPECT_EQ(kept.read_text_file("chat_template.jinja"), text);
   // Its own file is not needed to evaluate.
   std::filesystem::remove(file);

@@ -60,7 +60,7 @@ class EmaRun : public ShardedRun {
     return found;
   }
   double loss_of(const std::string& path, CheckpointWeights weights) {
-    const CheckpointReader reader(find_checkpoint(path), weights);
+    const TrainedSource reader(path, at::kCPU, weights == CheckpointWeights::kAverage);
     return evaluate_checkpoint(reader, std::nullopt, std::nullopt, at::kCPU, stop_)->at("held").loss;
   }
   /// Loss of the evaluation at the end, and what it says of the weights.

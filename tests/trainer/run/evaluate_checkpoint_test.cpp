@@ -22,8 +22,7 @@ class EvaluateCheckpointTest : public RunTest {
     return result;
   }
   EvalResults evaluate_sets(const std::optional<DataConfig>& data, std::optional<int64_t> batches = {}) {
-    return evaluate_checkpoint(CheckpointReader(find_checkpoint(run_dir())), data, batches, at::kCPU, stop_)
-        .value();
+    return evaluate_checkpoint(TrainedSource(run_dir()), data, batches, at::kCPU, stop_).value();
   }
   EvalResult evaluate(const DataConfig& data, int64_t batches = 0) {
     return evaluate_sets(data, batches).at("");
@@ -62,7 +61,7 @@ TEST_F(EvaluateCheckpointTest, ARuleThatIsNewerThanACheckpointCountsOnlyForWhatI
   const auto with = [&](const std::function<void(Json&)>& edit) {
     CheckpointInfo info = find_checkpoint(run_dir());
     edit(info.manifest["recipe"]);
-    return evaluate_checkpoint(CheckpointReader(info), split("train"), 0, at::kCPU, stop_)
+    return evaluate_checkpoint(TrainedSource(info.path), split("train"), 0, at::kCPU, stop_)
         .value()
         .at("")
         .loss;

@@ -22,9 +22,8 @@ class LoglikelihoodTest : public testing::Test {
 
   std::vector<ContinuationScore> answers(const std::string& requests) {
     const c10::InferenceMode no_autograd;
-    return loglikelihoods(CheckpointReader(find_checkpoint(dir_ / "model")),
-                          read_harness_requests(requests, "requests.jsonl"), HarnessEncoding::kWithAdded,
-                          at::kCPU, stop_)
+    return loglikelihoods(TrainedSource(dir_ / "model"), read_harness_requests(requests, "requests.jsonl"),
+                          HarnessEncoding::kWithAdded, at::kCPU, stop_)
         .value();
   }
   std::string error_of(const std::string& requests) {
@@ -135,7 +134,7 @@ TEST_F(LoglikelihoodTest, SaysWhichRequestIsWrong) {
 TEST_F(LoglikelihoodTest, AStopEndsItWithoutAnswers) {
   stop_ = 15;
   const auto requests = read_harness_requests(R"({"context": "a", "continuation": "b"})", "requests.jsonl");
-  const CheckpointReader checkpoint(find_checkpoint(dir_ / "model"));
+  const TrainedSource checkpoint(dir_ / "model");
   EXPECT_FALSE(
       loglikelihoods(checkpoint, requests, HarnessEncoding::kWithAdded, at::kCPU, stop_).has_value());
 }

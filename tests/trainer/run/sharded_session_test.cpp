@@ -197,8 +197,8 @@ TEST_F(ShardedSession, EvaluatesAsOneRankDoes) {
     ASSERT_EQ(given.size(), 2U);
     for (size_t i = 0; i < 2; ++i) EXPECT_NEAR(given[i] / wanted[i], 1, 1e-6);
     // From the checkpoint, on one process.
-    const auto result = evaluate_checkpoint(CheckpointReader(find_checkpoint(run_dir())), std::nullopt,
-                                            std::nullopt, at::kCPU, stop_);
+    const auto result =
+        evaluate_checkpoint(TrainedSource(run_dir()), std::nullopt, std::nullopt, at::kCPU, stop_);
     EXPECT_NEAR(result->at("val").loss / wanted[1], 1, 1e-6);
   }
 }

@@ -168,6 +168,11 @@ std::string Monitor::world() const {
   return world_;
 }
 
+bool Monitor::has_left(int rank) const {
+  const std::lock_guard lock(mutex_);
+  return has_ended(rank) || (cause_ && members_.count(rank) > 0);
+}
+
 std::vector<int> Monitor::missing() const {
   const std::lock_guard lock(mutex_);
   std::vector<int> ranks;

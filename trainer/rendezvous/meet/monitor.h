@@ -38,6 +38,9 @@ class Monitor {
   /// Members in the order of ranks, and the name of their world; both are empty before all ranks have met.
   std::vector<Member> members() const;
   std::string world() const;
+  /// True if this rank came and left well, or came to a world that is broken: it comes to a later one at
+  /// the same place, such as a run that is started again.
+  bool has_left(int rank) const;
   /// Ranks that have not come.
   std::vector<int> missing() const;
   void mark(const std::string& name) { ask({0, true, name}); }

@@ -38,8 +38,7 @@ constexpr auto kNextLine = milliseconds(30'000);
 constexpr auto kDial = milliseconds(5000);
 constexpr auto kFirstPause = milliseconds(20), kLongestPause = milliseconds(1000);  // between two calls
 constexpr auto kLastWrite = milliseconds(2000);
-constexpr auto kToldLate = milliseconds(10'000);  // rank 0 names the missing ranks; after this time it counts
-                                                  // as lost
+constexpr auto kToldLate = milliseconds(10'000);  // for rank 0 to name the missing; then it is lost
 constexpr double kStart_s = 600, kStartOfLaunch_s = 60;
 constexpr const char* kNoRouteAdvice =
     "; set TYCHO_INTERFACE to the network interface by which all machines reach each other";
@@ -326,6 +325,7 @@ HandshakeVerdict MetPeers::judge(const RankClaim& claim) {
     monitor_->break_world({claim.rank, ExitCode::kTopology, *text});
     return {Answer::kRefused, *text};
   }
+  if (joins && monitor_->has_left(claim.rank)) return {Answer::kLater, "rank 0 has not started again yet"};
   if (claim.rank >= place_.num_ranks) return {Answer::kRefused, "[ranks] there is no such rank"};
   return {Answer::kWelcome, ""};
 }

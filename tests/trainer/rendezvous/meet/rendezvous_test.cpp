@@ -293,6 +293,17 @@ TEST(Rendezvous, ASecondProcessOfTheSameRankIsTurnedAway) {
   for (const int r : {0, 1, 2}) EXPECT_EQ(ended[r].what, "");
 }
 
+TEST(Rendezvous, ARankThatMeetsAgainWaitsUntilRankZeroHasLeft) {
+  const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
+    {
+      const auto peers = rendezvous(place);
+      if (place.rank == 0) std::this_thread::sleep_for(500ms);  // rank 1 comes again meanwhile
+    }
+    rendezvous(place);
+  });
+  for (const Ended& one : ended) EXPECT_EQ(one.what, "");
+}
+
 TEST(Rendezvous, RanksThatWereToldOfDifferentNumbersEndAtOnce) {
   const std::vector<Ended> ended = at_places(2, [&](const RankInfo& place) {
     RankInfo mine = place;
