@@ -30,7 +30,7 @@ r.model = t.model.mpt {
   },
 }
 
--- tokenizer.name: some/tokenizer  (set r.tokenizer to hf:// and this name, or to its tokenizer.json)
+r.tokenizer = "hf://some/tokenizer"
 
 r.train_data = t.data.mds {
   local_dir = data,
