@@ -252,6 +252,18 @@ Rows parts_of_the_run() {
   };
 }
 
+/// amp_fp8 is Transformer Engine's: scales of a tensor, from earlier steps.
+void map_precision(Mapper& mapper, const DocEntry& entry) {
+  const bool fp8 = mapper.text_of(&entry.node) == "amp_fp8";
+  to("", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}, {"amp_fp8", "bf16"}}))
+      .act(mapper, entry);
+  if (!fp8) return;
+  mapper.emit(entry, "fp8", "t.fp8 { recipe = \"tensorwise\" }");
+  mapper.note(entry,
+              "Transformer Engine scales by the maxima of earlier steps; tensorwise scales by those of the "
+              "step itself");
+}
+
 const Rows kNumbers = {
     to("max_duration", "max_duration", duration_in("ep")),
     to("max_seq_len", "seq_len"),
@@ -262,7 +274,7 @@ const Rows kNumbers = {
     left_out("device_train_grad_accum", kComputed),
     left_out("n_gpus", kComputed),
     to("seed", "seed"),
-    to("precision", "precision", words({{"amp_bf16", "bf16"}, {"bf16", "bf16"}, {"fp32", "fp32"}})),
+    by("precision", map_precision),
     only("code_paths", {"null", "[]"}, "Python cannot be loaded"),
     left_out("global_seed", kVariable),
     left_out("icl_max_seq_len", kVariable),

@@ -16,6 +16,10 @@ void map_titan(Mapper& mapper);
 /// Returns the value at a path, or TorchTitan's default when it is absent.
 std::string titan_value(Mapper& mapper, const char* path, const char* usual);
 Row titan_metrics_row();
+/// Map the converters of a model, and the sections that they read; write_titan_fp8 writes r.fp8.
+Row titan_converters_row();
+Row titan_quantize_row();
+void write_titan_fp8(Mapper& mapper);
 /// Returns true for a config that TorchTitan saved as JSON.
 bool is_titan_json(const Json& json);
 /// Converts a config of a version after v0.2 to the keys of v0.2, as far as they exist.

@@ -33,13 +33,9 @@ constexpr Flavor kFlavors[] = {
     {"70B", {8192, 80, 64, 8, 28672, 128256}},     {"405B", {16384, 126, 128, 8, 53248, 128256}}};
 
 const Rows kModel = {
-    elsewhere("name"),
-    elsewhere("flavor"),
-    elsewhere("hf_assets_path"),
-    elsewhere("tokenizer_path"),
-    only("converters", {"[]"}, "quantised training is not supported"),
-    left_out("print_after_conversion", "nothing is converted"),
-};
+    elsewhere("name"),           elsewhere("flavor"),
+    elsewhere("hf_assets_path"), elsewhere("tokenizer_path"),
+    titan_converters_row(),      left_out("print_after_conversion", "the run says what is converted")};
 
 void map_model(Mapper& mapper, const DocEntry& entry) {
   const std::string family = titan_value(mapper, "model.name", "llama3");
@@ -61,6 +57,7 @@ void map_model(Mapper& mapper, const DocEntry& entry) {
   if (flavor->tied) fields.emplace_back("tied = true");
   fields.emplace_back("init = \"torchtitan\"");
   mapper.component(entry, "model", "t.model.llama", kModel, fields);
+  write_titan_fp8(mapper);
   for (const char* key : {"hf_assets_path", "tokenizer_path"}) {
     if (const DocNode* path = entry.node.find(key); !mapper.is_null(path))
       emit_titan_tokenizer(mapper, {entry.path + "." + key, *path});
@@ -308,7 +305,7 @@ Rows make_rows() {
              left_out("visualize_memory_budget_pareto", kMemory), left_out("determinism_check", kOneWay),
              left_out("debug", kOneWay), left_out("preserve_rng_state", kOneWay)}),
       left_out("compile", "there is nothing to compile"),
-      left_out("quantize", "no converter needs it"),
+      titan_quantize_row(),
       left_out("comm", kSpread),
       group("validation",
             {only("enable", {"false"}, "set eval_data.NAME, eval.every and eval.batches in the recipe"),

@@ -183,6 +183,13 @@ local function quantity(session, word, given, read, expected)
   return type(given) == "string" and read(given) or session:refuse(word, expected)
 end
 
+-- t.profile { ... } and t.fp8 { ... }: a section's table.
+local function section(session, name, example)
+  return function(given)
+    return type(given) == "table" and given or session:refuse(name, ("t.%s expects a table: t.%s %s"):format(name, name, example))
+  end
+end
+
 local kHasOwnKinds = { cb = true, sched = true, optim = true }
 
 -- What the public table holds: name -> value.
@@ -214,9 +221,8 @@ function M.content(session)
     component = function(given) return own_component.define(session, given) end,
     deprecate = function(...) return deprecate(session, ...) end,
     bytes = function(given) return quantity(session, "bytes", given, values.bytes, "t.bytes expects a size such as \"64MiB\"") end,
-    profile = function(given)
-      return type(given) == "table" and given or refuse("profile", 't.profile expects a table: t.profile { active = "3ba" }')
-    end,
+    profile = section(session, "profile", '{ active = "3ba" }'),
+    fp8 = section(session, "fp8", '{ recipe = "rowwise" }'),
     duration = function(given)
       return quantity(session, "duration", given, values.duration, "t.duration expects a number with a unit such as \"100ba\"")
     end,

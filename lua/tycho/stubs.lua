@@ -33,6 +33,7 @@ M.functions = {
   { "choice", "fun(given: tycho.FieldOptions): tycho.Field", 'A field of a component: t.choice { "a", "b", default = "a" }.' },
   { "list", "fun(given: tycho.FieldOptions): tycho.Field", "A field of a component: t.list { t.number {}, default = {} }." },
   { "profile", "fun(given: tycho.Config.Profile|table): tycho.Config.Profile", 'Which steps to trace: t.profile { active = "3ba" }.' },
+  { "fp8", "fun(given: tycho.Config.Fp8|table): tycho.Config.Fp8", 'Products of linear layers in fp8: t.fp8 { recipe = "rowwise" }.' },
   { "append", "fun(items: table): any", "The existing list, with these appended." },
   { "prepend", "fun(items: table): any", "The existing list, with these in front." },
   { "insert", "fun(at: integer, items: table): any", "The existing list, with these inserted at position `at`." },

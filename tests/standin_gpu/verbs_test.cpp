@@ -85,6 +85,20 @@ TEST_F(Verbs, AttentionInAnyOrderIsCudnnsWhereItCan) {
   }
 }
 
+TEST_F(Verbs, ProductsInFp8AreTheCpus) {
+  for (const char* fp8 : {"tensorwise", "rowwise", "rowwise_with_gw_hp"}) {
+    write(recipe_of(
+        "llama { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, ffn_width = 64 }",
+        std::string("r.precision, r.fp8 = \"bf16\", t.fp8 { recipe = \"") + fp8 + "\" }\n"));
+    const std::string name = fp8;
+    ASSERT_EQ(train(name + "_gpu", "cuda").code, 0);
+    ASSERT_EQ(train(name + "_cpu", "cpu").code, 0);
+    const auto gpu = numbers(name + "_gpu", "loss"), cpu = numbers(name + "_cpu", "loss");
+    ASSERT_EQ(gpu.size(), cpu.size());
+    for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(gpu[i] / cpu[i], 1, 3e-3) << fp8 << " step " << i;
+  }
+}
+
 TEST_F(Verbs, ALongPromptTakesFlashAttention) {
   write(recipe("r.precision, r.max_duration = \"bf16\", \"4ba\"\n"));
   ASSERT_EQ(train("run", "cuda").code, 0);

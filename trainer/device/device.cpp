@@ -188,6 +188,10 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
   if (bf16 && !bf16_is_native(device))
     notes.push_back(
         "this CPU has no bf16 matrix units: products run in fp32 and precision=fp32 is faster here");
+  if (config.model.fp8.is_used() && device.is_cpu())
+    notes.push_back(
+        "CPUs have no products of fp8: operands are rounded to fp8 and multiplied as bf16, which is slower "
+        "than precision = \"bf16\" alone");
   if (device.is_cpu()) return notes;
   const DecoderSpec spec = decoder_spec(config.model);
   if (const char* obstacle = gpu_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp))

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "trainer/base/fields.h"
+#include "trainer/families/fp8_config.h"
 #include "trainer/families/gemma.h"
 #include "trainer/families/gpt2.h"
 #include "trainer/families/granite.h"
@@ -22,7 +23,8 @@ struct ModelConfig
     : OneOf<LlamaConfig, MptConfig, Gpt2Config, Qwen2Config, Qwen3Config, MistralConfig, Ministral3Config,
             Gemma2Config, Gemma3Config, Olmo2Config, Olmo3Config, Smollm3Config, Phi3Config, GraniteConfig> {
   static constexpr const char* kNamespace = "model";
-  LoraConfig lora = {};  // for any family; a separate key of the recipe
+  LoraConfig lora = {};  // for any family; a separate key of the recipe, as is fp8
+  Fp8Config fp8 = {};
   int64_t vocab_size() const {
     return std::visit([](const auto& family) { return family.vocab_size; }, value);
   }

@@ -9,6 +9,7 @@
 #include "trainer/families/attention_config.h"
 #include "trainer/families/config.h"
 #include "trainer/families/feed_forward_activation.h"
+#include "trainer/families/fp8_config.h"
 #include "trainer/families/init.h"
 #include "trainer/families/lora_config.h"
 #include "trainer/families/rope_config.h"
@@ -142,6 +143,7 @@ struct DecoderSpec {
   DecoderNames names;
   DecoderInit init;
   LoraConfig lora;
+  Fp8Config fp8;
 
   const BlockSpec& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
   bool norms_before() const { return norm_place != NormPlace::kAfter; }

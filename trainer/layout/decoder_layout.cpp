@@ -57,8 +57,12 @@ class BlockBuilder {
     place_stacks();
     built_.unit.base = s_.lora.is_used();
     place_adapters();
+    fp8_ = fp8_layers(built_.unit, built_.layers, s_.fp8);
+    built_.at.fp8 = fp8_.products;
     return std::move(built_);
   }
+  /// Requires build().
+  const Fp8Layers& fp8() const { return fp8_; }
 
  private:
   int add(const std::string& name, Shape shape, Init init, bool decay, TpCut tp) {
@@ -204,6 +208,7 @@ class BlockBuilder {
   bool reuses_kv_, reuses_x_;
   DecoderInit init_;  // init of this block
   BlockUnit built_;
+  Fp8Layers fp8_;
   std::vector<PendingStack> stacks_;
 };
 
@@ -254,6 +259,12 @@ void add_adapters(const DecoderSpec& s, std::vector<UnitSpec>& units) {
 
 BlockParams block_params(const DecoderSpec& spec, int64_t block) {
   return BlockBuilder(spec, block).build().at;
+}
+
+Fp8Layers block_fp8_layers(const DecoderSpec& spec, int64_t block) {
+  BlockBuilder builder(spec, block);
+  builder.build();
+  return builder.fp8();
 }
 
 HeadParamIndex head_params(const DecoderSpec& spec) {

@@ -6,6 +6,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/families/decoder_spec.h"
+#include "trainer/layout/fp8_layers.h"
 #include "trainer/layout/model_layout.h"
 
 namespace tycho {
@@ -29,6 +30,7 @@ struct BlockParams {
   int up_weight = -1, up_bias = -1, down_weight = -1, down_bias = -1;
   std::vector<AdapterViews> adapters;
   double adapter_scale = 0;
+  std::vector<Fp8Product> fp8;
 };
 BlockParams block_params(const DecoderSpec& spec, int64_t block);
 
@@ -44,6 +46,8 @@ struct HeadParamIndex {
 HeadParamIndex head_params(const DecoderSpec& spec);
 
 ModelLayout decoder_layout(const DecoderSpec& spec);
+/// Returns the layers of a block that multiply in fp8.
+Fp8Layers block_fp8_layers(const DecoderSpec& spec, int64_t block);
 /// Returns the names of all linear layers of the blocks, which may have adapters.
 std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
 /// Returns the targets of adapters that are not regular expressions, or match no linear layer.

@@ -8,6 +8,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/fp8_linear.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
 #include "trainer/models/residual.h"
@@ -39,12 +40,14 @@ class FeedForward {
   template <class... Act>
   LinearParams up(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.up_weight)], view(p, fuses_bias() ? -1 : at_.up_bias), in_out_,
-            layer_adapters(at_, at_.up_weight, region_.context(), p, act...)};
+            layer_adapters(at_, at_.up_weight, region_.context(), p, act...),
+            fp8_product_of(at_, at_.up_weight, act...)};
   }
   template <class... Act>
   LinearParams down(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.down_weight)], view(p, at_.down_bias), in_out_,
-            layer_adapters(at_, at_.down_weight, region_.context(), p, act...)};
+            layer_adapters(at_, at_.down_weight, region_.context(), p, act...),
+            fp8_product_of(at_, at_.down_weight, act...)};
   }
   void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
   void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;

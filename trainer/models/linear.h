@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/kernels/tensor.h"
 #include "trainer/models/adapters.h"
+#include "trainer/models/fp8_linear.h"
 #include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
@@ -17,6 +18,7 @@ struct LinearParams {
   const Tensor& bias_M;  // undefined: none
   bool in_out = false;
   LayerAdapters adapters = {};
+  const Fp8Product* fp8 = nullptr;  // null: products of the inputs' own dtype
 };
 struct LinearGrads {
   Tensor& weight;

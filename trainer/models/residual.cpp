@@ -14,7 +14,9 @@ namespace tycho {
 namespace {
 
 /// Returns the matrix without its bias, which is added to the sum of all ranks' shares.
-LinearParams without_bias(LinearParams p) { return {p.weight, view(Views(), -1), p.in_out, p.adapters}; }
+LinearParams without_bias(LinearParams p) {
+  return {p.weight, view(Views(), -1), p.in_out, p.adapters, p.fp8};
+}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/context/context_region.h"
+#include "trainer/models/fp8_linear.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
@@ -71,7 +72,7 @@ class SelfAttention {
   template <class... Act>
   LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
     return {p[static_cast<size_t>(weight)], view(p, bias), in_out_,
-            layer_adapters(at_, weight, region_.context(), p, act...)};
+            layer_adapters(at_, weight, region_.context(), p, act...), fp8_product_of(at_, weight, act...)};
   }
   /// Scratch for separate products of queries and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {

@@ -16,6 +16,7 @@
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/fp8_layers.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/stages.h"
@@ -270,6 +271,7 @@ std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   std::vector<ConfigProblem> problems = adapter_problems(decoder_spec(config.model));
+  if (problems.empty()) problems = fp8_problems(decoder_spec(config.model));
   if (problems.empty()) problems = stage_problems(config);
   if (!problems.empty()) return problems;
   if (config.param_groups.empty()) return {};
@@ -349,6 +351,7 @@ std::string plan_text(const Plan& plan, const TrainConfig& config) {
   line("work", fmt::format("{} per token ({} with causal attention)", flops_text(plan.flops_per_token_full),
                            flops_text(plan.flops_per_token_causal)));
   if (plan.tokens > 0) line("", flops_text(plan.total_flops) + " in all");
+  if (const std::string fp8 = fp8_text(decoder_spec(config.model)); !fp8.empty()) line("fp8", fp8);
   if (!plan.machine.empty()) line("machine", plan.machine);
   if (!plan.speed.empty()) line("speed", plan.speed);
   if (!plan.waits.empty()) line("waits", plan.waits);

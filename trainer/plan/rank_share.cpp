@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/fp8_layers.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/shard_rules.h"
@@ -71,7 +72,11 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
     memory.push_back(
         {"logits chunk", logits,
          fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
-  if (config.device != DeviceKind::kCuda) return;
+  const bool on_gpu = config.device == DeviceKind::kCuda;
+  const BatchShape own = {shape.batch, shape.seq / config.parallel.cp};
+  if (spec.fp8.is_used())
+    memory.push_back({"fp8", fp8_bytes(spec, own, on_gpu), "operands of one layer, and its product"});
+  if (!on_gpu) return;
   const bool bf16 = config.precision == Precision::kBf16;
   const GpuAttentionBytes attention =
       gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel), gpu.num_sms);
@@ -86,8 +91,13 @@ void add_activations(const TrainConfig& config, const StagePart& part, BatchShap
                    obstacle ? fmt::format(", without flash attention: {}", obstacle) : "")});
 }
 
-/// Refuses models whose gradient the GPU cannot compute.
-void check_gradient(const TrainConfig& config, const GpuShape& gpu, const std::string& name) {
+/// Refuses models whose products in fp8, or whose gradient, the GPU cannot compute.
+void check_gpu(const TrainConfig& config, const GpuShape& gpu, const std::string& name) {
+  constexpr int kOldestForFp8 = 89;
+  if (config.model.fp8.is_used() && gpu.compute_capability > 0 && gpu.compute_capability < kOldestForFp8)
+    fail(ExitCode::kUsage,
+         "[plan] fp8 needs compute capability 8.9 or newer (L40S, H100), and {} has {}.{}: remove fp8",
+         name.empty() ? "this GPU" : name, gpu.compute_capability / 10, gpu.compute_capability % 10);
   const bool bf16 = config.precision == Precision::kBf16;
   const std::string problem =
       flash_gradient_problem(decoder_spec(config.model), bf16, config.seq_len, config.parallel.cp, gpu);
@@ -185,7 +195,7 @@ void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& pla
 void add_memory(const TrainConfig& config, const ModelLayout& whole, const PlanDevices& devices, Plan& plan) {
   const int64_t num_ranks = devices.num_ranks;
   const GpuShape gpu = planned_gpu(config, devices);
-  if (config.device == DeviceKind::kCuda) check_gradient(config, gpu, planned_gpu_name(config, devices));
+  if (config.device == DeviceKind::kCuda) check_gpu(config, gpu, planned_gpu_name(config, devices));
   RankShare most;
   for (const StagePart& part : heaviest(parts_of(config, num_ranks))) {
     const RankShare share = share_of_stage(config, whole, num_ranks, part);

@@ -75,6 +75,11 @@ void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num
                  "{} needs gradients of attention that are added in a fixed order; "
                  "leave it true",
                  kOrder);
+  if (config.model.fp8.is_used() && config.model.fp8.recipe != Fp8Recipe::kRowwiseWithGwHp)
+    problems.add(
+        "fp8.recipe",
+        "{} needs scales that do not depend on the other tokens of a pass; write \"rowwise_with_gw_hp\"",
+        kOrder);
   if (config.clip.adaptive)
     problems.add("clip.adaptive",
                  "sums the squares of rows, of which ranks may have parts, and {} has no fixed order for "

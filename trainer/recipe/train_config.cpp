@@ -93,6 +93,22 @@ void check_master(const TrainConfig& config, ConfigProblems& problems) {
                  enum_name(config.master_weights));
 }
 
+void check_fp8(const TrainConfig& config, ConfigProblems& problems) {
+  const Fp8Config& fp8 = config.model.fp8;
+  constexpr const char* kWithoutRecipe = "unless fp8.recipe is set";
+  problems.idle("fp8.skip", !fp8.skip.empty(), fp8.is_used(), kWithoutRecipe);
+  problems.idle("fp8.skip_small", fp8.skip_small, fp8.is_used(), kWithoutRecipe);
+  if (!fp8.is_used()) return;
+  if (config.precision != Precision::kBf16)
+    problems.add("fp8.recipe", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
+                 enum_name(fp8.recipe));
+  if (config.parallel.tp > 1)
+    problems.add(
+        "fp8.recipe",
+        "a rank along tp has a part of a row, whose scale needs the whole row; set parallel.tp = 1 and share "
+        "the model with parallel.dp_shard");
+}
+
 void check_sequence(const TrainConfig& config, ConfigProblems& problems) {
   const auto longest = std::visit([](const auto& model) { return std::optional<int64_t>(model.max_seq_len); },
                                   config.model.value);
@@ -222,6 +238,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   if (!problems.empty()) return problems.take();
   check_network(config, problems);
   check_master(config, problems);
+  check_fp8(config, problems);
   check_loss(config.loss, problems);
   check(config.eval, config.eval_data, problems);
   check_names(config.eval_data, problems);

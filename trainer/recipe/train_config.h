@@ -116,6 +116,7 @@ struct TrainConfig {
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
     v("lora", model.lora, "Adapters of the model's linear layers, trained instead of the model.");
+    v("fp8", model.fp8, "Products of linear layers in fp8.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");
     v("attention", attention, "How attention is computed on GPUs.");
     v("loss", loss, "What training minimises; a recipe can define its own.");

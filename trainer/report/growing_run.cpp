@@ -20,7 +20,7 @@ void find_work(RunSummary& run) {
   if (!recipe.is_object()) return;
   run.recipe = recipe;
   Json work = Json::object();
-  for (const char* key : {"model", "lora", "seq_len", "precision"})
+  for (const char* key : {"model", "lora", "fp8", "seq_len", "precision"})
     if (recipe.contains(key)) work[key] = recipe[key];
   if (work.contains("model") && work["model"].is_object()) work["model"].erase("weights");
   run.work = work.dump();

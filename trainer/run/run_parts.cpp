@@ -13,6 +13,8 @@
 #include "trainer/comm/world.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/device/device.h"
+#include "trainer/families/decoder_spec.h"
+#include "trainer/layout/fp8_layers.h"
 #include "trainer/loggers/notify.h"
 #include "trainer/loggers/sink.h"
 #include "trainer/plan/count_step_tokens.h"
@@ -178,6 +180,8 @@ void make_trainer(RunParts& run, const RunRequest& request, const std::vector<Ch
     run.reporter->event("warning", "--paranoid compares ranks, but this run has only one", Json::object());
   for (const std::string& note : speed_notes(run.device, run.config))
     run.reporter->event("warning", note, Json::object());
+  if (const std::string text = fp8_text(decoder_spec(run.config.model)); !text.empty())
+    run.reporter->event("fp8", text, Json::object());
   run.saver = make_saver(run);
   start_uploads(run.remote, run.config, run.facts.run.run_dir, *run.world, run.lock ? run.lock->epoch() : 0);
   run.saver->set_uploads(run.remote.uploads.get());

@@ -11,7 +11,8 @@ local kCalled = {
 -- Unsupported values, and what to write instead.
 local kAbsent = {
   fp16 = { "fp16 float16 half amp amp_fp16 16 16-mixed torch.float16", "there is no fp16; write \"bf16\"" },
-  fp8 = { "fp8 float8 amp_fp8 int8 int4 nf4", "only fp32 and bf16 are supported" },
+  fp8 = { "fp8 float8 amp_fp8", "write \"bf16\", and fp8.recipe = \"rowwise_with_gw_hp\" for products in fp8" },
+  int8 = { "int8 int4 nf4", "only fp32 and bf16 are supported" },
   other = { "mps tpu xla xpu hpu rocm npu", "only the CPU and NVIDIA GPUs are supported" },
 }
 

@@ -37,14 +37,21 @@ TEST(Import, MakesTheGoldenRecipes) {
   }
 }
 
+TEST(Import, Fp8OfTransformerEngineIsTensorwise) {
+  const Imported made = import_recipe("x.yaml", foundry("precision: amp_fp8\n"));
+  EXPECT_CONTAINS(made.lua, "r.precision = \"bf16\"\nr.fp8 = t.fp8 { recipe = \"tensorwise\" }\n");
+  ASSERT_FALSE(made.notes.empty());
+  EXPECT_CONTAINS(made.notes[0], "Transformer Engine scales by the maxima of earlier steps");
+}
+
 TEST(Import, NamesEveryKeyThatItCannotHonour) {
   const std::string text =
-      refusal(foundry("precision: amp_fp8\nfsdp_config:\n  cpu_offload: true\n  sharding_strateg: "
+      refusal(foundry("precision: amp_fp16\nfsdp_config:\n  cpu_offload: true\n  sharding_strateg: "
                       "X\ncallbacks:\n  mine: {}\n"));
   EXPECT_CONTAINS(text, "\n4 keys of x.yaml cannot be imported; nothing was written.");
   EXPECT_CONTAINS(text,
-                  "x.yaml:3:12: precision = amp_fp8: Tycho has amp_bf16, bf16, fp32\n"
-                  "   3 | precision: amp_fp8\n     |            ^^^^^^^\n");
+                  "x.yaml:3:12: precision = amp_fp16: Tycho has amp_bf16, bf16, fp32, amp_fp8\n"
+                  "   3 | precision: amp_fp16\n     |            ^^^^^^^^\n");
   EXPECT_CONTAINS(text, "x.yaml:5:16: fsdp_config.cpu_offload = true: is not supported\n");
   EXPECT_CONTAINS(text, "x.yaml:6:3: fsdp_config.sharding_strateg = X: unknown key");
   EXPECT_CONTAINS(text, "did you mean \"sharding_strategy\"?");

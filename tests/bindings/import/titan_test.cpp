@@ -94,6 +94,32 @@ TEST(Titan, KeysOfOtherVersionsAreNamedAsSuch) {
   EXPECT_CONTAINS(refusal("[float8]\nenable = true\n"), "in v0.2: quantize.linear.float8");
 }
 
+TEST(Titan, Float8IsFp8WhereAConverterNeedsIt) {
+  const auto made = [](const std::string& converters, const std::string& float8) {
+    return import_recipe("x.toml", "[model]\nname = \"llama3\"\nflavor = \"8B\"\n" + converters +
+                                       "[training]\nglobal_batch_size = 8\n[quantize.linear.float8]\n" +
+                                       float8);
+  };
+  const std::string on = "converters = [\"quantize.linear.float8\"]\n";
+  const Imported plain = made(on, "filter_fqns = [\"output\"]\n");
+  EXPECT_CONTAINS(plain.lua, "\nr.fp8 = t.fp8 { recipe = \"tensorwise\" }\n");
+  EXPECT_TRUE(plain.notes.empty()) << plain.notes.at(0);
+  const Imported filtered =
+      made(on,
+           "recipe_name = \"rowwise_with_gw_hp\"\n"
+           "filter_fqns = [\"attention.wk\", \"layers.0.feed_forward\", \"w2\", \"auto_filter_small_kn\"]\n");
+  EXPECT_CONTAINS(filtered.lua,
+                  "r.fp8 = t.fp8 { recipe = \"rowwise_with_gw_hp\", skip_small = true, skip = { "
+                  "\"self_attn.k_proj\", \"layers.0.mlp\", \"down_proj\" } }");
+  ASSERT_EQ(filtered.notes.size(), 1U);
+  EXPECT_CONTAINS(filtered.notes[0], "the output multiplies in bf16 here");
+  EXPECT_CONTAINS(made(on, "enable_fsdp_float8_all_gather = true\n").notes.at(1),
+                  "parameters are gathered in bf16 here");
+  EXPECT_LACKS(made("", "recipe_name = \"rowwise\"\n").lua, "r.fp8");
+  EXPECT_CONTAINS(made("converters = []\n", "recipe_name = \"rowwise\"\n").lua, "no converter needs it");
+  EXPECT_THROW(made("converters = [\"quantize.linear.mx\"]\n", ""), Error);
+}
+
 TEST(Titan, ARunThatEndsBeforeItsScheduleIsAPartOfALongerOne) {
   const Imported made = import_recipe(
       "x.toml",

@@ -31,15 +31,16 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-const std::array<const char*, 9> kOwn = {"mm.dtype",
-                                         "mm.dtype_out",
-                                         "addmm.dtype",
-                                         "addmm.dtype_out",
-                                         "bmm.dtype",
-                                         "_flash_attention_forward",
-                                         "_flash_attention_backward",
-                                         "_scaled_dot_product_cudnn_attention",
-                                         "_scaled_dot_product_cudnn_attention_backward"};
+const std::array<const char*, 10> kOwn = {"_scaled_mm.out",
+                                          "mm.dtype",
+                                          "mm.dtype_out",
+                                          "addmm.dtype",
+                                          "addmm.dtype_out",
+                                          "bmm.dtype",
+                                          "_flash_attention_forward",
+                                          "_flash_attention_backward",
+                                          "_scaled_dot_product_cudnn_attention",
+                                          "_scaled_dot_product_cudnn_attention_backward"};
 
 /// The same memory.
 Tensor on_cpu(const Tensor& x) {
@@ -105,6 +106,23 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType t
 Tensor bmm(const Tensor& a, const Tensor& b, at::ScalarType type) {
   Tensor out = on_device(at::bmm(wide(a), wide(b)).to(type), a);
   tell("aten::bmm", {a, b}, {out});
+  return out;
+}
+
+/// LibTorch's rules for factors of rows and columns.
+Tensor& scaled_mm_out(const Tensor& a, const Tensor& b, const Tensor& factor_a, const Tensor& factor_b,
+                      const OptionalTensor& bias, const OptionalTensor& scale_result,
+                      std::optional<at::ScalarType> type, bool, Tensor& out) {
+  TORCH_CHECK(!bias && !scale_result && type == at::kBFloat16 && out.scalar_type() == at::kBFloat16,
+              "rowwise scaling gives bf16, without a bias");
+  TORCH_CHECK(a.is_contiguous() && b.t().is_contiguous(), "mat1 must be row-major, mat2 column-major");
+  TORCH_CHECK(a.size(1) % 16 == 0 && b.size(1) % 16 == 0, "dims must be multiples of 16");
+  TORCH_CHECK(factor_a.sizes() == at::IntArrayRef({a.size(0), 1}) && factor_a.is_contiguous() &&
+                  factor_b.sizes() == at::IntArrayRef({1, b.size(1)}) && factor_b.is_contiguous() &&
+                  factor_a.scalar_type() == at::kFloat && factor_b.scalar_type() == at::kFloat,
+              "expected factors of rows and columns");
+  TORCH_CHECK(b.scalar_type() == at::kFloat8_e4m3fn, "mat2 must be e4m3");
+  put(out, at::mm(wide(a), wide(b)) * on_cpu(factor_a) * on_cpu(factor_b));
   return out;
 }
 
@@ -353,6 +371,7 @@ bool has_own_entry(const std::string& name) {
 }
 
 void put_own_entries(torch::Library& library) {
+  library.impl("_scaled_mm.out", TORCH_FN(scaled_mm_out));
   library.impl("mm.dtype", TORCH_FN(mm));
   library.impl("mm.dtype_out", TORCH_FN(mm_out));
   library.impl("addmm.dtype", TORCH_FN(addmm));

@@ -63,6 +63,14 @@ TEST(CanonicalOrder, RefusesSumsThatDependOnTheRanks) {
   EXPECT_EQ(
       problems_with(2, [](TrainConfig& c) { c.parallel.reduce_dtype = Precision::kBf16; }),
       "parallel.reduce_dtype: parallel.reduce = \"canonical\" sums in fp32; write reduce_dtype = \"fp32\"");
+  const auto fp8 = [](Fp8Recipe recipe) {
+    return [=](TrainConfig& c) { c.precision = Precision::kBf16, c.model.fp8.recipe = recipe; };
+  };
+  EXPECT_EQ(problems_with(1, fp8(Fp8Recipe::kRowwiseWithGwHp)), "");
+  EXPECT_EQ(
+      problems_with(1, fp8(Fp8Recipe::kRowwise)),
+      "fp8.recipe: parallel.reduce = \"canonical\" needs scales that do not depend on the other tokens of a "
+      "pass; write \"rowwise_with_gw_hp\"");
   EXPECT_EQ(problems_with(1, [](TrainConfig& c) { c.clip.adaptive = 0.1; }),
             "clip.adaptive: sums the squares of rows, of which ranks may have parts, and parallel.reduce = "
             "\"canonical\" has no fixed order for these; use clip.norm or clip.value");

@@ -100,12 +100,12 @@ class SpecVisitor {
   /// Visits a field of blocks once for each block.
   void fields(DecoderSpec& s) {
     auto& [width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_place, attention, ffn, positions,
-           embedding, residual, logits, blocks, names, init, lora] = s;
+           embedding, residual, logits, blocks, names, init, lora, fp8] = s;
     all("",
         {"width", "layers", "vocab_size", "first_vocab", "tied", "in_out", "norm", "norm_place", "attention",
-         "ffn", "positions", "embedding", "residual", "logits", "names", "init", "lora"},
+         "ffn", "positions", "embedding", "residual", "logits", "names", "init", "lora", "fp8"},
         width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_place, attention, ffn, positions,
-        embedding, residual, logits, names, init, lora);
+        embedding, residual, logits, names, init, lora, fp8);
     for (BlockSpec& block : blocks) fields("blocks", block);
   }
 
@@ -250,6 +250,7 @@ const std::map<std::string, const char*>& others() {
       {"attention.all_heads", "only ranks along tp look at it: tensor_parallel_test"},
       {"blocks.x_block", "only MPT reuses inputs: foundry_oracles_test"},
       {"blocks.kv_block", "only MPT reuses keys and values: foundry_oracles_test"},
+      {"fp8", "generation computes in bf16: fp8_oracles_test"},
       {"init", "the weights come from the folder: initial_weights_test"},
       {"lora", "adapters are files of their own: peft_oracles_test"},
       {"names.q_alone", "only MPT has blocks without keys and values of their own: foundry_oracles_test"},

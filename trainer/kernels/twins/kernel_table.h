@@ -202,6 +202,16 @@ struct SgdScalars {
   bool nesterov;
 };
 
+/// Numbers of one byte: 4 bits of exponent and 3 of fraction, up to 448, without infinities; or 5 and 2, up
+/// to 57344.
+enum class Fp8Format : int { kE4m3, kE5m2 };
+/// Rule by which bf16 numbers x of a group become codes: code = round(scale x), x = factor code, scale =
+/// largest code / largest |x|, down to a power of two if asked for, factor = 1 / scale.
+struct Fp8Rule {
+  Fp8Format format = Fp8Format::kE4m3;
+  bool power_of_two = false;
+};
+
 /// Every pointer is to contiguous memory of the table's device. No function synchronises or allocates. The
 /// contract of each is in the op's header: kernels/<op>.h.
 struct KernelTable {
@@ -292,6 +302,19 @@ struct KernelTable {
   void (*add_to_fp32)(int64_t n, Dtype, const void* x, float* y, Stream) = nullptr;
   void (*run_program)(RowsShape, const TileProgram&, const ProgramMemory* arrays, Stream) = nullptr;
 
+  // Rows of bf16 x may be apart: row_step elements. codes are contiguous.
+  void (*fp8_rows)(RowsShape, int64_t row_step, Fp8Rule, const void* x, uint8_t* codes, float* factors_R,
+                   Stream) = nullptr;
+  /// amax: largest |x| of each column, or with `whole` of all elements in every place; NaN wins.
+  void (*fp8_amax)(RowsShape, int64_t row_step, bool whole, const void* x, float* amax_C, float* workspace,
+                   Stream) = nullptr;
+  /// Number of floats of workspace that fp8_amax needs.
+  int64_t (*fp8_amax_workspace)(RowsShape) = nullptr;
+  /// Row r of the codes is row r of x, and every row's scale is that of amax[0]; `transposed`: is column r of
+  /// x, and its scale is that of amax[r].
+  void (*fp8_cast)(RowsShape, int64_t row_step, Fp8Rule, bool transposed, const void* x, const float* amax,
+                   uint8_t* codes, float* factors, Stream) = nullptr;
+
   /// Sums in fp32, rounds once.
   void (*matmul)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, Stream) = nullptr;
   void (*attention)(AttentionShape, ScoreRules, Dtype, AttentionInputs, void* out, float* log_sum_exp_BHT,
@@ -316,7 +339,7 @@ struct KernelTable {
   X(bias_gradient_workspace) X(dropout) X(rope) X(temperature) X(embedding) X(embedding_backward) \
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
-  X(sum_of_squares) X(cast) X(add_to_fp32)
+  X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) X(fp8_cast)
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.

@@ -1,0 +1,166 @@
+// Codes and scales of fp8 against c10's rounding, and products of codes against double.
+#include "trainer/kernels/fp8.h"
+
+#include "tests/trainer/kernels/kernel_test.h"
+
+namespace tycho {
+namespace {
+
+at::ScalarType type_of(Fp8Format format) {
+  return format == Fp8Format::kE4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
+}
+double most_of(Fp8Format format) { return format == Fp8Format::kE4m3 ? 448 : 57344; }
+const std::vector<Fp8Rule> kRules = {
+    {Fp8Format::kE4m3, false}, {Fp8Format::kE4m3, true}, {Fp8Format::kE5m2, false}, {Fp8Format::kE5m2, true}};
+
+/// Scales of largest magnitudes, in double and rounded as torchao rounds them.
+Tensor scales_of(const Tensor& amax, Fp8Rule rule) {
+  const Tensor scale = (most_of(rule.format) / amax.to(at::kDouble).clamp_min(1e-12)).to(at::kFloat);
+  return rule.power_of_two ? at::exp2(at::floor(at::log2(scale))) : scale;
+}
+Tensor codes_of(const Tensor& x, const Tensor& scale, Fp8Format format) {
+  const double most = most_of(format);
+  return (x.to(at::kFloat) * scale).clamp(-most, most).to(type_of(format)).view(at::kByte);
+}
+/// NaN has the same code whatever its sign.
+Tensor without_sign_of_nan(const Tensor& codes, Fp8Format format) {
+  const Tensor magnitude = codes.bitwise_and(0x7f);
+  const Tensor is_nan = format == Fp8Format::kE4m3 ? magnitude == 0x7f : magnitude > 0x7c;
+  return at::where(is_nan, at::full_like(codes, 0x7f), codes);
+}
+
+struct Cast {
+  Tensor codes, factors;
+};
+
+class Fp8Test : public KernelTest {
+ protected:
+  uint8_t* bytes(Tensor& codes) { return codes.mutable_data_ptr<uint8_t>(); }
+  Cast room(int64_t rows, int64_t depth) {
+    return {at::empty({rows, depth}, at::TensorOptions(device_).dtype(at::kByte)), empty_fp32({rows})};
+  }
+  Cast rows(const Tensor& x, Fp8Rule rule) {
+    Cast made = room(x.size(0), x.size(1));
+    table_->fp8_rows({x.size(0), x.size(1)}, x.stride(0), rule, x.const_data_ptr(), bytes(made.codes),
+                     made.factors.mutable_data_ptr<float>(), stream_of(x));
+    return made;
+  }
+  Cast by_amax(const Tensor& x, Fp8Rule rule, bool transposed, bool whole) {
+    const RowsShape shape = {x.size(0), x.size(1)};
+    Tensor amax = empty_fp32({shape.dim}), workspace = empty_fp32({table_->fp8_amax_workspace(shape)});
+    table_->fp8_amax(shape, x.stride(0), whole, x.const_data_ptr(), amax.mutable_data_ptr<float>(),
+                     workspace.mutable_data_ptr<float>(), stream_of(x));
+    return with_amax(x, rule, transposed, amax);
+  }
+  Cast with_amax(const Tensor& x, Fp8Rule rule, bool transposed, const Tensor& amax) {
+    Cast made = transposed ? room(x.size(1), x.size(0)) : room(x.size(0), x.size(1));
+    table_->fp8_cast({x.size(0), x.size(1)}, x.stride(0), rule, transposed, x.const_data_ptr(),
+                     amax.const_data_ptr<float>(), bytes(made.codes), made.factors.mutable_data_ptr<float>(),
+                     stream_of(x));
+    return made;
+  }
+  void expect_cast(const Cast& made, const Tensor& x, const Tensor& scale, Fp8Format format) {
+    EXPECT_TRUE(at::equal(made.codes.cpu(), codes_of(x, scale, format)));
+    EXPECT_TRUE(at::equal(made.factors.cpu(), (1.0f / scale).expand({x.size(0), 1}).flatten()));
+  }
+  /// Every cast of x.
+  void expect_casts(const Tensor& x, Fp8Rule rule) {
+    const Tensor at_home = x.cpu().contiguous(), magnitude = at_home.abs(), turned = at_home.t().contiguous();
+    const Tensor by_row = scales_of(magnitude.amax(1, true), rule),
+                 by_column = scales_of(magnitude.amax(0), rule).unsqueeze(1),
+                 of_all = scales_of(magnitude.max(), rule);
+    expect_cast(rows(x, rule), at_home, by_row, rule.format);
+    expect_cast(by_amax(x, rule, true, false), turned, by_column, rule.format);
+    expect_cast(by_amax(x, rule, true, true), turned, of_all, rule.format);
+    expect_cast(by_amax(x, rule, false, true), at_home, of_all, rule.format);
+  }
+};
+
+TEST_P(Fp8Test, RoundsEveryBf16AsC10DoesAfterClamping) {
+  std::vector<int16_t> bits(1 << 16);
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<int16_t>(i);
+  const Tensor x = at::tensor(bits, at::kShort).view(at::kBFloat16).view({256, 256});
+  for (const Fp8Format format : {Fp8Format::kE4m3, Fp8Format::kE5m2})
+    // Scales of 1, and of numbers between those of bf16.
+    for (const double scale : {1.0, 1.0 / 3, 0.75}) {
+      const Tensor amax = on_device(at::full({256}, static_cast<float>(most_of(format) / scale)));
+      const Cast made = with_amax(on_device(x), {format, false}, false, amax);
+      const Tensor used = scales_of(amax.cpu(), {format, false})[0];
+      EXPECT_TRUE(at::equal(without_sign_of_nan(made.codes.cpu(), format),
+                            without_sign_of_nan(codes_of(x, used, format), format)));
+    }
+}
+
+TEST_P(Fp8Test, ScalesRowsColumnsAndWholes) {
+  const std::vector<std::array<int64_t, 2>> shapes = {{1, 1}, {13, 37}, {48, 64}, {100, 272}, {3, 2056}};
+  for (const auto& [r, c] : shapes)
+    for (const Fp8Rule rule : kRules) {
+      SCOPED_TRACE(testing::Message() << r << " x " << c);
+      const Tensor x = normal({r, c + 8});
+      x[0].mul_(1e-30);
+      x[r - 1].mul_(1e5);
+      expect_casts(x.narrow(1, 0, c).contiguous(), rule);
+      expect_casts(x.narrow(1, 8, c), rule);
+      expect_casts(x.narrow(1, 3, c), rule);
+    }
+}
+
+TEST_P(Fp8Test, LetsNanWinAndKeepsZeros) {
+  Tensor x = at::ones({3, 20}).to(at::kBFloat16);
+  x[0][7] = NAN, x[0][8] = INFINITY, x[1].zero_();
+  x = on_device(x);
+  for (const Fp8Rule rule : kRules) {
+    const Cast made = rows(x, rule);
+    EXPECT_TRUE(at::isnan(made.factors[0]).item<bool>());
+    EXPECT_TRUE((made.codes.cpu()[0] == 0x7f).all().item<bool>());
+    EXPECT_TRUE((made.codes.cpu()[1] == 0).all().item<bool>());
+    EXPECT_TRUE(at::isnan(by_amax(x, rule, false, true).factors).all().item<bool>());
+    EXPECT_EQ(at::isnan(by_amax(x, rule, true, false).factors).sum().item<int64_t>(), 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, Fp8Test,
+                         testing::Combine(testing::ValuesIn(kWholeTables), testing::Values(at::kBFloat16)),
+                         kernel_test_name);
+
+TEST(Fp8Op, MultipliesCodesAsDouble) {
+  at::manual_seed(3);
+  const Tensor x = at::randn({70, 96}).to(at::kBFloat16), w = at::randn({33, 96}).to(at::kBFloat16);
+  const Fp8Matrix left = to_fp8(x, false, Fp8Group::kRow, {Fp8Format::kE5m2, false}),
+                  right = to_fp8(w, false, Fp8Group::kWhole, {});
+  const auto numbers = [](const Fp8Matrix& m) {
+    return m.codes_RD.to(at::kDouble) * m.factors_R.to(at::kDouble).unsqueeze(1);
+  };
+  const Tensor wanted = at::mm(numbers(left), numbers(right).t()), added = at::randn({70, 33});
+  Tensor fp32 = at::empty({70, 33}), bf16 = at::empty({70, 33}, at::kBFloat16);
+  fp8_product(left, right, {}, false, fp32);
+  EXPECT_TRUE(at::allclose(fp32.to(at::kDouble), wanted, 1e-5, 1e-4));
+  fp8_product(left, right, added.to(at::kBFloat16), true, bf16);
+  EXPECT_TRUE(
+      at::allclose(bf16.to(at::kDouble), wanted + added.to(at::kBFloat16).to(at::kDouble), 4e-3, 1e-4));
+  fp32.copy_(added);
+  fp8_product(left, right, fp32, false, fp32);
+  EXPECT_TRUE(at::allclose(fp32.to(at::kDouble), wanted + added.to(at::kDouble), 1e-5, 1e-4));
+}
+
+TEST(Fp8Op, RejectsOtherTypesAndShapes) {
+  const Tensor x = at::ones({4, 16}).to(at::kBFloat16);
+  const Fp8Matrix left = to_fp8(x, false, Fp8Group::kRow, {}), turned = to_fp8(x, true, Fp8Group::kRow, {});
+  Tensor y = at::empty({4, 4}, at::kBFloat16);
+  EXPECT_EQ(error_of([&] {
+              to_fp8(at::ones({4, 16}), false, Fp8Group::kRow, {});
+            }),
+            "[to_fp8] x: expected bf16 [4, 16] with contiguous rows on cpu, got fp32 [4, 16] on cpu");
+  EXPECT_EQ(error_of([&] { fp8_product(left, turned, {}, false, y); }),
+            "[fp8_product] the operands do not fit: their common dim is 16 on the left and 4 on the right");
+  EXPECT_EQ(error_of([&] {
+              fp8_product({x, left.factors_R}, left, {}, false, y);
+            }),
+            "[fp8_product] expected codes of fp8 on the left, got BFloat16");
+  Tensor half = at::empty({4, 4}, at::kHalf);
+  EXPECT_EQ(error_of([&] { fp8_product(left, left, {}, false, half); }),
+            "[fp8_product] expected a result of bf16 or fp32, got Half");
+}
+
+}  // namespace
+}  // namespace tycho

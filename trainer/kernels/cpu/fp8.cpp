@@ -1,0 +1,115 @@
+// Rounding to fp8 on the CPU.
+#include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/partials.h"
+#include "trainer/kernels/twins/fp8_code.h"
+
+namespace tycho::TYCHO_ISA {
+namespace {
+
+using Codes = uint8_t __attribute__((vector_size(kLanes)));
+
+/// Returns magnitudes whose order as integers is theirs as numbers, NaN above all.
+template <class Lanes>
+TYCHO_SIMD Ints magnitudes(const void* x, int64_t i, Lanes lanes) {
+  return (Ints)((Bits)load(static_cast<const Bf16*>(x) + i, lanes) & kFp32Magnitude);
+}
+TYCHO_SIMD Ints larger_of(Ints a, Ints b) { return a > b ? a : b; }
+
+template <class Lanes>
+TYCHO_SIMD Codes codes_of(Fp8Format format, const void* x, int64_t i, Vec scale, Lanes lanes) {
+  const Vec scaled = load(static_cast<const Bf16*>(x) + i, lanes) * scale;
+  return __builtin_convertvector(format == Fp8Format::kE4m3 ? fp8_code<Fp8Format::kE4m3, Bits>(scaled)
+                                                            : fp8_code<Fp8Format::kE5m2, Bits>(scaled),
+                                 Codes);
+}
+
+/// Stores the codes of `dim` consecutive elements.
+TYCHO_SIMD void cast_row(Fp8Format format, int64_t dim, const void* x, int64_t first, float scale,
+                         uint8_t* codes) {
+  for_lanes(dim, [&](int64_t i, auto lanes) {
+    const Codes row = codes_of(format, x, first + i, broadcast(scale), lanes);
+    __builtin_memcpy(codes + i, &row, lanes.count);
+  });
+}
+
+/// codes [columns, rows] of a run of columns.
+TYCHO_SIMD void cast_columns(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x,
+                             const float* amax, int64_t column, uint8_t* codes, float* factors) {
+  for_lanes(smaller(kLanes, shape.dim - column), [&](int64_t, auto lanes) {
+    Vec scale{};
+    for (int k = 0; k < lanes.count; ++k) {
+      scale[k] = fp8_scale(rule, amax[column + k]);
+      factors[column + k] = 1.0f / scale[k];
+    }
+    for (int64_t row = 0; row < shape.rows; ++row) {
+      const Codes across = codes_of(rule.format, x, row * row_step + column, scale, lanes);
+      for (int k = 0; k < lanes.count; ++k) codes[(column + k) * shape.rows + row] = across[k];
+    }
+  });
+}
+
+}  // namespace
+
+void fp8_rows(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x, uint8_t* codes, float* factors,
+              Stream) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      Ints most{};
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        most = larger_of(most, magnitudes(x, row * row_step + i, lanes));
+      });
+      int32_t amax_bits = 0;
+      for (int lane = 0; lane < kLanes; ++lane) amax_bits = most[lane] > amax_bits ? most[lane] : amax_bits;
+      float amax;
+      __builtin_memcpy(&amax, &amax_bits, sizeof amax);
+      const float scale = fp8_scale(rule, amax);
+      factors[row] = 1.0f / scale;
+      cast_row(rule.format, shape.dim, x, row * row_step, scale, codes + row * shape.dim);
+    }
+  });
+}
+
+int64_t fp8_amax_workspace(RowsShape shape) { return num_partials(shape.rows) * shape.dim; }
+
+void fp8_amax(RowsShape shape, int64_t row_step, bool whole, const void* x, float* amax, float* workspace,
+              Stream) {
+  for_partials(shape.rows, shape.dim, [&](int64_t partial, int64_t first, int64_t end) {
+    float* most = workspace + partial * shape.dim;
+    __builtin_memset(most, 0, shape.dim * sizeof(float));
+    for (int64_t row = first; row < end; ++row)
+      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+        const Ints so_far = (Ints)load(most + i, lanes);
+        store(most + i, (Vec)larger_of(so_far, magnitudes(x, row * row_step + i, lanes)), lanes);
+      });
+  });
+  const int64_t count = num_partials(shape.rows);
+  Ints all{};
+  for_lanes(shape.dim, [&](int64_t i, auto lanes) {
+    Ints most{};
+    for (int64_t p = 0; p < count; ++p)
+      most = larger_of(most, (Ints)load(workspace + p * shape.dim + i, lanes));
+    store(amax + i, (Vec)most, lanes);
+    all = larger_of(all, most);
+  });
+  if (!whole) return;
+  for (int lane = 1; lane < kLanes; ++lane) all[0] = all[lane] > all[0] ? all[lane] : all[0];
+  const Vec same = (Vec)(Ints{} + all[0]);
+  for_lanes(shape.dim, [&](int64_t i, auto lanes) { store(amax + i, same, lanes); });
+}
+
+void fp8_cast(RowsShape shape, int64_t row_step, Fp8Rule rule, bool transposed, const void* x,
+              const float* amax, uint8_t* codes, float* factors, Stream) {
+  if (transposed)
+    return for_blocks(ceil_div(shape.dim, kLanes), shape.rows * shape.dim, [&](int64_t block) {
+      cast_columns(shape, row_step, rule, x, amax, block * kLanes, codes, factors);
+    });
+  const float scale = fp8_scale(rule, shape.dim > 0 ? amax[0] : 0);
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      factors[row] = 1.0f / scale;
+      cast_row(rule.format, shape.dim, x, row * row_step, scale, codes + row * shape.dim);
+    }
+  });
+}
+
+}  // namespace tycho::TYCHO_ISA

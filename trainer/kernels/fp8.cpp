@@ -1,0 +1,140 @@
+// On a CPU codes are widened to bf16, which holds each of them, and multiplied as bf16.
+#include "trainer/kernels/fp8.h"
+
+#include <ATen/ops/_scaled_mm.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+
+#include "trainer/base/error.h"
+#include "trainer/kernels/dispatch.h"
+#include "trainer/profiler/range.h"
+
+namespace tycho {
+namespace {
+
+at::ScalarType scalar_type(Fp8Format format) {
+  return format == Fp8Format::kE4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
+}
+
+void check_operand(const char* name, const Fp8Matrix& matrix, const at::Device& device) {
+  const auto type = matrix.codes_RD.scalar_type();
+  TYCHO_CHECK(type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2,
+              "[fp8_product] expected codes of fp8 on the {}, got {}", name, c10::toString(type));
+  check_tensor("fp8_product", name, matrix.codes_RD, matrix.codes_RD.sizes(), type, device);
+  check_tensor("fp8_product", "factors", matrix.factors_R, {matrix.codes_RD.size(0)}, at::kFloat, device);
+}
+
+void cpu_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, Tensor& out_NM) {
+  const Tensor left_ND = left.codes_RD.to(at::kBFloat16), right_MD = right.codes_RD.to(at::kBFloat16);
+  const int64_t depth = left_ND.size(1);
+  Tensor sums_NM = at::empty(out_NM.sizes(), left.factors_R.options());
+  cpu_kernels().matmul({out_NM.size(0), out_NM.size(1), depth},
+                       {left_ND.const_data_ptr(), Dtype::kBf16, depth, 1},
+                       {right_MD.const_data_ptr(), Dtype::kBf16, depth, 1},
+                       {sums_NM.mutable_data_ptr(), Dtype::kFp32, nullptr}, nullptr);
+  sums_NM.mul_(left.factors_R.unsqueeze(1)).mul_(right.factors_R);
+  if (added_NM.defined()) sums_NM.add_(added_NM);
+  out_NM.copy_(sums_NM);
+}
+
+void gpu_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, bool fast,
+                 Tensor& out_NM) {
+  // The common dim of a gradient of weights is that of tokens; the others are chosen by layout/fp8_layers.h.
+  TYCHO_CHECK(
+      left.codes_RD.size(1) % 16 == 0,
+      "[fp8] a GPU multiplies fp8 where the common dim is a multiple of 16, got {}: choose micro_batch so "
+      "that a pass has a multiple of 16 tokens, or fp8.recipe = \"rowwise_with_gw_hp\"",
+      left.codes_RD.size(1));
+  const auto multiply = [&](const Fp8Matrix& a, const Fp8Matrix& b, Tensor& out) {
+    at::_scaled_mm_out(out, a.codes_RD, b.codes_RD.t(), a.factors_R.unsqueeze(1), b.factors_R.unsqueeze(0),
+                       /*bias=*/{}, /*scale_result=*/{}, at::kBFloat16, fast);
+  };
+  const auto bf16 = out_NM.options().dtype(at::kBFloat16);
+  Tensor made_NM;
+  if (right.codes_RD.scalar_type() == at::kFloat8_e5m2) {  // which a GPU takes on the left only
+    Tensor made_MN = at::empty({out_NM.size(1), out_NM.size(0)}, bf16);
+    multiply(right, left, made_MN);
+    made_NM = made_MN.t();
+  } else {
+    if (!added_NM.defined() && out_NM.scalar_type() == at::kBFloat16) return multiply(left, right, out_NM);
+    made_NM = at::empty(out_NM.sizes(), bf16);
+    multiply(left, right, made_NM);
+  }
+  if (added_NM.defined())
+    at::add_out(out_NM, added_NM, made_NM);
+  else
+    out_NM.copy_(made_NM);
+}
+
+struct SectionCast {
+  RowsShape shape;
+  int64_t step;
+  Fp8Rule rule;
+  bool transposed;
+  Fp8Group group;
+};
+
+void cast_section(const SectionCast& cast, const Tensor& x, Fp8Matrix& made) {
+  const KernelTable& table = kernels(x);
+  const auto floats = x.options().dtype(at::kFloat);
+  auto* codes = static_cast<uint8_t*>(made.codes_RD.mutable_data_ptr());
+  float* factors = made.factors_R.mutable_data_ptr<float>();
+  if (!cast.transposed && cast.group == Fp8Group::kRow)
+    return table.fp8_rows(cast.shape, cast.step, cast.rule, x.const_data_ptr(), codes, factors, stream_of(x));
+  Tensor amax_C = at::empty({cast.shape.dim}, floats);
+  Tensor workspace = at::empty({table.fp8_amax_workspace(cast.shape)}, floats);
+  table.fp8_amax(cast.shape, cast.step, cast.group == Fp8Group::kWhole, x.const_data_ptr(),
+                 amax_C.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), stream_of(x));
+  table.fp8_cast(cast.shape, cast.step, cast.rule, cast.transposed, x.const_data_ptr(),
+                 amax_C.const_data_ptr<float>(), codes, factors, stream_of(x));
+}
+
+}  // namespace
+
+Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
+                 const std::vector<int64_t>& sections) {
+  const char* op = "to_fp8";
+  const Range range("tycho::to_fp8");
+  const RowsShape shape = rows_of(op, "x", x);
+  const int64_t step = row_step(op, "x", x, x.sizes(), at::kBFloat16, x.device());
+  const int64_t rows = transposed ? shape.dim : shape.rows, depth = transposed ? shape.rows : shape.dim;
+  Fp8Matrix made = {at::empty({rows, depth}, x.options().dtype(scalar_type(rule.format))),
+                    at::empty({rows}, x.options().dtype(at::kFloat))};
+  if (group == Fp8Group::kRow || sections.size() < 2) {
+    cast_section({shape, step, rule, transposed, group}, x, made);
+    return made;
+  }
+  int64_t first = 0;
+  for (const int64_t n : sections) {
+    Fp8Matrix section = {made.codes_RD.narrow(0, first, n), made.factors_R.narrow(0, first, n)};
+    const RowsShape of_section = transposed ? RowsShape{shape.rows, n} : RowsShape{n, shape.dim};
+    cast_section({of_section, step, rule, transposed, group}, x.narrow(transposed ? 1 : 0, first, n),
+                 section);
+    first += n;
+  }
+  TYCHO_CHECK(first == rows, "[{}] expected sections of {} rows, got {}", op, rows, first);
+  return made;
+}
+
+void fp8_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, bool fast,
+                 Tensor& out_NM) {
+  const char* op = "fp8_product";
+  const Range range("tycho::fp8_product");
+  const auto type = out_NM.scalar_type();
+  check_operand("left", left, out_NM.device());
+  check_operand("right", right, out_NM.device());
+  const int64_t depth = left.codes_RD.size(1);
+  TYCHO_CHECK(depth == right.codes_RD.size(1),
+              "[{}] the operands do not fit: their common dim is {} on the left and {} on the right", op,
+              depth, right.codes_RD.size(1));
+  TYCHO_CHECK(type == at::kBFloat16 || type == at::kFloat, "[{}] expected a result of bf16 or fp32, got {}",
+              op, c10::toString(type));
+  check_tensor(op, "result", out_NM, {left.codes_RD.size(0), right.codes_RD.size(0)}, type, out_NM.device());
+  if (added_NM.defined()) check_tensor(op, "added", added_NM, out_NM.sizes(), type, out_NM.device());
+  if (out_NM.is_cpu())
+    cpu_product(left, right, added_NM, out_NM);
+  else
+    gpu_product(left, right, added_NM, fast, out_NM);
+}
+
+}  // namespace tycho

@@ -1,0 +1,32 @@
+// Matrices in fp8 with a factor for each row, and their products.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trainer/kernels/tensor.h"
+#include "trainer/kernels/twins/kernel_table.h"
+
+namespace tycho {
+
+/// Element (r, d) is codes[r, d] * factors[r]. A product sums over d: GPUs multiply fp8 only where that is
+/// the contiguous dim of both operands.
+struct Fp8Matrix {
+  Tensor codes_RD;  // Float8_e4m3fn or Float8_e5m2
+  Tensor factors_R;
+};
+/// Elements that share a scale: a row of the result, or all rows of a section.
+enum class Fp8Group { kRow, kWhole };
+
+/// Returns x, or its transpose, in fp8. x: bf16, rows may be apart. Scales and codes are torchao's: scale =
+/// 448 (or 57344) / largest magnitude, codes rounded to nearest even within that limit. NaN makes its group
+/// NaN. sections: numbers of rows of the result, one after the other; empty: one of all.
+Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
+                 const std::vector<int64_t>& sections = {});
+
+/// out = left · rightᵀ (+ added, which may be out or undefined). N rows of left, M of right. bf16 out, or
+/// fp32 out of gradients of weights. On a CPU sums are in fp32 and rounded once; a GPU has at::_scaled_mm,
+/// whose result is rounded to bf16 before something is added. fast: a GPU may sum with fewer bits.
+void fp8_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, bool fast,
+                 Tensor& out_NM);
+
+}  // namespace tycho
