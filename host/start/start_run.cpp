@@ -99,9 +99,10 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
 /// of its machines say. Fetches what this machine lacks of them.
 ChosenRecipe with_commits(const HubPins& commits, const RecipeRequest& request) {
   const RankInfo place = find_rank_place(process_environment());
+  const HubPins own = hub_pins();
   std::string text;
   for (const auto& [name, commit] : commits)
-    if (const auto own = hub_pins().find(name); own == hub_pins().end() || own->second != commit)
+    if (const auto mine = own.find(name); mine == own.end() || mine->second != commit)
       text += fmt::format("[hub] rank {} takes rank 0's commit of {}, {}\n", place.rank, name, commit);
   try {
     pin_hub(commits);

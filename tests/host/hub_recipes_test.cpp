@@ -138,14 +138,14 @@ TEST_F(HubRecipes, TakeTheCommitOfRankZeroWhereCachesDiffer) {
            " " TYCHO_PROGRAM " run x.lua global_batch=4sp run_dir=" + run_dir + " > rank_" + n + ".log 2>&1";
   };
   const Outcome both =
-      here(rank(0, "run") + " & " + rank(1, "run", "HF_HOME=" + (folder_ / "other").string()) +
+      here("true; " + rank(0, "run") + " & " + rank(1, "run", "HF_HOME=" + (folder_ / "other").string()) +
            "; one=$?; wait $!; echo codes $? $one");
   EXPECT_CONTAINS(both.output, "codes 0 0") << bytes_of(folder_ / "rank_1.log");
   EXPECT_CONTAINS(bytes_of(folder_ / "rank_1.log"),
                   "rank 1 takes rank 0's commit of hf://acme/words@main, " + kSecond);
   EXPECT_EQ(bytes_of(folder_ / "rank_0.log").find("[hub]"), std::string::npos);
   EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://acme/words@" + kSecond);
-  const Outcome cannot = here(rank(0, "run2") + " & zero=$!; " +
+  const Outcome cannot = here("true; " + rank(0, "run2") + " & zero=$!; " +
                               rank(1, "run2", "HF_HUB_OFFLINE=1 HF_HOME=" + (folder_ / "offline").string()) +
                               "; echo code $?; kill -TERM $zero; wait");
   EXPECT_CONTAINS(cannot.output, "code 12");
