@@ -21,6 +21,7 @@
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/presets.h"
 #include "trainer/layout/adapters.h"
+#include "trainer/layout/init_matrices.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/recipe/config_io.h"
 
@@ -126,6 +127,32 @@ int parameters(lua_State* L) {
   });
 }
 
+/// init_matrices(model) -> list of { role, layer, layers, rows, columns, fan_in, fan_out, residual } of the
+/// matrices of a model, in forward order | nil, message
+int matrices_to_begin(lua_State* L) {
+  return protect(L, [&] {
+    try {
+      std::vector<ConfigProblem> problems;
+      const auto read = from_json<ModelAlone>({{"model", read_json(L, 1)}}, problems);
+      if (!problems.empty()) return push_refusal(L, problems.front().message);
+      Json list = Json::array();
+      for (const InitMatrix& m : init_matrices(read.model))
+        list.push_back({{"role", m.role},
+                        {"layer", m.layer},
+                        {"layers", m.layers},
+                        {"rows", m.rows},
+                        {"columns", m.columns},
+                        {"fan_in", m.fan_in},
+                        {"fan_out", m.fan_out},
+                        {"residual", m.residual}});
+      push_json(L, list);
+      return 1;
+    } catch (const Error& error) {
+      return push_refusal(L, error.what());
+    }
+  });
+}
+
 /// tokenizer_beside(folder, vocab_size) -> path of the folder's tokenizer if it suits such a model | nil
 int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
@@ -156,6 +183,7 @@ int push_refusal(lua_State* L, const std::string& message) {
 void add_model_functions(lua_State* L) {
   const luaL_Reg functions[] = {{"hf_model", hf_model},
                                 {"pinned_name", pinned_hub_name},
+                                {"init_matrices", matrices_to_begin},
                                 {"parameters", parameters},
                                 {"preset", preset},
                                 {"tokenizer_beside", tokenizer_beside}};

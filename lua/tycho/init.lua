@@ -4,6 +4,7 @@ local arguments_of = require "tycho.arguments"
 local component = require "tycho.component"
 local errors = require "tycho.errors"
 local hub_names = require "tycho.hub_names"
+local initial = require "tycho.maths.initial"
 local losses = require "tycho.maths.loss"
 local native = require "tycho.native"
 local operations = require "tycho.maths.operations"
@@ -243,6 +244,7 @@ function M.content(session)
     end
   end
   if groups.loss then groups.loss.define = function(given) return losses.define(session, given) end end
+  if groups.init then groups.init.define = function(given) return initial.define(session, given) end end
   if groups.model then groups.act = { define = function(given) return activation.define(session, given) end } end
   t.origin = function(given) return origin.load(session, given) end
   local function refuse_kind(name, message, hint)

@@ -188,6 +188,7 @@ local function constructors(out, namespace, kinds)
       .. "  A Hugging Face model: its config.json, and its weights unless pretrained = false."
   end
   if namespace == "optim" then out[#out + 1] = maths_stubs.define end
+  if namespace == "init" then out[#out + 1] = maths_stubs.define_init end
   out[#out + 1] = ""
 end
 
@@ -279,6 +280,7 @@ function M.text(root, classes)
   local namespaces = schema.sorted_keys(components)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
   out[#out + 1] = maths_stubs.act
+  out[#out + 1] = maths_stubs.init
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)

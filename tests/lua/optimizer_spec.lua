@@ -55,6 +55,15 @@ describe("an optimizer of the recipe", function()
     expect(made.code.at).to_equal "recipes/x.lua:4"
   end)
 
+  it("has state that begins with a number", function()
+    local states = optimizer(defined("s.m = g\nreturn p", 'state = { m = { "like", init = 1 }, n = { "scalar", init = -0.5 }, z = "like" },')).updates[1].states
+    expect(states[1].init).to_equal(1)
+    expect(states[1].shape).to_equal(nil)
+    expect(states[2].scalar).to_equal(true)
+    expect(states[2].init).to_equal(-0.5)
+    expect(states[3].init).to_equal(nil)
+  end)
+
   it("has keys that arguments set and that are checked", function()
     local lines = defined "return p - h.lr * h.alpha * g"
     expect(optimizer(lines, { "optimizer.alpha=7", "optimizer.lr=0.5", "optimizer.betas=[0.8,0.9]" }).alpha).to_equal(7)
@@ -123,6 +132,8 @@ describe("what is wrong with an optimizer", function()
     expect(define '{ name = "adamw", update = function(p) return p end }').to_contain "built in"
     expect(define '{ name = "a b", update = function(p) return p end }').to_contain "name: expected letters"
     expect(define '{ name = "x", state = { m = "likes" }, update = function(p) return p end }').to_contain 'state.m: expected "like"'
+    expect(define '{ name = "x", state = { m = { "like", init = "p" } }, update = function(p) return p end }').to_contain
+      "state.m.init: expected a finite number"
     expect(define '{ name = "x", state = { m = { 2, 0 } }, update = function(p) return p end }').to_contain "state.m: expected"
     expect(define '{ name = "x", defaults = { step = 1 }, update = function(p) return p end }').to_contain "h.step is the number of the step"
     expect(define '{ name = "x", defaults = { lr = "fast" }, update = function(p) return p end }').to_contain "lr: expected number > 0"

@@ -164,7 +164,7 @@ struct DecoderSpec {
 DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention = {});
 
 /// Returns a spec with what every family's config has under the same name: sizes, norm_eps, dropout of
-/// attention, tied; blocks that differ in nothing; the scale of attention is 1 / sqrt(head_dim).
+/// attention, activation, tied; blocks that differ in nothing; the scale of attention is 1 / sqrt(head_dim).
 template <class Family>
 DecoderSpec sized_spec(const Family& model, int64_t ffn_width);
 /// Returns normal weights of one deviation, smaller by sqrt(2 layers) where they lead back into the residual
@@ -188,7 +188,7 @@ DecoderSpec sized_spec(const Family& model, int64_t ffn_width) {
   a.heads = a.all_heads = model.heads, a.kv_heads = model.num_kv_heads(), a.head_dim = model.head_dim();
   a.softmax_scale = 1.0 / std::sqrt(static_cast<double>(a.head_dim));
   a.dropout = model.attn_dropout;
-  s.ffn.width = ffn_width;
+  s.ffn.width = ffn_width, s.ffn.activation = model.activation;
   s.norm.eps = model.norm_eps;
   s.blocks.resize(static_cast<size_t>(model.layers));
   for (int64_t i = 0; i < model.layers; ++i)

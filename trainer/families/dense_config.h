@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/base/fields.h"
+#include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/rope_config.h"
 
 namespace tycho {
@@ -19,6 +20,7 @@ struct DenseConfig {
   std::optional<int64_t> kv_heads;
   std::optional<int64_t> head_width;
   int64_t ffn_width = 768;
+  FeedForwardActivation activation = Activation::kSilu;
   int64_t vocab_size = 8192;
   std::optional<int64_t> max_seq_len;
   double rope_theta = 10000;
@@ -38,6 +40,7 @@ struct DenseConfig {
     v("head_width", head_width, "Width of one head; must be even. Default: width / heads.", positive,
       multiple_of(2));
     v("ffn_width", ffn_width, "Hidden width of the gated feed-forward layer.", positive, multiple_of(8));
+    v("activation", activation, "Activation of the gate of the feed-forward layer (hidden_act).");
     v("vocab_size", vocab_size, "Rows of the embedding table; at least the tokenizer's size.", positive);
     v("max_seq_len", max_seq_len, "Longest sequence that the model is meant for. Default: seq_len.",
       positive);

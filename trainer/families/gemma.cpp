@@ -18,7 +18,6 @@ DecoderSpec gemma_spec(const Family& c) {
   s.names.norm2_after = "post_feedforward_layernorm";
   s.embedding.scale = std::sqrt(static_cast<double>(c.width));
   s.attention.softmax_scale = 1 / std::sqrt(c.query_pre_attn_scalar);
-  s.ffn.activation = Activation::kGeluTanh;
   s.logits.softcap = c.final_softcap.value_or(0);
   set_windows(c, s);
   return s;
@@ -47,7 +46,7 @@ HfTable<Family> gemma_table(HfTable<Family> table) {
       std::move(table),
       {window_key<Family>(kIdleWindow), layer_types_key<Family>(), std::move(scalar),
        mapped<Family>("final_logit_softcapping", &Family::final_softcap, positive),
-       only<Family>("hidden_activation", {"gelu_pytorch_tanh"}, "this is not Gemma's architecture"),
+       activation_key<Family>("hidden_activation"),
        must_be<Family>("attention_bias", {false, nullptr}, "biases of attention are not read yet"),
        must_be<Family>("use_bidirectional_attention", {false, nullptr}, "only decoders can be imported")});
   add_irrelevant(table, {"hidden_act", "cache_implementation", "_sliding_window_pattern",

@@ -13,6 +13,7 @@ struct HfFamily;
 struct GemmaConfig : WindowedConfig {
   double query_pre_attn_scalar = 256;
   std::optional<double> final_softcap;
+  GemmaConfig() { activation = Activation::kGeluTanh; }
 
   template <class Visitor>
   void fields(Visitor& v) {

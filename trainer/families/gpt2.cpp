@@ -23,7 +23,9 @@ HfTable<Gpt2Config> make_gpt2_table() {
       mapped("initializer_range", &Gpt2Config::init_std),
       {"activation_function",
        [](const JsonPath& place, Gpt2Config& model) { read_hf_activation(place, model.activation); },
-       [](const Gpt2Config& model) -> std::optional<Json> { return hf_activation_name(model.activation); }},
+       [](const Gpt2Config& model) -> std::optional<Json> {
+         return hf_activation_name(model.activation, "gelu_new");
+       }},
       only<Gpt2Config>("scale_attn_weights", {true},
                        "scores are always divided by the root of the head's width"),
       only<Gpt2Config>("scale_attn_by_inverse_layer_idx", {false},
@@ -47,7 +49,6 @@ DecoderSpec spec_of(const Gpt2Config& c) {
   s.norm.kind = NormKind::kLayer;
   s.norm.bias = s.attention.qkv_bias = s.attention.out_bias = s.ffn.bias = true;
   s.ffn.gated = false;
-  s.ffn.activation = c.activation;
   s.in_out = true;
   s.positions.learned = c.max_seq_len;
   s.residual.dropout = c.resid_dropout, s.embedding.dropout = c.embedding_dropout;

@@ -21,8 +21,7 @@ HfTable<GraniteConfig> granite_table() {
       {mapped("attention_bias", &Family::attention_bias), mapped("mlp_bias", &Family::ffn_bias),
        mapped("embedding_multiplier", &Family::embedding_multiplier, positive),
        mapped("residual_multiplier", &Family::residual_multiplier, positive), std::move(scores),
-       mapped("logits_scaling", &Family::logits_scaling, positive),
-       only<Family>("hidden_act", {"silu", "swish"}, "this is not Granite's architecture")});
+       mapped("logits_scaling", &Family::logits_scaling, positive), activation_key<Family>("hidden_act")});
   add_irrelevant(table, {"sliding_window"});
   return table;
 }

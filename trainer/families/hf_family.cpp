@@ -63,14 +63,14 @@ void read_hf_activation(const JsonPath& place, FeedForwardActivation& activation
 
 Json whole_if_possible(double x) { return x == std::floor(x) ? Json(static_cast<int64_t>(x)) : Json(x); }
 
-std::string hf_activation_name(const FeedForwardActivation& activation) {
+std::string hf_activation_name(const FeedForwardActivation& activation, const char* gelu_tanh) {
   if (activation.is_defined())
     fail(
         ExitCode::kRecipe,
         "[model.activation] expected an activation that Hugging Face has a name for, got the function at {}; "
         "train with {} to export, or keep the model in Tycho's own checkpoints",
         activation.code.at, fmt::join(enum_name_list<Activation>(), ", "));
-  return activation.builtin == Activation::kGeluTanh ? "gelu_new" : enum_name(activation.builtin);
+  return activation.builtin == Activation::kGeluTanh ? gelu_tanh : enum_name(activation.builtin);
 }
 
 }  // namespace tycho

@@ -51,9 +51,18 @@ const std::vector<std::string>& universal_hf_keys();
 /// Writes whole numbers as integers, because transformers takes some numbers only as integers.
 Json whole_if_possible(double x);
 
-/// Read and write activations by their names in transformers. Throws Error (kRecipe) for one without a name.
+/// Read and write activations by their names in transformers, which has two names for gelu_tanh. Throws Error
+/// (kRecipe) for one without a name.
 void read_hf_activation(const JsonPath& place, FeedForwardActivation& activation);
-std::string hf_activation_name(const FeedForwardActivation& activation);
+std::string hf_activation_name(const FeedForwardActivation& activation,
+                               const char* gelu_tanh = "gelu_pytorch_tanh");
+
+/// Maps the activation of a gate.
+template <class Family>
+HfKey<Family> activation_key(const char* name) {
+  return {name, [](const JsonPath& place, Family& model) { read_hf_activation(place, model.activation); },
+          [](const Family& model) -> std::optional<Json> { return hf_activation_name(model.activation); }};
+}
 
 /// Returns the fields of a scaling that is not none, with its type under `type_key`.
 Json rope_scaling_json(const char* type_key, const RopeScalingConfig& rope);

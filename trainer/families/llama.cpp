@@ -66,7 +66,7 @@ HfTable<LlamaConfig> make_llama_table() {
                 mapped("mlp_bias", &LlamaConfig::ffn_bias),
                 mapped("attention_dropout", &LlamaConfig::attn_dropout, below(0, 1)),
                 mapped("initializer_range", &LlamaConfig::init_std),
-                only<LlamaConfig>("hidden_act", {"silu", "swish"}, "this is not Llama's architecture"),
+                activation_key<LlamaConfig>("hidden_act"),
                 must_be<LlamaConfig>("partial_rotary_factor", {1, nullptr}, "heads are rotated completely"),
                 must_be<LlamaConfig>("sliding_window", {nullptr}, "use a Llama without a window")});
   table.push_back(must_be<LlamaConfig>("is_llama_config", {true}, "this is not Llama's architecture"));

@@ -35,8 +35,7 @@ template <class Family>
 HfTable<Family> mistral_table() {
   HfTable<Family> table =
       with_rows<Family>(dense_table<Family>(),
-                        {window_key<Family>(),
-                         only<Family>("hidden_act", {"silu", "swish"}, "this is not Mistral's architecture"),
+                        {window_key<Family>(), activation_key<Family>("hidden_act"),
                          must_be<Family>("attention_bias", {false, nullptr}, "the reference has no biases"),
                          must_be<Family>("mlp_bias", {false, nullptr}, "the reference has no biases")});
   add_irrelevant(table, {"use_sliding_window", "max_window_layers", "layer_types"});

@@ -85,7 +85,6 @@ DecoderSpec spec_of(const MptConfig& c) {
   s.attention.qkv_bias = c.attention_bias.value_or(!c.no_bias);
   s.attention.out_bias = s.ffn.bias = !c.no_bias;
   s.ffn.gated = c.ffn == MptFfn::kGlu;
-  s.ffn.activation = c.activation;
   if (c.positions == PositionKind::kLearned) s.positions.learned = c.max_seq_len;
   if (c.positions == PositionKind::kAlibi) s.positions.alibi_bias_max = c.alibi_bias_max;
   if (c.positions == PositionKind::kRope)

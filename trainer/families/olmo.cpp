@@ -17,9 +17,8 @@ Json canonical_olmo3(Json document) {
 
 template <class Family>
 HfTable<Family> olmo_table(HfTable<Family> table) {
-  table = with_rows<Family>(
-      std::move(table), {mapped<Family>("attention_bias", &Family::attention_bias),
-                         only<Family>("hidden_act", {"silu", "swish"}, "this is not OLMo's architecture")});
+  table = with_rows<Family>(std::move(table), {mapped<Family>("attention_bias", &Family::attention_bias),
+                                               activation_key<Family>("hidden_act")});
   add_irrelevant(table, {"clip_qkv"});
   return table;
 }

@@ -37,7 +37,7 @@ HfTable<Phi3Config> phi3_table() {
                             if (model.rope_scaling.type == RopeScaling::kNone) return model.max_seq_len;
                             return model.rope_scaling.original_max_seq_len;
                           }},
-                         only<Family>("hidden_act", {"silu", "swish"}, "this is not Phi-3's architecture"),
+                         activation_key<Family>("hidden_act"),
                          must_be<Family>("attention_bias", {false, nullptr}, "the reference has no biases"),
                          must_be<Family>("mlp_bias", {false, nullptr}, "the reference has no biases"),
                          must_be<Family>("lm_head_bias", {false, nullptr}, "the reference has no biases")});

@@ -28,7 +28,7 @@ HfTable<Family> qwen_table() {
        {"use_sliding_window",
         {},
         [](const Family& model) -> std::optional<Json> { return model.sliding_window.has_value(); }},
-       only<Family>("hidden_act", {"silu", "swish"}, "this is not Qwen's architecture"),
+       activation_key<Family>("hidden_act"),
        must_be<Family>("use_mrope", {false, nullptr}, "positions are those of text")});
   add_irrelevant(table, {"max_window_layers"});
   return table;

@@ -56,7 +56,7 @@ HfTable<Smollm3Config> smollm3_table() {
         }},
        mapped("attention_bias", &Family::attention_bias),
        mapped("mlp_bias", &Family::ffn_bias),
-       only<Family>("hidden_act", {"silu", "swish"}, "this is not SmolLM3's architecture")});
+       activation_key<Family>("hidden_act")});
   add_irrelevant(table, {"no_rope_layer_interval", "max_window_layers", "pretraining_tp"});
   return table;
 }

@@ -38,10 +38,12 @@ void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const st
   StateBuffer buffer{name, {}, {}, std::make_shared<std::deque<ParamSpec>>()};
   at::Device device = range.params.device();
   int64_t end = 0;
+  std::vector<double> first;  // of each extent
   for (const Extent& e : range.extents)
     for (const StateSpec& one : state_specs(config, rules[e.param], *e.spec)) {
       if (one.name != name) continue;
       const int64_t begin = end;
+      first.push_back(one.first);
       if (one.scalar) device = at::kCPU;
       end += one.is_like_parameter() ? e.size() : numel(one.shape);
       if (one.is_like_parameter())
@@ -52,6 +54,9 @@ void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const st
     }
   if (end == 0) return;
   buffer.flat = arena_view(make_arena(end * 4, device), 0, {end}, at::kFloat);
+  for (size_t i = 0; i < first.size(); ++i)
+    if (first[i] != 0)
+      buffer.flat.narrow(0, buffer.extents[i].begin, buffer.extents[i].size()).fill_(first[i]);
   state.push_back(std::move(buffer));
 }
 

@@ -42,7 +42,7 @@ struct Segments {
   Communicator* owners = nullptr;  // ranks with parts of each parameter; null: this rank has all of it
 };
 
-/// Allocates zeroed memory for all state. Adjacent parameters with the same rule share a segment, except
+/// Allocates all state with its first numbers. Adjacent parameters with the same rule share a segment, except
 /// matrices of Muon and weights that are rounded stochastically. Throws Error (kFailure) when the former are
 /// not whole and there are no `owners`.
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,

@@ -42,6 +42,7 @@ std::vector<StateSpec> DefinedOptimizerConfig::state_specs(const std::vector<int
     StateSpec& spec = specs.emplace_back(StateSpec{one.at("name")});
     if (one.contains("shape")) spec.shape = one["shape"].get<std::vector<int64_t>>();
     if (one.value("scalar", false)) spec.shape = {1, 1}, spec.scalar = true;
+    spec.first = one.value("init", 0.0);
   }
   return specs;
 }
@@ -61,7 +62,8 @@ void DefinedOptimizerConfig::check_updates() const {
       refuse("expected hidden, states and expression in each, got {}", one.dump().substr(0, 80));
     std::set<std::string> names = {"p", "g"};
     for (const Json& state : one["states"]) {
-      if (!state.is_object() || !state.contains("name") || !state["name"].is_string())
+      if (!state.is_object() || !state.contains("name") || !state["name"].is_string() ||
+          !state.value("init", Json(0)).is_number())
         refuse("expected states with names, got {}", state.dump());
       names.insert("s." + state["name"].get<std::string>());
     }

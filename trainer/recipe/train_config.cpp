@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
+#include "trainer/expression/init_expression.h"
 #include "trainer/families/check.h"
 #include "trainer/recipe/canonical_order.h"
 #include "trainer/recipe/chat_rows.h"
@@ -84,6 +85,35 @@ void check_loss(const LossConfig& loss, ConfigProblems& problems) {
     loss_expression(loss.terms(), /*with_gradients=*/true);
   } catch (const Error& error) {
     problems.add("loss", "{}", error.what());
+  }
+}
+
+/// Reports what a family begins with where the recipe says it: MPT's default_ draws biases, too.
+template <class Family>
+void check_family_init(const Family& model, ConfigProblems& problems) {
+  const Family usual;
+  constexpr const char* kBeside = "together with init, which replaces it";
+  problems.idle("init", true, model.weights.empty(),
+                "together with model.weights, which replace the initialisation");
+  if constexpr (requires { model.init_std; })
+    problems.idle("model.init_std", model.init_std != usual.init_std, false, kBeside);
+  if constexpr (requires { model.init.name; })
+    problems.idle("model.init", !(model.init == usual.init), model.init.name == InitScheme::kDefault,
+                  kBeside);
+  else if constexpr (requires { model.init; })
+    problems.idle("model.init", model.init != usual.init, false, kBeside);
+}
+
+/// Reports values that are no expressions of drawn numbers. Those of Lua were checked there, with their
+/// lines.
+void check_init(const TrainConfig& config, ConfigProblems& problems) {
+  const auto* defined = std::get_if<DefinedInitConfig>(&config.init.value);
+  if (defined == nullptr) return;
+  std::visit([&](const auto& family) { check_family_init(family, problems); }, config.model.value);
+  try {
+    for (const InitFormula& formula : defined->formulas) init_expression(formula.expression);
+  } catch (const Error& error) {
+    problems.add("init", "{}", error.what());
   }
 }
 
@@ -240,6 +270,7 @@ std::vector<ConfigProblem> check_config(const TrainConfig& config, std::optional
   check_master(config, problems);
   check_fp8(config, problems);
   check_loss(config.loss, problems);
+  check_init(config, problems);
   check(config.eval, config.eval_data, problems);
   check_names(config.eval_data, problems);
   check_icl(config, problems);

@@ -22,6 +22,7 @@
 #include "trainer/recipe/eval.h"
 #include "trainer/recipe/eval_sets.h"
 #include "trainer/recipe/icl.h"
+#include "trainer/recipe/init_config.h"
 #include "trainer/recipe/log.h"
 #include "trainer/recipe/loss.h"
 #include "trainer/recipe/machine.h"
@@ -66,6 +67,7 @@ struct TrainConfig {
   std::optional<DurationOrAuto> micro_batch;
   Duration max_duration = {100, DurationUnit::kBatch};
   ModelConfig model;
+  InitConfig init;
   RecomputeConfig recompute;
   AttentionConfig attention;
   LossConfig loss;
@@ -115,6 +117,7 @@ struct TrainConfig {
       units("sp"), positive);
     v("max_duration", max_duration, "Length of the run.", units("ba tok sp ep"), positive, required);
     v("model", model, "The network.", required);
+    v("init", init, "What the matrices begin with; a recipe can define its own.");
     v("lora", model.lora, "Adapters of the model's linear layers, trained instead of the model.");
     v("fp8", model.fp8, "Products of linear layers in fp8.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");

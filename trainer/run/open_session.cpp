@@ -117,7 +117,9 @@ class OpenRun final : public TrainingSession {
     const std::vector<StateSpec> specs =
         state_specs(run_.trainer->controls().now().optimizer, run_.trainer->update().rules()[unit][i],
                     ParamSpec{.name = info.name, .shape = info.shape, .init = {}});
-    if (std::find(specs.begin(), specs.end(), StateSpec{name}) == specs.end()) return nullptr;
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&](const StateSpec& one) { return one.name == name && one.is_like_parameter(); }))
+      return nullptr;
     run_.trainer->require_all_ranks(name + " of " + info.name);
     return make_view(whole_tensors().moment(unit, i, name, run_.trainer->update().optimizer().state()),
                      /*owned=*/true);

@@ -41,6 +41,10 @@ void draw_four(const Init& init, uint64_t key, uint64_t counter, float out[4]) {
     case Init::Kind::kNormal: return four_normals(key, counter, init.scale, out);
     case Init::Kind::kCutNormal: return four_cut_normals(key, counter, init.scale, out);
     case Init::Kind::kUniform: return four_uniforms(key, counter, init, out);
+    case Init::Kind::kUnit: {
+      const auto words = philox(key, counter);
+      return static_cast<void>(std::transform(words.begin(), words.end(), out, uniform_float));
+    }
     case Init::Kind::kOnes: return static_cast<void>(std::fill_n(out, 4, 1.0f));
     case Init::Kind::kZeros: return static_cast<void>(std::fill_n(out, 4, 0.0f));
   }
@@ -48,28 +52,30 @@ void draw_four(const Init& init, uint64_t key, uint64_t counter, float out[4]) {
 
 }  // namespace
 
-void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) {
-  const uint64_t key = stream_key(seed, spec.name);
+void draw_numbers(const Init& init, uint64_t key, int64_t begin, int64_t count, float* out) {
   const int64_t end = begin + count;
   int64_t i = begin;
   const auto draw_until = [&](int64_t stop) {
     while (i < stop) {
       float values[4];
-      draw_four(spec.init, key, static_cast<uint64_t>(i / 4), values);
+      draw_four(init, key, static_cast<uint64_t>(i / 4), values);
       for (int64_t k = i % 4; k < 4 && i < stop; ++k, ++i) out[i - begin] = values[k];
     }
   };
-  if (spec.init.kind == Init::Kind::kNormal) {
+  if (init.kind == Init::Kind::kNormal) {
     draw_until(std::min(end, (begin + 3) / 4 * 4));
     const int64_t groups = (end - i) / 4;
-    cpu_kernels().normal_numbers(groups, key, static_cast<uint64_t>(i / 4), spec.init.scale,
-                                 out + (i - begin));
+    cpu_kernels().normal_numbers(groups, key, static_cast<uint64_t>(i / 4), init.scale, out + (i - begin));
     i += 4 * groups;
   }
   draw_until(end);
 }
 
-void initialise(const OwnedRange& range, uint64_t seed) {
+void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) {
+  draw_numbers(spec.init, stream_key(seed, spec.name), begin, count, out);
+}
+
+void initialise(const OwnedRange& range, uint64_t seed, const DefinedInit* own) {
   Tensor master = range.master;
   const bool in_place = master.is_cpu() && master.scalar_type() == at::kFloat;
   const Tensor host = in_place ? master : at::empty(master.sizes(), at::TensorOptions().dtype(at::kFloat));
@@ -77,7 +83,8 @@ void initialise(const OwnedRange& range, uint64_t seed) {
   for (const Extent& e : range.extents)
     at::parallel_for(0, e.size(), 1 << 16, [&](int64_t begin, int64_t end) {
       for_whole_runs(*e.spec, e.first + begin, end - begin, [&](int64_t i, int64_t j, int64_t n) {
-        draw_init(*e.spec, seed, j, n, data + e.begin + begin + i);
+        float* const out = data + e.begin + begin + i;
+        if (!own || !own->draw(*e.spec, seed, j, n, out)) draw_init(*e.spec, seed, j, n, out);
       });
     });
   if (!in_place) master.copy_(host);

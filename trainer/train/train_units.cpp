@@ -1,6 +1,9 @@
 // Cuts the model along tp first; ranks along the other axes share what is left.
 #include "trainer/train/train_units.h"
 
+#include <optional>
+#include <variant>
+
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/shard_rules.h"
 #include "trainer/layout/stages.h"
@@ -52,11 +55,14 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mes
 
 void take_first_weights(const TrainConfig& config, UnitStore& units, const std::function<void()>& between) {
   const std::string& path = initial_weights_path(config.model);
+  const auto* defined = std::get_if<DefinedInitConfig>(&config.init.value);
+  std::optional<DefinedInit> own;
+  if (defined) own.emplace(*defined, config.model);
   if (!path.empty()) load_initial_weights(path, config.model, units.owned(), between);
   for (const OwnedRange& range : units.owned()) {
     if (!path.empty() && range.layout.spec().adapts < 0) continue;  // read above
     between();
-    initialise(range, static_cast<uint64_t>(config.seed));
+    initialise(range, static_cast<uint64_t>(config.seed), own ? &*own : nullptr);
   }
 }
 

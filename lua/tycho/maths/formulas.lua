@@ -12,8 +12,30 @@ local function parameters_of(update)
   return update.shape and ("%s of %s"):format(what, table.concat(update.shape, " x ")) or what
 end
 
+local kOutsideOfBlocks = { embedding = true, positions = true, head = true }
+
+local function layers_of(range)
+  if kOutsideOfBlocks[range.role] then return "" end
+  return range.first == range.last and (" of layer %d"):format(range.first) or (" of layers %d to %d"):format(range.first, range.last)
+end
+
+-- Which matrices a formula of initial values is for.
+local function matrices_of(formula)
+  local out, layers = {}, nil
+  for _, range in ipairs(formula.of) do
+    if layers_of(range) == layers then
+      out[#out] = out[#out] .. ", " .. range.role
+    else
+      if layers then out[#out] = out[#out] .. layers end
+      out[#out + 1], layers = range.role, layers_of(range)
+    end
+  end
+  return table.concat(out, "; ") .. (layers or "")
+end
+
 local function label_of(key, value, label)
   if type(value) == "table" and value.states and is_expression(value.expression) then return parameters_of(value) end
+  if type(value) == "table" and value.of and is_expression(value.expression) then return matrices_of(value) end
   if type(key) == "string" and key ~= "expression" and is_expression(value) then return label and label .. ", " .. key or key end
   return label
 end

@@ -3,6 +3,7 @@ local component = require "tycho.component"
 local functions = require "tycho.functions"
 local own_fields = require "tycho.own.fields"
 local own_kinds = require "tycho.own.kinds"
+local own_value = require "tycho.maths.own_value"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local trace = require "tycho.maths.trace"
@@ -15,21 +16,8 @@ for i, name in ipairs(kNames) do kInputs[i] = { name = name } end
 
 local kExample = "t.loss.define(function(z) return z.lse - z.target end)"
 local kKeys = { name = true, help = true, defaults = true, terms = true }
-local kOwn = "own"   -- the kind of a loss without a name
 
--- A table whose other fields are errors at the line that reads or writes them.
-local function strict(word, fields, hint)
-  return setmetatable({}, {
-    __index = function(_, key)
-      local value = fields[key]
-      if type(value) ~= "nil" then return value end   -- a symbol cannot be compared
-      error(("%s has no field %s%s"):format(word, schema.brief(key), hint), 2)
-    end,
-    __newindex = function(_, key) error(("%s.%s cannot be set: a loss is what its function returns"):format(word, tostring(key)), 2) end,
-    __metatable = word,
-  })
-end
-
+local kSet = "%s.%s cannot be set: a loss is what its function returns"
 local kHint = ": a token has " .. table.concat(kNames, ", ")
 
 -- The functions of terms by name; what is given is one function, or a table of them.
@@ -56,13 +44,13 @@ local function definition_of(found, names)
   return function(values, made)
     local h = {}
     for _, name in ipairs(names) do h[name] = values[name] end
-    h = strict("h", h, #names > 0 and (": the loss has " .. table.concat(names, ", ")) or ": the loss has no defaults")
+    h = own_value.strict("h", h, #names > 0 and (": the loss has " .. table.concat(names, ", ")) or ": the loss has no defaults", kSet)
     local terms, code = {}, nil
     for _, name in ipairs(schema.sorted_keys(found)) do
       local ref = found[name]
       code = code or { at = ref.at, hash = ref.hash }
       terms[name] = trace { session = made.session, fn = ref.fn, inputs = kInputs, run = function(symbols)
-        local value = ref.fn(strict("z", symbols, kHint), h)
+        local value = ref.fn(own_value.strict("z", symbols, kHint, kSet), h)
         if type(value) == "nil" then error("the function returns nothing: a loss is a number for each token", 0) end
         return { [name] = value }
       end }.expression
@@ -78,25 +66,10 @@ local function register(session, name, help, fields, found, site)
     without = { "terms", "code" }, site = site, functions = found, definition = definition_of(found, names) })
 end
 
--- A loss without a name is a value, not a constructor; each place has a kind of its own.
-local function own_kind(session, at)
-  local name, number = kOwn, 1
-  while session.own_kinds["loss." .. name] and session.own_kinds["loss." .. name].at ~= at do
-    number = number + 1
-    name = ("%s_%d"):format(kOwn, number)
-  end
-  return name
-end
-
+-- A loss without a name is a value, not a constructor.
 local function define_value(session, given)
-  local site
-  if type(given) == "table" then
-    site = site_of.of_definition(session.sites, "define", schema.sorted_keys(given))
-  else
-    local file, line = site_of.caller(session.sites)
-    site = { file = file, line = line }
-  end
-  local name = own_kind(session, ("%s:%d"):format(site.file, site.line))
+  local site = own_value.site(session, given)
+  local name = own_value.kind(session, "loss", site)
   register(session, name, "A loss of the recipe.", {}, terms_of(session, given, name, site), site)
   return component.make("loss", name, {}, site)
 end

@@ -59,7 +59,7 @@ M.types = [[
 ---@field name string  Name of the kind: t.optim.NAME.
 ---@field help? string  One sentence for people.
 ---@field defaults? table<string, any>  Hyperparameters with their defaults.
----@field state? table<string, "like"|"row"|"col"|"scalar"|integer[]>|fun(p: tycho.Symbol): table  What it keeps of each parameter.
+---@field state? table<string, "like"|"row"|"col"|"scalar"|table>|fun(p: tycho.Symbol): table  What it keeps of each parameter.
 ---@field update fun(p: tycho.Symbol, g: tycho.Symbol, s: table<string, tycho.Symbol>, h: table<string, any>): tycho.Value  The new weights.
 ---@field eval_weights? fun(p: tycho.Symbol, s: table<string, tycho.Symbol>, h: table<string, any>): tycho.Value  Weights of evaluations and exports.
 ]]
@@ -72,5 +72,24 @@ M.act = [[
 ---@class (exact) tycho.t.act
 ---@field define fun(f: fun(x: tycho.Symbol): tycho.Symbol): tycho.Act  An activation of feed-forwards: a function of one number.
 ]]
+
+M.init = [[
+---@class (exact) tycho.Drawn  Numbers that are drawn for an element.
+---@field normal tycho.Symbol  Standard normal.
+---@field cut_normal tycho.Symbol  The normal number, drawn again while it is beyond 3 or -3.
+---@field uniform tycho.Symbol  Uniform in [0, 1).
+
+---@class (exact) tycho.Matrix  A matrix of the model.
+---@field role "embedding"|"positions"|"head"|"q"|"k"|"v"|"qkv"|"out"|"gate"|"up"|"gate_up"|"down"  What it is.
+---@field layer integer  Number of its block, from 1; 0 before the blocks, layers + 1 after them.
+---@field layers integer  Number of blocks.
+---@field rows integer  Rows, as it is stored.
+---@field columns integer  Columns, as it is stored.
+---@field fan_in integer  Inputs; a table's width.
+---@field fan_out integer  Outputs; a table's rows.
+---@field residual boolean  Whether its product is added to the residual stream: out and down.
+]]
+
+M.define_init = "---@field define fun(f: fun(x: tycho.Drawn, p: tycho.Matrix): tycho.Value): tycho.Init  What matrices begin with: a value for each element."
 
 return M

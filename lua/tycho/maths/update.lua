@@ -57,12 +57,24 @@ local function hyperparameters(session, values, symbols)
   return strict(session, "h", h)
 end
 
-local kKinds = 'expected "like", one number for each of the parameter, "row", "col", "scalar", or { rows, columns }'
+local kKinds = 'expected "like", one number for each of the parameter, "row", "col", "scalar", or { rows, columns }, or one of them that'
+  .. ' begins with another number than 0, such as { "like", init = 1 }'
 
 local function is_size(x) return type(x) == "number" and x >= 1 and x % 1 == 0 and x < 2 ^ 31 end
 
--- A state as data: { name, shape or scalar = true where it has not a number for each of the parameter }.
-local function state_of(session, name, kind, p)
+-- The kind of a state that may be given with the number that it begins with.
+local function kind_of(session, name, given)
+  if type(given) ~= "table" or given.init == nil then return given end
+  if type(given.init) ~= "number" or given.init - given.init ~= 0 then
+    session:refuse("init", ("state.%s.init: expected a finite number, got %s"):format(name, schema.brief(given.init)))
+  end
+  if #given == 1 then return given[1], given.init end
+  return { given[1], given[2] }, given.init
+end
+
+-- A state as data: { name, shape or scalar = true where it has not a number for each of the parameter, init where it begins with
+-- another number than 0 }.
+local function shape_of(session, name, kind, p)
   if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
     session:refuse("state", ("state: expected names of letters, digits and '_', got %s"):format(schema.brief(name)))
   end
@@ -74,6 +86,13 @@ local function state_of(session, name, kind, p)
     return { name = name, shape = native.array { kind[1], kind[2] } }
   end
   session:refuse(name, ("state.%s: %s; got %s"):format(name, kKinds, schema.brief(kind)))
+end
+
+local function state_of(session, name, given, p)
+  local kind, init = kind_of(session, name, given)
+  local state = shape_of(session, name, kind, p)
+  state.init = init
+  return state
 end
 
 -- The state of parameters like p, by name; and whether it depends on the shape.

@@ -267,9 +267,24 @@ TEST(HfConfig, NamesTheArchitectureThatComputesTheModel) {
   expect_contains(foundry.warnings[0], "norms of queries and keys");
 }
 
+TEST(HfConfig, ReadsTheActivationOfAGate) {
+  Json json = llama3();
+  for (const auto& [name, activation, written] : {std::tuple{"gelu", Activation::kGelu, "gelu"},
+                                                  {"gelu_new", Activation::kGeluTanh, "gelu_pytorch_tanh"},
+                                                  {"swish", Activation::kSilu, "silu"},
+                                                  {"relu", Activation::kRelu, "relu"}}) {
+    json["hidden_act"] = name;
+    EXPECT_EQ(read<LlamaConfig>(json).activation, FeedForwardActivation(activation)) << name;
+    EXPECT_EQ(write_hf_config(read_hf_config(json, "").model, 1024).json["hidden_act"], written);
+  }
+  EXPECT_EQ(Gemma2Config().activation, FeedForwardActivation(Activation::kGeluTanh));
+  const HfConfigText gemma = write_hf_config({Gemma2Config()}, 1024);
+  EXPECT_EQ(gemma.json["hidden_activation"], "gelu_pytorch_tanh");
+}
+
 TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   Json json = llama3();
-  json["hidden_act"] = "gelu";
+  json["hidden_act"] = "gelo";
   json["hiden_size"] = 7;
   json["rope_scaling"] = {{"rope_type", "proportional"}, {"factor", 4.0}, {"beta_quick", 32}};
   json["quantization_config"] = {{"quant_method", "fp8"}};
@@ -277,7 +292,7 @@ TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   const std::string text =
       message_of(ExitCode::kUnusable, [&] { read_hf_config(json, "models/x/config.json"); });
   expect_contains(text, "models/x/config.json");
-  expect_contains(text, "hidden_act: is \"gelu\", but Tycho computes \"silu\"");
+  expect_contains(text, "hidden_act: expected one of gelu");
   expect_contains(text, "hiden_size: is unknown to Tycho; did you mean \"hidden_size\"?");
   expect_contains(text, "rope_scaling.rope_type: expected one of default");
   expect_contains(text, "rope_scaling.beta_quick: is unknown");

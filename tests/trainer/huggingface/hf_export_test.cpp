@@ -325,16 +325,14 @@ TEST(HfExport, LeavesNothingOfAnExportThatFailed) {
   EXPECT_TRUE(std::filesystem::exists(dir / "out/config.json"));
 }
 
-TEST(HfExport, RefusesAnActivationOfTheRecipe) {
-  Gpt2Config gpt2;
-  gpt2.activation.expression = silu_function(), gpt2.activation.code.at = "recipes/x.lua:7";
-  MptConfig mpt;
-  mpt.activation = gpt2.activation;
-  for (const ModelConfig& model : {ModelConfig{gpt2}, ModelConfig{mpt}}) {
-    const std::string said = message_of(ExitCode::kRecipe, [&] { write_hf_config(model, 1024); });
+TEST(HfExport, RefusesAnActivationOfTheRecipeInEveryFamily) {
+  const auto refuses = [](auto family) {
+    family.activation.expression = silu_function(), family.activation.code.at = "recipes/x.lua:7";
+    const std::string said = message_of(ExitCode::kRecipe, [&] { write_hf_config({family}, 1024); });
     expect_contains(said, "[model.activation] expected an activation that Hugging Face has a name for");
     expect_contains(said, "recipes/x.lua:7");
-  }
+  };
+  for_each_family(ModelConfig{}, [&](const auto& hf) { refuses(hf.defaults); });
 }
 
 }  // namespace

@@ -80,6 +80,10 @@ std::vector<ModelCase> family_cases() {
   auto smollm3 = dense<Smollm3Config>(24, 3, 6, 2, 6);
   smollm3.rope_layers = {1, 0}, smollm3.sliding_window = 8, smollm3.ffn_bias = true;
   smollm3.layer_types = {LayerType::kFull, LayerType::kSliding};
+  Gemma2Config own = gemma2;
+  own.activation = Activation::kSilu, own.activation.expression = silu_function();
+  auto qwen2 = dense<Qwen2Config>(24, 1, 4, 2, 8);
+  qwen2.activation = Activation::kGelu;
   return {{"gemma2", {gemma2}, {2, 18}},
           {"gemma3", {gemma3}, {2, 16}},
           {"olmo3", {olmo3}, {2, 20}},
@@ -87,9 +91,9 @@ std::vector<ModelCase> family_cases() {
           {"granite", {granite}, {2, 12}},
           {"ministral3", {ministral3}, {2, 17}},
           {"smollm3", {smollm3}, {1, 26}},
-          {"qwen2", {dense<Qwen2Config>(24, 1, 4, 2, 8)}, {2, 9}},
+          {"qwen2", {qwen2}, {2, 9}},
           adapted("adapters_phi3_fused", {phi3}, {2, 12}, {.rank = 3}),
-          adapted("adapters_gemma2", {gemma2}, {1, 20}, {.rank = 2, .alpha = 3})};
+          adapted("adapters_gemma2_own_activation", {own}, {1, 20}, {.rank = 2, .alpha = 3})};
 }
 
 }  // namespace
@@ -101,8 +105,10 @@ std::vector<ModelCase> model_cases() {
   LlamaConfig wide = llama(40, 1, 3, 1, 24, 67, false), biased = llama(32, 2, 4, 2, 48, 60, false);
   wide.head_width = 14;
   biased.attention_bias = biased.ffn_bias = true;
+  biased.activation = Activation::kQuickGelu;  // the oracle uses the name
+  biased.activation.expression = quick_gelu_function();
   all.push_back({"wide_heads", {wide}, {1, 1}});
-  all.push_back({"llama_biases", {biased}, {2, 12}});
+  all.push_back({"llama_biases_own_activation", {biased}, {2, 12}});
 
   all.push_back({"mpt_learned", {mpt(PositionKind::kLearned)}, {2, 33}});
   all.push_back({"mpt_alibi", {mpt(PositionKind::kAlibi)}, {1, 70}});

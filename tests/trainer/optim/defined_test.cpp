@@ -221,5 +221,19 @@ TEST(DefinedTest, RanksThatShareMatricesHaveTheWholesBits) {
   }
 }
 
+TEST(DefinedTest, StateBeginsWithItsNumber) {
+  DefinedOptimizerConfig config = whole_config();
+  const std::map<std::string, float> first = {
+      {"momentum", 0.5f}, {"count", 3.0f}, {"gram", 0.25f}, {"rows", 0.0f}};
+  for (Json& update : config.updates)
+    for (Json& state : update["states"])
+      if (first.at(state["name"]) != 0) state["init"] = first.at(state["name"]);
+  expect_all_well(on_ranks(3, [&](Communicator& world) {
+    Owner owner({config}, model(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
+    for (const StateBuffer& buffer : owner.optimizer->state())
+      EXPECT_TRUE(buffer.flat.eq(first.at(buffer.name)).all().item<bool>()) << buffer.name;
+  }));
+}
+
 }  // namespace
 }  // namespace tycho

@@ -30,6 +30,26 @@ TEST(CheckConfig, LuaHasABoundedShareOfTheMachine) {
             "callbacks: expected at most 1000, got 1001; one callback can do several things");
 }
 
+TEST(CheckConfig, InitialValuesOfTheRecipeReplaceTheFamilys) {
+  const auto with = [](const auto& change) {
+    return problems_after([&](TrainConfig& c) {
+      c.init.value = DefinedInitConfig();
+      change(c);
+    });
+  };
+  EXPECT_EQ(with([](TrainConfig&) {}), "");
+  EXPECT_EQ(with([](TrainConfig& c) { llama(c).init_std = 0.1; }),
+            "model.init_std: has no effect together with init, which replaces it; remove it");
+  EXPECT_EQ(with([](TrainConfig& c) { llama(c).init = LlamaInit::kTorchtitan; }),
+            "model.init: has no effect together with init, which replaces it; remove it");
+  EXPECT_EQ(with([](TrainConfig& c) { llama(c).weights = "models/x"; }),
+            "init: has no effect together with model.weights, which replace the initialisation; remove it");
+  const std::string wrong = with([](TrainConfig& c) {
+    std::get<DefinedInitConfig>(c.init.value).formulas = {{{}, Json::object()}};
+  });
+  EXPECT_TRUE(wrong.starts_with("init: [expression]")) << wrong;
+}
+
 TEST(CheckConfig, ResumeIsNotABoolean) {
   for (const char* given : {"true", "false", "False", "yes", "no", "on", "off", "None", "AUTO"})
     EXPECT_EQ(

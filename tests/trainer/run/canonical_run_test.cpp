@@ -208,6 +208,22 @@ TEST_F(CanonicalRun, ResumesWithAnActivationOfTheRecipeOnAnotherMesh) {
   EXPECT_EQ(recipe.at("model").at("activation").at("expression"), squared_relu_function());
 }
 
+TEST_F(CanonicalRun, BeginsWithValuesOfTheRecipeOnAnyMesh) {
+  const Json value =
+      parse_json(R"({"inputs":[{"name":"normal"},{"name":"uniform"}],"nodes":[["input",0],["input",1],
+      ["mul",0,1],["number",0.05],["mul",2,3]],"outputs":[{"name":"value","node":4}]})",
+                 "test");
+  DefinedInitConfig init;
+  init.formulas = {{{}, value}};
+  for (const char* role : {"embedding", "head", "q", "k", "v", "out", "gate", "up", "down"})
+    init.formulas[0].of.push_back({role, 0, 1000});
+  config_.max_duration = {1, DurationUnit::kBatch};
+  const Left family = left_by(kOneRank, "family");
+  config_.init.value = init;
+  expect_bits_of_one_rank("own values", {kReplicas2, kShards8, kMixed8});
+  EXPECT_NE(left().steps.at(1), family.steps.at(1));
+}
+
 TEST_F(CanonicalRun, RefusesMeshesThatCannotKeepTheBits) {
   const auto of_rank_0 = [&](const TestMesh& mesh) { return on_mesh(mesh, [](TrainingSession&) {})[0]; };
   config_.global_batch = {12, DurationUnit::kSample};

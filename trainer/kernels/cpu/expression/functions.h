@@ -32,11 +32,22 @@ TYCHO_SIMD Vec sign_of(Vec x) {
   return x == x ? unit : x;
 }
 
-/// Returns 2^n for -126 <= n <= 127.
-TYCHO_SIMD Vec power_of_two(Ints n) { return (Vec)((n + 127) << 23); }
+// Returns x 2^n, rounded once; n is whole, `exponent` the same number. Requires |n| <= 252 and 0.5 <= |x| <=
+// 2, or NaN.
+#if defined(__AVX512F__)
+TYCHO_SIMD Vec times_power_of_two(Vec x, Vec n, Ints) {
+  return (Vec)_mm512_maskz_scalef_ps(kAll, (__m512)x, (__m512)n);
+}
+#else
+/// Multiplies by two factors, so that results below 2^-126 and near the largest are right.
+TYCHO_SIMD Vec times_power_of_two(Vec x, Vec, Ints exponent) {
+  const Ints half = exponent >> 1;
+  const auto power = [](Ints n) { return (Vec)((n + 127) << 23); };
+  return x * power(half) * power(exponent - half);
+}
+#endif
 
-/// e^x like simd.h's exp, and 2^n in two factors, so that results below 2^-126 and near the largest are
-/// right.
+/// e^x like simd.h's exp, for results below 2^-126 and near the largest, too.
 TYCHO_SIMD Vec wide_exp(Vec x) {
   const Vec bounded = at_most(broadcast(89.5f), at_least(broadcast(-104.5f), x));
   const float round = 0x1.8p23f;
@@ -50,8 +61,7 @@ TYCHO_SIMD Vec wide_exp(Vec x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  const Ints exponent = (Ints)shifted - 0x4b400000, half = exponent >> 1;
-  return p * power_of_two(half) * power_of_two(exponent - half);
+  return times_power_of_two(p, n, (Ints)shifted - 0x4b400000);
 }
 
 /// x = 2^n m with sqrt(1/2) <= m < sqrt(2); log m = f - f² / 2 + f³ P(f) with f = m - 1.

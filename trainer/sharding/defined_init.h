@@ -1,0 +1,38 @@
+// Initial values that a recipe defines, drawn and computed for the elements of parameters.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainer/expression/program.h"
+#include "trainer/families/config.h"
+#include "trainer/layout/param_spec.h"
+#include "trainer/recipe/init_config.h"
+
+namespace tycho {
+
+/// The programs of a model's matrices. Immutable, so threads may share it.
+class DefinedInit {
+ public:
+  /// Throws Error for expressions that are no values of an element, and (kRecipe) where a matrix has none.
+  DefinedInit(const DefinedInitConfig& init, const ModelConfig& model);
+
+  /// Fills elements [begin, begin + count) of a whole parameter as draw_init does. Returns false, and fills
+  /// nothing, for parameters that begin as their family says: norms, biases, adapters.
+  bool draw(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) const;
+
+ private:
+  struct Value {
+    Program program;
+    std::vector<float> constants;
+    bool is_number = false;  // the same for all elements
+    float number = 0;
+  };
+  static Value value_of(const Json& expression);
+
+  std::vector<Value> values_;
+  std::map<std::string, size_t, std::less<>> of_;  // index into values_ by the parameter's name
+};
+
+}  // namespace tycho
