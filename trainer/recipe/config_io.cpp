@@ -128,7 +128,8 @@ std::string config_hash(const Json& resolved) {
     if (kept.contains(path)) kept.at(path.parent_pointer()).erase(path.back());
   }
   // Configs of versions without fp8 have the same meaning.
-  if (kept.value("/fp8/recipe"_json_pointer, "none") == "none") kept.erase("fp8");
+  const Json::json_pointer fp8("/fp8/recipe");
+  if (kept.contains(fp8) && kept.at(fp8) == "none") kept.erase("fp8");
   return hash_hex(canonical_json(without_places(kept)));
 }
 
