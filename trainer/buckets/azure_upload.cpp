@@ -10,6 +10,7 @@
 #include "trainer/base/base64.h"
 #include "trainer/base/error.h"
 #include "trainer/base/hmac.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/buckets/file_parts.h"
 #include "trainer/http/xml_text.h"
@@ -38,7 +39,7 @@ class AzureUpload {
     if (file_.count() <= 1)
       return head.http.header("content-md5") == base64(content_md5(file_.count() ? file_.read(0) : ""));
     std::string digests;
-    for (int part = 0; part < file_.count(); ++part) {
+    for (size_t part = 0; part < file_.count(); ++part) {
       if (stop_.stop_requested()) return false;
       digests += content_md5(file_.read(part));
     }
@@ -71,10 +72,10 @@ class AzureUpload {
   /// Returns false when the store has not kept the blocks.
   bool try_parts() {
     list_blocks();
-    ids_.assign(static_cast<size_t>(file_.count()), "");
+    ids_.assign(file_.count(), "");
     digests_ = ids_;
-    for_each_part(file_.count(), options_.num_connections, stop_,
-                  [&](int part, const std::stop_token& stop) { put_part(part, stop); });
+    in_parallel(file_.count(), options_.num_connections, stop_,
+                [&](size_t part, const std::stop_token& stop) { put_part(part, stop); });
     std::string xml = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>", digests;
     for (const std::string& id : ids_) xml += "<Latest>" + id + "</Latest>";
     for (const std::string& digest : digests_) digests += digest;
@@ -101,7 +102,7 @@ class AzureUpload {
       stored_.insert(xml_value(block, "Name") + " " + xml_value(block, "Size"));
   }
 
-  void put_part(int part, const std::stop_token& stop) {
+  void put_part(size_t part, const std::stop_token& stop) {
     const std::string bytes = file_.read(part);
     const std::string digest = content_md5(bytes);
     const std::string id = base64(fmt::format("{:05}-{}", part, hex(digest)));
@@ -109,8 +110,8 @@ class AzureUpload {
       connection_.ask({.method = "PUT", .name = name_, .query = {{"comp", "block"}, {"blockid", id}}}, bytes,
                       {}, stop);
     const std::lock_guard lock(mutex_);
-    ids_[static_cast<size_t>(part)] = id;
-    digests_[static_cast<size_t>(part)] = digest;
+    ids_[part] = id;
+    digests_[part] = digest;
     report(static_cast<int64_t>(bytes.size()));
   }
 

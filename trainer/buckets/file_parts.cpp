@@ -5,13 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <thread>
 
 #include "trainer/base/error.h"
 #include "trainer/base/regular_file.h"
@@ -30,13 +25,16 @@ FileParts::FileParts(const std::string& path, int64_t num_bytes, int64_t part_by
 
 FileParts::~FileParts() { ::close(descriptor_); }
 
-int64_t FileParts::bytes_of(int part) const { return std::min(part_bytes_, num_bytes_ - part * part_bytes_); }
+int64_t FileParts::bytes_of(size_t part) const {
+  return std::min(part_bytes_, num_bytes_ - static_cast<int64_t>(part) * part_bytes_);
+}
 
-std::string FileParts::read(int part) const {
+std::string FileParts::read(size_t part) const {
   std::string bytes(static_cast<size_t>(bytes_of(part)), '\0');
+  const int64_t begin = static_cast<int64_t>(part) * part_bytes_;
   for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
-                              part * part_bytes_ + static_cast<int64_t>(done));
+    const ssize_t n =
+        ::pread(descriptor_, bytes.data() + done, bytes.size() - done, begin + static_cast<int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0)
       fail(ExitCode::kUnusable, "[bucket] cannot read {}: {}", path_,
@@ -50,30 +48,6 @@ int64_t part_bytes_of(int64_t num_bytes, int64_t most_parts, const UploadOptions
   constexpr int64_t kMiB = 1 << 20;
   const int64_t least = (num_bytes + most_parts - 1) / most_parts;
   return least <= options.part_bytes ? options.part_bytes : (least + kMiB - 1) / kMiB * kMiB;
-}
-
-void for_each_part(int count, int num_connections, const std::stop_token& stop,
-                   const std::function<void(int, const std::stop_token&)>& upload) {
-  const auto ended = std::make_unique<std::stop_source>();  // g++ 12 sees one on the stack as uninitialised
-  const std::stop_callback forward(stop, [&] { ended->request_stop(); });
-  std::atomic<int> next = 0;
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    try {
-      for (int part; (part = next++) < count;) upload(part, ended->get_token());
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-      ended->request_stop();
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int i = 1; i < std::min(num_connections, count); ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace tycho

@@ -1,8 +1,7 @@
-// The parts of a file that is uploaded, and threads that upload several at a time.
+// The parts of a file that is uploaded.
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <stop_token>
 #include <string>
 
 #include "trainer/buckets/bucket.h"
@@ -18,10 +17,10 @@ class FileParts {
   FileParts(const FileParts&) = delete;
 
   int64_t num_bytes() const { return num_bytes_; }
-  int count() const { return static_cast<int>((num_bytes_ + part_bytes_ - 1) / part_bytes_); }
-  int64_t bytes_of(int part) const;
+  size_t count() const { return static_cast<size_t>((num_bytes_ + part_bytes_ - 1) / part_bytes_); }
+  int64_t bytes_of(size_t part) const;
   /// Throws Error (kUnusable) when the file has become shorter.
-  std::string read(int part) const;
+  std::string read(size_t part) const;
 
  private:
   std::string path_;
@@ -32,10 +31,5 @@ class FileParts {
 /// Returns the size of a part: the one of the options, or a larger one for a store that takes at most
 /// `most_parts`.
 int64_t part_bytes_of(int64_t num_bytes, int64_t most_parts, const UploadOptions& options);
-
-/// Calls `upload(part, stop)` for parts 0 .. count - 1, on several threads. The first Error ends the others
-/// and is thrown.
-void for_each_part(int count, int num_connections, const std::stop_token& stop,
-                   const std::function<void(int, const std::stop_token&)>& upload);
 
 }  // namespace tycho

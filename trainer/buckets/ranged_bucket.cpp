@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/buckets/file_parts.h"
+#include "trainer/base/in_parallel.h"
 
 namespace tycho {
 namespace {
 
 constexpr size_t kRangeBytes = size_t{8} << 20;
-constexpr int kNumConnections = 4;
+constexpr size_t kNumConnections = 4;
 
 }  // namespace
 
@@ -41,17 +41,16 @@ void RangedBucket::read(const std::string& name, int64_t offset, std::span<char>
                         const std::stop_token& stop) {
   check_object_name(name, place_of(""));
   const size_t num_ranges = (out.size() + kRangeBytes - 1) / kRangeBytes;
-  for_each_part(static_cast<int>(num_ranges), kNumConnections, stop,
-                [&](int number, const std::stop_token& ended) {
-                  const size_t begin = static_cast<size_t>(number) * kRangeBytes;
-                  const size_t count = std::min(kRangeBytes, out.size() - begin);
-                  const int64_t at = offset + static_cast<int64_t>(begin);
-                  const std::string bytes = range(name, at, count, ended).value_or("");
-                  if (bytes.size() < count)
-                    fail(ExitCode::kUnusable, "[bucket] {}: expected {} bytes from byte {} on, got {}",
-                         place_of(name), out.size(), offset, begin + bytes.size());
-                  std::copy(bytes.begin(), bytes.end(), out.data() + begin);
-                });
+  in_parallel(num_ranges, kNumConnections, stop, [&](size_t number, const std::stop_token& ended) {
+    const size_t begin = number * kRangeBytes;
+    const size_t count = std::min(kRangeBytes, out.size() - begin);
+    const int64_t at = offset + static_cast<int64_t>(begin);
+    const std::string bytes = range(name, at, count, ended).value_or("");
+    if (bytes.size() < count)
+      fail(ExitCode::kUnusable, "[bucket] {}: expected {} bytes from byte {} on, got {}", place_of(name),
+           out.size(), offset, begin + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), out.data() + begin);
+  });
 }
 
 }  // namespace tycho

@@ -2,11 +2,13 @@
 #include "trainer/buckets/s3_upload.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
 #include "trainer/base/error.h"
 #include "trainer/base/hmac.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/buckets/file_parts.h"
 #include "trainer/http/xml_text.h"
@@ -39,7 +41,7 @@ class S3Upload {
     if (file_.count() <= 1)
       return without_quotes(head.http.header("etag")) == hex(content_md5(file_.count() ? file_.read(0) : ""));
     std::string digests;
-    for (int part = 0; part < file_.count(); ++part) {
+    for (size_t part = 0; part < file_.count(); ++part) {
       if (stop_.stop_requested()) return false;
       digests += content_md5(file_.read(part));
     }
@@ -71,15 +73,16 @@ class S3Upload {
   /// Returns false when the upload does not exist any more.
   bool try_parts() {
     find_or_begin();
-    tags_.assign(static_cast<size_t>(file_.count()), "");
+    tags_.assign(file_.count(), "");
     digests_ = tags_;
     bool lost = false;
-    for_each_part(file_.count(), options_.num_connections, stop_, [&](int part, const std::stop_token& stop) {
-      if (!put_part(part, stop)) {
-        const std::lock_guard lock(mutex_);
-        lost = true;
-      }
-    });
+    in_parallel(file_.count(), options_.num_connections, stop_,
+                [&](size_t part, const std::stop_token& stop) {
+                  if (!put_part(part, stop)) {
+                    const std::lock_guard lock(mutex_);
+                    lost = true;
+                  }
+                });
     return !lost && complete();
   }
 
@@ -113,7 +116,7 @@ class S3Upload {
       const StoreAnswer answer = connection_.ask(call, "", {404}, stop_);
       if (answer.http.status == 404) return false;
       for (const std::string_view part : xml_elements(answer.http.body, "Part"))
-        stored_[std::atoi(xml_value(part, "PartNumber").c_str()) - 1] = {
+        stored_[std::strtoul(xml_value(part, "PartNumber").c_str(), nullptr, 10) - 1] = {
             without_quotes(xml_value(part, "ETag")), xml_value(part, "Size")};
       marker = xml_value(answer.http.body, "IsTruncated") == "true"
                    ? xml_value(answer.http.body, "NextPartNumberMarker")
@@ -123,7 +126,7 @@ class S3Upload {
   }
 
   /// Returns false when the upload does not exist any more.
-  bool put_part(int part, const std::stop_token& stop) {
+  bool put_part(size_t part, const std::stop_token& stop) {
     const std::string bytes = file_.read(part);
     const std::string digest = content_md5(bytes);
     std::string tag = hex(digest);
@@ -139,8 +142,8 @@ class S3Upload {
       tag = without_quotes(answer.http.header("etag"));
     }
     const std::lock_guard lock(mutex_);
-    tags_[static_cast<size_t>(part)] = tag;
-    digests_[static_cast<size_t>(part)] = digest;
+    tags_[part] = tag;
+    digests_[part] = digest;
     report(static_cast<int64_t>(bytes.size()));
     return true;
   }
@@ -175,7 +178,7 @@ class S3Upload {
   const UploadOptions& options_;
   std::stop_token stop_;
   std::string id_;
-  std::map<int, std::pair<std::string, std::string>> stored_;  // by an earlier upload: MD5 in hex, size
+  std::map<size_t, std::pair<std::string, std::string>> stored_;  // by an earlier upload: MD5 in hex, size
   std::mutex mutex_;
   std::vector<std::string> tags_, digests_;
 };

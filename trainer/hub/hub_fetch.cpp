@@ -15,8 +15,8 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/hub/hub_hash.h"
-#include "trainer/hub/hub_threads.h"
 
 namespace tycho {
 namespace {

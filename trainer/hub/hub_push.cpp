@@ -7,11 +7,11 @@
 
 #include "trainer/base/base64.h"
 #include "trainer/base/error.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/http/retry_wait.h"
 #include "trainer/hub/hub_hash.h"
-#include "trainer/hub/hub_threads.h"
 #include "trainer/hub/hub_upload.h"
 
 namespace tycho {

@@ -12,8 +12,8 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/http/answer_line.h"
-#include "trainer/hub/hub_threads.h"
 
 namespace tycho {
 namespace {

@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <functional>
-#include <thread>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/base/random/random_bytes.h"
 #include "trainer/checkpoint/checkpoint.h"
 
@@ -25,7 +24,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kBlockBytes = size_t{16} << 20, kSmallBytes = 4096;
-constexpr int kSyncs = 20, kSmallFiles = 200;
+constexpr size_t kSyncs = 20, kSmallFiles = 200;
 
 double seconds_of(const std::function<void()>& work) {
   const auto start = Clock::now();
@@ -49,7 +48,7 @@ class ScratchFolder {
   void clear() const {
     for (const auto& entry : fs::directory_iterator(path_)) fs::remove(entry.path());
   }
-  std::string file(int index) const { return fmt::format("{}/file-{}", path_, index); }
+  std::string file(size_t index) const { return fmt::format("{}/file-{}", path_, index); }
 
  private:
   std::string path_;
@@ -58,23 +57,6 @@ class ScratchFolder {
 void require_no_stop(const std::atomic<int>& stop) {
   if (const int signal = stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal), "[bench] stopped by signal {}", signal);
-}
-
-/// Runs `work(i)` for each file, all at once. Throws the exception of the first that failed.
-void at_once(int num_files, const std::function<void(int)>& work) {
-  std::vector<std::exception_ptr> failures(static_cast<size_t>(num_files));
-  std::vector<std::thread> threads;
-  for (int i = 0; i < num_files; ++i)
-    threads.emplace_back([&, i] {
-      try {
-        work(i);
-      } catch (...) {
-        failures[static_cast<size_t>(i)] = std::current_exception();
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
 }
 
 void write_file(const std::string& path, int64_t num_bytes, const std::string& block,
@@ -112,7 +94,7 @@ double median(std::vector<double> values) {
 void measure_small(const ScratchFolder& scratch, StorageReport& report) {
   const std::string text(kSmallBytes, 'x');
   std::vector<double> syncs;
-  for (int i = 0; i < kSyncs; ++i)
+  for (size_t i = 0; i < kSyncs; ++i)
     syncs.push_back(seconds_of([&] {
       const auto file = real_files().create(scratch.file(i));
       file->write(text.data(), text.size());
@@ -121,31 +103,33 @@ void measure_small(const ScratchFolder& scratch, StorageReport& report) {
     }));
   report.fsync_s = median(syncs);
   const double seconds = seconds_of([&] {
-    for (int i = 0; i < kSmallFiles; ++i) {
+    for (size_t i = 0; i < kSmallFiles; ++i) {
       const auto file = real_files().create(scratch.file(kSyncs + i));
       file->write(text.data(), text.size());
       file->close();
     }
   });
-  report.files_per_s = kSmallFiles / seconds;
+  report.files_per_s = static_cast<double>(kSmallFiles) / seconds;
   scratch.clear();
 }
 
 void measure_large(const StorageBenchRequest& request, const ScratchFolder& scratch,
                    const std::atomic<int>& stop, StorageReport& report) {
   const std::string block = random_bytes(kBlockBytes);  // no file system can compress it
-  std::vector<int> counts = {1};
-  if (request.num_files > 1) counts.push_back(request.num_files);
-  for (const int count : counts) {
+  std::vector<size_t> counts = {1};
+  if (request.num_files > 1) counts.push_back(static_cast<size_t>(request.num_files));
+  for (const size_t count : counts) {
     const std::string files = count == 1 ? "1 file" : fmt::format("{} files at once", count);
-    const int64_t num_bytes = request.file_bytes * count;
+    const int64_t num_bytes = request.file_bytes * static_cast<int64_t>(count);
     const double write_s = seconds_of([&] {
-      at_once(count, [&](int i) { write_file(scratch.file(i), request.file_bytes, block, stop); });
+      in_parallel(count, count,
+                  [&](size_t i) { write_file(scratch.file(i), request.file_bytes, block, stop); });
     });
     report.rates.push_back({"write " + files, num_bytes, write_s});
-    for (int i = 0; i < count; ++i) drop_from_cache(scratch.file(i));
+    for (size_t i = 0; i < count; ++i) drop_from_cache(scratch.file(i));
     const double read_s = seconds_of([&] {
-      at_once(count, [&](int i) { read_file_in_blocks(scratch.file(i), request.file_bytes, stop); });
+      in_parallel(count, count,
+                  [&](size_t i) { read_file_in_blocks(scratch.file(i), request.file_bytes, stop); });
     });
     report.rates.push_back({"read " + files, num_bytes, read_s});
     scratch.clear();

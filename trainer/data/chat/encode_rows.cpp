@@ -1,16 +1,15 @@
-// Threads take blocks of rows in order; when one fails, the blocks before it have been taken and are
-// finished.
+// Threads take blocks of rows in order.
 #include "trainer/data/chat/encode_rows.h"
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/in_parallel.h"
 
 namespace tycho {
 namespace {
@@ -34,36 +33,11 @@ std::vector<NumberedLine> split_lines(std::string_view text, int64_t first) {
 void for_each_row(size_t count, const std::function<void(size_t)>& work_on, int threads,
                   const std::string& place, const std::atomic<int>& stop) {
   const size_t num_blocks = (count + kRowsPerBlock - 1) / kRowsPerBlock;
-  std::atomic<size_t> next_block = 0;
-  std::mutex mutex;
-  std::exception_ptr first_error;
-  size_t first_wrong = count;
-  const auto work = [&] {
-    for (size_t block = next_block++; block < num_blocks && stop == 0; block = next_block++) {
-      const size_t end = std::min(count, (block + 1) * kRowsPerBlock);
-      for (size_t i = block * kRowsPerBlock; i < end; ++i) {
-        try {
-          work_on(i);
-        } catch (...) {
-          const std::lock_guard lock(mutex);
-          if (i < first_wrong) {
-            first_wrong = i;
-            first_error = std::current_exception();
-          }
-          next_block = num_blocks;
-          break;
-        }
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const size_t most = threads > 0 ? static_cast<size_t>(threads) : std::thread::hardware_concurrency();
-    const size_t wanted = std::min(most, num_blocks);
-    for (size_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-    work();
-  }
-  if (first_error) std::rethrow_exception(first_error);
+  const size_t most = threads > 0 ? static_cast<size_t>(threads) : std::thread::hardware_concurrency();
+  in_parallel(num_blocks, most, [&](size_t block) {
+    const size_t end = std::min(count, (block + 1) * kRowsPerBlock);
+    for (size_t i = block * kRowsPerBlock; i < end && stop == 0; ++i) work_on(i);
+  });
   if (const int signal = stop; signal != 0)
     fail(static_cast<ExitCode>(128 + signal),
          "[data] stopped by SIG{} while {} was tokenised: nothing was started", sigabbrev_np(signal), place);

@@ -1,4 +1,4 @@
-// Several threads take the next shard in turn; the first error stops all of them.
+// The first error of a shard stops the other transfers.
 #include "trainer/data/mds/preload.h"
 
 #include <sys/stat.h>
@@ -8,15 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
+#include <future>
 #include <stop_token>
-#include <thread>
-#include <vector>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_cache.h"
 #include "trainer/data/mds/shard_source.h"
@@ -51,17 +48,15 @@ class Preload {
     for (const MdsShard& shard : index.shards) bytes_total_ += shard.stored_bytes();
   }
 
-  void run(int num_threads, const std::function<void(const PreloadProgress&)>& progress) {
-    std::vector<std::jthread> threads;
-    num_working_ = num_threads;
-    for (int i = 0; i < num_threads; ++i) threads.emplace_back([this] { work(); });
+  void run(size_t num_threads, const std::function<void(const PreloadProgress&)>& progress) {
+    const auto bring_shard = [this](size_t shard, const std::stop_token& stop) { bring(shard, stop); };
+    std::future<void> end = std::async(std::launch::async, [&] {
+      in_parallel(index_.shards.size(), num_threads, std::stop_token(), bring_shard);
+    });
     const auto start = Clock::now();
-    std::unique_lock lock(mutex_);
-    while (!finished_.wait_for(lock, std::chrono::milliseconds(500), [&] { return num_working_ == 0; }))
+    while (end.wait_for(std::chrono::milliseconds(500)) != std::future_status::ready)
       if (progress) progress(progress_after(seconds_after(start)));
-    lock.unlock();
-    threads.clear();
-    if (error_) std::rethrow_exception(error_);
+    end.get();
   }
 
   void add_to(PreloadReport& report) const {
@@ -78,35 +73,22 @@ class Preload {
     return progress;
   }
 
-  void work() {
-    try {
-      for (size_t shard; !stop_.stop_requested() && (shard = next_++) < index_.shards.size();) bring(shard);
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::current_exception();
-      stop_.request_stop();
-    }
-    const std::lock_guard lock(mutex_);
-    --num_working_;
-    finished_.notify_all();
-  }
-
-  void bring(size_t shard) {
+  void bring(size_t shard, const std::stop_token& stop) {
     const auto count = [this](int64_t num_bytes) { bytes_done_ += num_bytes; };
-    if (!cache_.fetch(shard, stop_.get_token(), count)) {
-      if (is_whole(shard)) {
+    if (!cache_.fetch(shard, stop, count)) {
+      if (is_whole(shard, stop)) {
         count(index_.shards[shard].stored_bytes());
         return;
       }
-      cache_.fetch(shard, stop_.get_token(), count);
+      cache_.fetch(shard, stop, count);
     }
     ++fetched_shards_;
     fetched_bytes_ += index_.shards[shard].stored_bytes();
   }
 
   /// Returns false for a damaged shard, and sets it aside.
-  bool is_whole(size_t shard) {
-    const int descriptor = cache_.open(shard, stop_.get_token());
+  bool is_whole(size_t shard, const std::stop_token& stop) {
+    const int descriptor = cache_.open(shard, stop);
     bool whole = true;
     try {
       check_shard(index_.shards[shard], descriptor);
@@ -121,13 +103,7 @@ class Preload {
   const MdsIndex& index_;
   ShardCache cache_;
   int64_t bytes_total_ = 0;  // bytes to fetch
-  std::stop_source stop_;
-  std::atomic<size_t> next_ = 0;
   std::atomic<int64_t> bytes_done_ = 0, fetched_shards_ = 0, fetched_bytes_ = 0;
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  int num_working_ = 0;
-  std::exception_ptr error_;
 };
 
 }  // namespace
@@ -142,7 +118,7 @@ PreloadReport preload(const CacheSpec& spec, int num_threads,
   PreloadReport report{spec.remote, spec.dir, static_cast<int64_t>(index.shards.size()), index.num_bytes()};
   for (const MdsShard& shard : index.shards) report.with_checksum += shard.has_checksum();
   Preload all(spec, index);
-  all.run(static_cast<int>(std::min<int64_t>(num_threads, report.shards)), progress);
+  all.run(static_cast<size_t>(num_threads), progress);
   all.add_to(report);
   report.seconds = seconds_after(start);
   return report;

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/in_parallel.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/conversion_note.h"
@@ -202,16 +202,12 @@ class DamageFinder {
   void check_samples(int num_threads) {
     std::vector<std::string> found(index_.shards.size());
     std::atomic<size_t> next = 0;
-    const auto work = [&] {
+    const auto wanted = static_cast<size_t>(std::max(1, num_threads));
+    in_parallel(wanted, wanted, [&](size_t) {
       MdsReader reader(index_, VerifyShards::kOnce, RawShards::kInMemory);
       for (size_t shard; (shard = next++) < found.size();)
         if (!absent_[shard]) found[shard] = damage_of(reader, shard);
-    };
-    {
-      std::vector<std::jthread> threads;
-      for (int i = 1; i < num_threads; ++i) threads.emplace_back(work);
-      work();
-    }
+    });
     for (const std::string& finding : found)
       if (!finding.empty()) add("{}", finding);
   }

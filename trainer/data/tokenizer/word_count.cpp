@@ -1,9 +1,9 @@
 // Every thread counts chunks of the files into its own map; the maps are added at the end.
 #include <atomic>
-#include <exception>
 #include <mutex>
 #include <thread>
 
+#include "trainer/base/in_parallel.h"
 #include "trainer/data/sources/document_reader.h"
 #include "trainer/data/tokenizer/bpe_trainer.h"
 #include "trainer/data/tokenizer/patterns/piece_scanner.h"
@@ -72,47 +72,44 @@ class SharedReader {
 WordCounts count_words(const std::vector<InputFile>& files, const BpeTrainOptions& options) {
   SharedReader chunks(files, {.field = options.field, .keep_newlines = true, .cut = CutAt::kWords});
   std::mutex mutex;
-  std::exception_ptr error;
   WordCounts total;
-  const auto work = [&](bool reports) {
-    try {
-      WordCounts words;
-      const auto count = [&](std::string_view text) {
-        options.whole_files ? count_text(text, words) : count_lines(text, words);
+  const std::thread::id caller = std::this_thread::get_id();
+  const auto work = [&] {
+    WordCounts words;
+    const auto count = [&](std::string_view text) {
+      options.whole_files ? count_text(text, words) : count_lines(text, words);
+    };
+    OnBadRow on_bad_row;
+    if (options.on_bad_row) {
+      on_bad_row = [&](const std::string& why) {
+        const std::lock_guard lock(mutex);
+        options.on_bad_row(why);
       };
-      OnBadRow on_bad_row;
-      if (options.on_bad_row) {
-        on_bad_row = [&](const std::string& why) {
-          const std::lock_guard lock(mutex);
-          options.on_bad_row(why);
-        };
+    }
+    while (const auto chunk = chunks.next()) {
+      if (chunk->format == TextFormat::kText) {
+        count(chunk->text);
+      } else {
+        const auto count_document = [&](std::string_view text) { count_text(text, words); };
+        for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count_document, on_bad_row);
       }
-      while (const auto chunk = chunks.next()) {
-        if (chunk->format == TextFormat::kText) {
-          count(chunk->text);
-        } else {
-          const auto count_document = [&](std::string_view text) { count_text(text, words); };
-          for_each_record(*chunk, chunks.reader().file(*chunk), options.field, count_document, on_bad_row);
-        }
-        if (reports && options.progress) options.progress(chunks.share(), "count words");
-      }
-      const std::lock_guard lock(mutex);
-      if (total.empty()) return total.swap(words);
-      for (const auto& [word, times] : words) total[word] += times;
+      if (options.progress && std::this_thread::get_id() == caller)
+        options.progress(chunks.share(), "count words");
+    }
+    const std::lock_guard lock(mutex);
+    if (total.empty()) return total.swap(words);
+    for (const auto& [word, times] : words) total[word] += times;
+  };
+  const size_t wanted =
+      options.threads > 0 ? static_cast<size_t>(options.threads) : std::thread::hardware_concurrency();
+  in_parallel(wanted, wanted, [&](size_t) {
+    try {
+      work();
     } catch (...) {
       chunks.stop();
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
+      throw;
     }
-  };
-  const int wanted =
-      options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> helpers;
-    for (int i = 1; i < wanted; ++i) helpers.emplace_back(work, false);
-    work(true);
-  }
-  if (error) std::rethrow_exception(error);
+  });
   // The helpers may have taken every chunk; report the phase at least once.
   if (options.progress) options.progress(1, "count words");
   return total;
