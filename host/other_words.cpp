@@ -159,9 +159,10 @@ void refuse_verb(const std::string& given, const std::string& next) {
     if (!close.empty()) other = find_word(kVerbs, close.front());
   }
   if (other != nullptr)
-    fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; did you mean \"{}\"?  `tycho help {}` explains it", given,
+    fail(ExitCode::kUsage,
+         "[tycho] no verb \"{}\"; `tycho help {}` explains the verb for it; did you mean \"{}\"?", given,
          other->answer, other->answer);
-  fail(ExitCode::kUsage, "[tycho] no verb \"{}\"{}; `tycho --help` lists them", given,
+  fail(ExitCode::kUsage, "[tycho] no verb \"{}\"; `tycho --help` lists them{}", given,
        did_you_mean(given, names));
 }
 
@@ -194,8 +195,8 @@ void refuse_option(const Verb& verb, const std::string& given, const std::string
          "[tycho {}] no option {}; write keys of the recipe as  key=value: `tycho config` lists them",
          verb.name, given);
   }
-  fail(ExitCode::kUsage, "[tycho {}] no option {}{}; `tycho {} --help` lists them", verb.name, given, near,
-       verb.name);
+  fail(ExitCode::kUsage, "[tycho {}] no option {}; `tycho {} --help` lists them{}", verb.name, given,
+       verb.name, near);
 }
 
 }  // namespace tycho

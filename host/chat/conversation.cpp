@@ -92,7 +92,7 @@ bool Conversation::command(const std::string& line) {
   }
   std::vector<std::string> names;
   for (const auto& [command, what] : chat_commands()) names.push_back(command.substr(0, command.find(' ')));
-  fail(ExitCode::kUsage, "[chat] expected one of {}, got \"{}\"{}; a blank before / makes it a message",
+  fail(ExitCode::kUsage, "[chat] expected one of {}, got \"{}\"; a blank before / makes it a message{}",
        fmt::join(names, ", "), name, did_you_mean(name, names));
 }
 

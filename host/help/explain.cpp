@@ -29,7 +29,7 @@ const Verb* verb_named(const std::string& name) {
   const std::vector<std::string> topics = names;
   for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
   if (nearest(given, topics).empty()) refuse_verb(given, "");
-  fail(ExitCode::kUsage, "[tycho help] expected a verb or a topic, got \"{}\"{}; `tycho help` lists them",
+  fail(ExitCode::kUsage, "[tycho help] expected a verb or a topic, got \"{}\"; `tycho help` lists them{}",
        given, did_you_mean(given, names));
 }
 

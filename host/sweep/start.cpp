@@ -54,9 +54,9 @@ void check_metric(const std::string& key, const std::string& metric, const Sweep
          "training metric such as loss",
          key, metric, definition.recipe);
   if (std::find(known.begin(), known.end(), metric) == known.end())
-    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is not a metric of {}{}; available: {}{}", key, metric,
-         definition.recipe, did_you_mean(metric, known), fmt::join(known, ", "),
-         why_not_measured(metric, known));
+    fail(ExitCode::kRecipe, "[sweep] {} is {}, which is not a metric of {}; available: {}{}{}", key, metric,
+         definition.recipe, fmt::join(known, ", "), why_not_measured(metric, known),
+         did_you_mean(metric, known));
 }
 
 void check_metrics(const SweepDefinition& definition, const TrainConfig& config) {

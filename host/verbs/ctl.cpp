@@ -177,8 +177,8 @@ int run_ctl(const Arguments& arguments) {
            words[0]);
     return run(arguments);
   }
-  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"{}; available: {}, and before plot further folders of runs",
-       what, did_you_mean(what, names), fmt::join(names, ", "));
+  fail(ExitCode::kUsage, "[tycho ctl] no \"{}\"; available: {}, and before plot further folders of runs{}",
+       what, fmt::join(names, ", "), did_you_mean(what, names));
 }
 
 }  // namespace tycho

@@ -211,7 +211,7 @@ Command make_command(const std::string& name, const Json& values, const Json& na
   if (!named.is_object()) return command;
   for (const auto& [key, value] : named.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      fail(ExitCode::kRecipe, "[cmd.{}] has no {}{}: {}", name, key, did_you_mean(key, known), spec.usage);
+      fail(ExitCode::kRecipe, "[cmd.{}] has no {}: {}{}", name, key, spec.usage, did_you_mean(key, known));
   return command;
 }
 

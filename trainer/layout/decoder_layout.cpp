@@ -317,8 +317,8 @@ std::vector<ConfigProblem> adapter_problems(const DecoderSpec& s) {
     const Regex pattern(target_pattern(target));
     if (std::none_of(names.begin(), names.end(),
                      [&](const std::string& name) { return pattern.is_found_in(name); }))
-      problems.push_back({path, fmt::format("\"{}\" matches no linear layer of a block{}; there are {}",
-                                            target, did_you_mean(target, words), fmt::join(words, ", "))});
+      problems.push_back({path, fmt::format("\"{}\" matches no linear layer of a block; there are {}{}",
+                                            target, fmt::join(words, ", "), did_you_mean(target, words))});
   }
   return problems;
 }

@@ -94,7 +94,8 @@ std::string known_names(const std::string& pattern, const std::vector<UnitSpec>&
           add(words, param.name.substr(begin, end - begin));
         }
     }
-  std::string text = did_you_mean(pattern, words) + "; the parameters are";
+  std::string text = did_you_mean(pattern, words);
+  text += text.empty() ? "; the parameters are" : " The parameters are";
   for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) text += "\n    " + names[i];
   return text + (names.size() > kNamesShown ? "\n    ..." : "");
 }

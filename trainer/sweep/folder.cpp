@@ -97,7 +97,7 @@ SweepFolder open_sweep(const std::string& name_or_dir) {
            "[sweep] {}/ledger.jsonl does not name a plan: start the sweep again from its file", dir);
     return folder;
   }
-  fail(ExitCode::kUsage, "[sweep] no sweep {} in {}/sweeps{}; `tycho sweep ls` lists them", name_or_dir,
+  fail(ExitCode::kUsage, "[sweep] no sweep {} in {}/sweeps; `tycho sweep ls` lists them{}", name_or_dir,
        fs::current_path().string(), did_you_mean(name_or_dir, sweep_names()));
 }
 

@@ -77,8 +77,8 @@ std::vector<std::string> columns_of(const Board& board, const TableOptions& opti
   known.insert(known.end(), evals.begin(), evals.end());
   for (const std::string& column : columns) {
     if (std::find(known.begin(), known.end(), column) == known.end())
-      fail(ExitCode::kUsage, "[sweep table] no column \"{}\"{}; available: {}", column,
-           did_you_mean(column, known), fmt::join(known, ", "));
+      fail(ExitCode::kUsage, "[sweep table] no column \"{}\"; available: {}{}", column,
+           fmt::join(known, ", "), did_you_mean(column, known));
   }
   return columns;
 }

@@ -37,8 +37,8 @@ EvalScore score_of(const EvalResult& result, int64_t step) {
 [[noreturn]] void fail_unknown(const std::string& name, const std::map<std::string, Evaluator>& sets) {
   std::vector<std::string> known;
   for (const auto& [one, evaluator] : sets) known.push_back(one);
-  fail(ExitCode::kUsage, "[eval] expected a set of eval_data, got \"{}\"{}; available: {}", name,
-       did_you_mean(name, known), fmt::join(known, ", "));
+  fail(ExitCode::kUsage, "[eval] expected a set of eval_data, got \"{}\"; available: {}{}", name,
+       fmt::join(known, ", "), did_you_mean(name, known));
 }
 
 }  // namespace

@@ -51,10 +51,9 @@ TEST_F(HelpTopicTest, APageWithTheNameOfAVerbFollowsItsUsage) {
 TEST_F(HelpTopicTest, AMisspeltTopicGetsASuggestion) {
   const Outcome outcome = shell("tycho help numercs");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(
-      outcome.output,
-      "[tycho help] expected a verb or a topic, got \"numercs\"; did you mean \"numerics\"?; `tycho help` "
-      "lists them\n");
+  EXPECT_EQ(outcome.output,
+            "[tycho help] expected a verb or a topic, got \"numercs\"; `tycho help` lists them; did you mean "
+            "\"numerics\"?\n");
 }
 
 TEST_F(HelpTopicTest, PagesGoThroughThePagerOfATerminalOnly) {

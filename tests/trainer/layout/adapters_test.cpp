@@ -54,7 +54,7 @@ TEST(Adapters, TargetsThatMatchNothingAreProblems) {
   const std::vector<ConfigProblem> problems = adapter_problems(decoder_spec(config));
   ASSERT_EQ(problems.size(), 4U);
   EXPECT_EQ(problems[0].path, "lora.targets[1]");
-  EXPECT_NE(problems[0].message.find("\"q_prj\" matches no linear layer of a block; did you mean \"q_proj\""),
+  EXPECT_NE(problems[0].message.find("\"q_prj\" matches no linear layer of a block; there are \"q_proj\""),
             std::string::npos)
       << problems[0].message;
   EXPECT_NE(problems[2].message.find("is not a regular expression"), std::string::npos);

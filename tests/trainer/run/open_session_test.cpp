@@ -287,7 +287,7 @@ TEST_F(OpenSessionTest, EvaluatesAllSetsOrLooksAtOne) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
     EXPECT_STREQ(
         error.what(),
-        "[eval] expected a set of eval_data, got \"cod\"; did you mean \"code\"?; available: c4, code");
+        "[eval] expected a set of eval_data, got \"cod\"; available: c4, code; did you mean \"code\"?");
   }
   stop_ = 2;
   EXPECT_FALSE(session->evaluate("code"));
