@@ -21,6 +21,7 @@
 #include "host/verb_help.h"
 #include "trainer/base/as_error.h"
 #include "trainer/base/secrets.h"
+#include "trainer/rendezvous/launcher_reports.h"
 
 namespace tycho {
 namespace {
@@ -61,6 +62,7 @@ int run_command(const std::vector<std::string>& argv) {
 
 int report(const std::string& message, ExitCode code) {
   std::fflush(stdout);
+  if (leave_to_launcher(without_secrets(message))) return static_cast<int>(code);
   // If nobody reads the message, the exit code still tells.
   std::fputs((without_secrets(message) + "\n").c_str(), stderr);
   return static_cast<int>(code);

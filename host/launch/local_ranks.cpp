@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "host/launch/prefixed_lines.h"
 #include "host/launch/rank_reports.h"
@@ -32,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kImpatient = std::chrono::seconds(2);  // as host/signals.cpp
 constexpr auto kNoteAfter = std::chrono::seconds(1);  // ranks that fail together need no note
+constexpr auto kSameError = std::chrono::seconds(5);  // ranks with one error end within this time
 constexpr auto kForever = Clock::time_point::max();
 constexpr int kReadsAtOnce = 64;  // so that a rank that never stops writing does not keep signals out
 
@@ -68,6 +70,8 @@ struct Rank {
   ChildProcess process;
   PrefixedLines lines;
   bool was_killed = false;  // it did not end in time
+  std::optional<Clock::time_point> ended_at;
+  bool error_is_shown = false;
 };
 
 class Watch {
@@ -100,13 +104,16 @@ class Watch {
         rank->reports.read();
       }
       reap();
+      show_errors();
       keep_deadlines();
       kill_late_ranks();
     }
     for (const auto& rank : ranks_) {
       show_output(*rank);  // its last output; does not wait for a process that it left behind
       to_stderr(rank->lines.finish());
+      rank->reports.read();
     }
+    show_errors();
     return code_;
   }
 
@@ -196,9 +203,22 @@ class Watch {
     }
   }
 
+  /// Prints the errors with which ranks ended: one of several ranks once, and none that rank 0 has printed.
+  /// While others run, waits for the same error of rank 0.
+  void show_errors() {
+    for (const auto& rank : ranks_) {
+      const std::string& error = rank->reports.error();
+      const bool is_early = any_runs() && (!rank->ended_at || Clock::now() < *rank->ended_at + kSameError);
+      if (error.empty() || rank->error_is_shown || (rank->number > 0 && is_early)) continue;
+      rank->error_is_shown = true;
+      if (shown_errors_.insert(error).second && rank->number > 0) to_stderr(rank->lines.add(error + "\n"));
+    }
+  }
+
   void reap() {
     for (const auto& rank : ranks_) {
       const std::optional<ChildEnd> end = rank->process.poll();
+      if (end) rank->ended_at = Clock::now();
       if (!end || end->code == 0 || bad_ || rank->was_killed) continue;
       if (is_stop(*end)) {
         take_stop(rank->number, end->code);
@@ -286,6 +306,7 @@ class Watch {
   std::optional<Clock::time_point> told_at_;  // time of the first reason to end
   std::string told_by_;                       // "SIGTERM", "rank 1 ended with exit code 12"
   int told_signal_ = 0;
+  std::set<std::string> shown_errors_;
   Clock::time_point note_at_ = kForever, act_at_ = kForever;
 };
 

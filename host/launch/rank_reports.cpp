@@ -1,4 +1,4 @@
-// Reads lines such as "12 saving a checkpoint".
+// Reads lines such as "12 saving a checkpoint" and "!\"[data] ...\"".
 #include "host/launch/rank_reports.h"
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/json.h"
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/rendezvous/progress.h"
 
@@ -23,7 +24,7 @@ using std::chrono::seconds;
 
 constexpr auto kReportLives = seconds(4);  // a rank reports each second
 constexpr auto kLongestAllowance = minutes(10);
-constexpr size_t kLongestReport = 4096;
+constexpr size_t kLongestReport = 64 << 10;
 
 bool is_in_callback(std::string_view phase) { return phase.find("callback") != std::string_view::npos; }
 
@@ -57,6 +58,10 @@ void RankReports::read() {
 }
 
 void RankReports::take(std::string_view line) {
+  if (line.starts_with(kErrorMark)) {
+    error_ = parse_json(line.substr(1), "launch").get<std::string>();
+    return;
+  }
   int64_t step = -1;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
   if (error != std::errc() || end == line.data() + line.size()) return;

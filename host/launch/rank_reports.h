@@ -1,4 +1,4 @@
-// The reports of a rank to its launcher: that it is alive, its step and its phase.
+// The reports of a rank to its launcher: that it is alive, its step, its phase and its last error.
 #pragma once
 #include <chrono>
 #include <string>
@@ -30,13 +30,15 @@ class RankReports {
   Clock::duration allowance(bool can_step) const;
   /// Returns its newest phase, such as "in callback loss_watch"; "" when there is none.
   std::string phase() const;
+  /// Returns the error with which the rank ends; "" when it has reported none.
+  const std::string& error() const { return error_; }
 
  private:
   void take(std::string_view line);
   bool is_fresh() const;
 
   int ends_[2] = {-1, -1};
-  std::string rest_, phase_;
+  std::string rest_, phase_, error_;
   int64_t step_ = -1;
   Clock::time_point heard_at_ = {}, step_at_ = {};
   Clock::duration longest_step_ = {};

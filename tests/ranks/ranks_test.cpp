@@ -306,6 +306,31 @@ TEST_F(RanksTest, ABatchThatRanksCannotShareIsRefused) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
+// Row 46 of issue 30: every rank finds what is wrong with a start; the launcher prints it once.
+TEST_F(RanksTest, WhatIsWrongWithAStartIsPrintedOnce) {
+  ASSERT_EQ(run(2, "other", "max_duration=1ba").code, 0);
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::pair<const char*, const char*> starts[] = {
+      {"run_dir=run seq_len=16", "train_data.recut"},  // data of another length
+      {"run_dir=run eval_data.same.local_dir=missing", "missing/index.json"},
+      {"run_dir=run tokenizer=missing.json", "missing.json"},
+      {"run_dir=run model.vocab_size=128", "model.vocab_size"},
+      {"run_dir=run model.weights=missing", "missing"},
+      {"run_dir=run device=cuda", "cuda"},
+      {"run_dir=other model.width=64 max_duration=2ba", "other/checkpoints"},  // checkpoints of another model
+  };
+  for (const auto& [arguments, part] : starts) {
+    const Outcome outcome = here(std::string("tycho launch -n 2 run x.lua ") + arguments);
+    EXPECT_NE(outcome.code, 0) << arguments;
+    EXPECT_EQ(count(outcome.output, part), 1) << arguments << "\n" << outcome.output;
+    EXPECT_FALSE(fs::exists(folder_ / "run")) << arguments;
+  }
+}
+
 TEST_F(RanksTest, AMeshHoldsTheRunToItsNumberOfRanks) {
   const Outcome refused = run(2, "run", "parallel.dp_replicate=4");
   EXPECT_EQ(refused.code, 11);

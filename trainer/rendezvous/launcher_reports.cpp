@@ -8,8 +8,10 @@
 #include <charconv>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "trainer/base/environment.h"
+#include "trainer/base/json.h"
 #include "trainer/rendezvous/progress.h"
 
 namespace tycho {
@@ -52,6 +54,15 @@ void LauncherReports::run(int file) {
     const std::string line = fmt::format("{} {}\n", report.step, report.phase);
     if (write(file, line.data(), line.size()) < 0 && errno == EPIPE) return;  // the launcher is gone
   } while (!changed_.wait_for(lock, kInterval, [this] { return is_over_; }));
+}
+
+bool leave_to_launcher(const std::string& error) {
+  const int file = report_file();
+  if (file < 0) return false;
+  const std::string line =
+      fmt::format("{}{}\n", kErrorMark, Json(error).dump(-1, ' ', false, Json::error_handler_t::replace));
+  const ssize_t written = write(file, line.data(), line.size());
+  return std::cmp_equal(written, line.size()) && environment_variable("TYCHO_RANK") != "0";
 }
 
 }  // namespace tycho

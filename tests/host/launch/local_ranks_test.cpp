@@ -317,6 +317,35 @@ TEST_F(LocalRanksTest, ARankThatIsInACallbackOrSilentIsKilled) {
   EXPECT_CONTAINS(read("err"), "after SIGTERM: killed (SIGKILL)\n");
 }
 
+/// Ends with this error, as a rank does: rank 0 prints it, too.
+std::string fail_with(const std::string& error) {
+  return "[ $TYCHO_RANK = 0 ] && echo '" + error + "' >&2; echo '!\"" + error +
+         "\"' > /proc/$$/fd/$TYCHO_REPORT_FD; exit 12; ";
+}
+
+TEST_F(LocalRanksTest, AnErrorOfSeveralRanksIsPrintedOnce) {
+  EXPECT_EQ(launch(4, fail_with("bad data")), 12);
+  EXPECT_EQ(read("err"), "bad data\n");
+  EXPECT_EQ(launch(4, "[ $TYCHO_RANK = 0 ] && exit 12; " + fail_with("bad data")), 12);
+  EXPECT_NE(read("err").find("] bad data\n"), std::string::npos) << read("err");
+  EXPECT_EQ(read("err").find("bad data"), read("err").rfind("bad data")) << read("err");
+}
+
+TEST_F(LocalRanksTest, OtherErrorsOfRanksArePrintedToo) {
+  EXPECT_EQ(launch(2, "[ $TYCHO_RANK = 1 ] && { " + fail_with("no disk") + "}; " + fail_with("bad data")),
+            12);
+  EXPECT_EQ(lines("err"), (std::multiset<std::string>{"bad data", "[rank 1] no disk"}));
+}
+
+TEST_F(LocalRanksTest, AnErrorIsPrintedWhileOtherRanksRunOn) {
+  const pid_t launcher =
+      start(2, "[ $TYCHO_RANK = 1 ] && { " + fail_with("no disk") + "}; trap '' TERM; " + kSayPid + kWait);
+  EXPECT_TRUE(wait_for([&] { return read("err").find("[rank 1] no disk\n") != std::string::npos; }));
+  ASSERT_TRUE(wait_for([&] { return !read("pid-0").empty(); }));
+  kill(std::stoi(read("pid-0")), SIGKILL);
+  EXPECT_EQ(finish(launcher), 12);
+}
+
 TEST_F(LocalRanksTest, AStepMayEndAsLateAsTheLongestBefore) {
   const std::string steps =
       "for step in 1 2 3; do echo \"$step training\" > /proc/$$/fd/$TYCHO_REPORT_FD; "
