@@ -15,6 +15,7 @@
 #include "trainer/base/schema.h"
 #include "trainer/base/text/without_place.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/hub/hub_files.h"
 #include "trainer/huggingface/hf_config.h"
@@ -158,7 +159,7 @@ int tokenizer_beside(lua_State* L) {
   return protect(L, [&] {
     const std::string folder = string_argument(L, 1);
     const auto most = static_cast<int64_t>(luaL_checknumber(L, 2));
-    for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile}) {
+    for (const char* name : {kTokenizerFile, kSentencePieceFile, kVocabFile, kTekkenFile}) {
       const std::string path = folder + "/" + name;
       try {
         if ((!is_hub_name(path) && !std::filesystem::exists(path)) || load_tokenizer(path)->size() > most)

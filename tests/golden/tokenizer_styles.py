@@ -346,11 +346,12 @@ def digests():
     (OUT / "hostile.json").write_text(json.dumps({**tables, "styles": styles}, separators=(",", ":")) + "\n")
 
 
-if sys.argv[1:2] == ["make"]:
-    make()
-elif sys.argv[1:2] == ["digests"]:
-    digests()
-elif sys.argv[1:2] == ["check"] and len(sys.argv) > 3:
-    check(sys.argv[2], int(sys.argv[3]), sys.argv[4:])
-else:
-    sys.exit(__doc__)
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["make"]:
+        make()
+    elif sys.argv[1:2] == ["digests"]:
+        digests()
+    elif sys.argv[1:2] == ["check"] and len(sys.argv) > 3:
+        check(sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    else:
+        sys.exit(__doc__)

@@ -136,15 +136,13 @@ bool has_head(const std::string& path) {
   return std::ranges::any_of(index, [&](const auto& tensor) { return is_head(tensor.first); });
 }
 
-/// Adds the tokenizer.json made from vocab.json and merges.txt, if the folder has only these. Adds nothing
-/// for classes of other kinds.
-void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std::string& folder) {
+/// Adds the tokenizer.json made from vocab.json and merges.txt, or from tekken.json, if the folder has only
+/// these. Adds nothing for other kinds.
+void add_made_tokenizer(std::map<std::string, std::string>& files, const std::string& folder) {
   if (files.contains(kTokenizerFile) || files.contains(kSentencePieceFile)) return;
-  const auto vocab = files.find(kVocabFile), merges = files.find(kMergesFile);
-  if (vocab == files.end() || merges == files.end()) return;
   try {
-    files[kTokenizerFile] = tokenizer_json_of_vocab(vocab->second, merges->second,
-                                                    files_beside_tokenizer(files), folder + "/" + kVocabFile);
+    if (std::optional<std::string> made = made_tokenizer_json(files, folder))
+      files[kTokenizerFile] = std::move(*made);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUnusable) throw;
   }
@@ -153,10 +151,16 @@ void add_tokenizer_of_vocab(std::map<std::string, std::string>& files, const std
 }  // namespace
 
 const std::vector<std::string>& kept_hf_files() {
-  static const std::vector<std::string> names = {
-      "tokenizer.json",      "tokenizer_config.json", "special_tokens_map.json", "generation_config.json",
-      "chat_template.jinja", "tokenizer.model",       "added_tokens.json",       "vocab.json",
-      "merges.txt"};
+  static const std::vector<std::string> names = {"tokenizer.json",
+                                                 "tokenizer_config.json",
+                                                 "special_tokens_map.json",
+                                                 "generation_config.json",
+                                                 "chat_template.jinja",
+                                                 "tokenizer.model",
+                                                 "added_tokens.json",
+                                                 "vocab.json",
+                                                 "merges.txt",
+                                                 "tekken.json"};
   return names;
 }
 
@@ -185,7 +189,7 @@ std::map<std::string, std::string> read_kept_hf_files(const std::string& folder)
   files[kKeptHfConfig] = read_bounded(path + "/config.json", kMaxJsonBytes);
   for (const std::string& name : kept_hf_files())
     if (is_file(path + "/" + name)) files[name] = read_bounded(path + "/" + name, kMaxKeptBytes);
-  add_tokenizer_of_vocab(files, path);
+  add_made_tokenizer(files, path);
   return files;
 }
 

@@ -7,6 +7,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/folder_draft.h"
+#include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/huggingface/hf_tokenizer.h"
@@ -33,15 +34,13 @@ std::vector<TensorBytes> tensors_of(const HfMatch& match) {
   return tensors;
 }
 
-/// Notes why vocab.json and merges.txt have made no tokenizer.json.
-void note_unread_vocab(const HfFolder& folder, std::vector<std::string>& notes) {
-  const auto vocab = folder.files.find(kVocabFile), merges = folder.files.find(kMergesFile);
-  if (vocab == folder.files.end() || merges == folder.files.end()) return;
+/// Notes why vocab.json and merges.txt, or tekken.json, have made no tokenizer.json.
+void note_unread_tokenizer(const HfFolder& folder, std::vector<std::string>& notes) {
   try {
-    tokenizer_json_of_vocab(vocab->second, merges->second, files_beside_tokenizer(folder.files),
-                            folder.path + "/" + kVocabFile);
+    made_tokenizer_json(folder.files, folder.path);
   } catch (const Error& error) {
-    notes.push_back(fmt::format("{} is kept, but Tycho cannot use it: {}", kVocabFile, error.what()));
+    const char* kept = folder.files.contains(kVocabFile) ? kVocabFile : kTekkenFile;
+    notes.push_back(fmt::format("{} is kept, but Tycho cannot use it: {}", kept, error.what()));
   }
 }
 
@@ -51,7 +50,7 @@ bool check_kept_tokenizer(const HfFolder& folder, int64_t vocab_size, std::vecto
   auto found = folder.files.find(kTokenizerFile);
   if (found == folder.files.end()) found = folder.files.find(kSentencePieceFile);
   if (found == folder.files.end()) {
-    note_unread_vocab(folder, notes);
+    note_unread_tokenizer(folder, notes);
     return false;
   }
   const std::string place = folder.path + "/" + found->first;

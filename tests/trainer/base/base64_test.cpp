@@ -16,5 +16,12 @@ TEST(Base64, EncodesTheVectorsOfTheStandard) {
   EXPECT_EQ(base64(std::string("\xff\xfe\x00", 3)), "//4A");
 }
 
+TEST(Base64, DecodesWhatItEncodes) {
+  for (const std::string text : {"", "f", "fo", "foo", "foob", "\xff\xfe"})
+    EXPECT_EQ(from_base64(base64(text)), text);
+  for (const char* bad : {"Zg", "Zg=", "Z===", "Zm9*", "=Zg=", "Zm9v\n"})
+    EXPECT_FALSE(from_base64(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace tycho

@@ -118,6 +118,21 @@ TEST(HfImport, MakesATokenizerOfVocabularyAndMerges) {
   expect_contains(other.notes.back(), "vocab.json is kept, but Tycho cannot use it");
 }
 
+TEST(HfImport, MakesATokenizerOfTekken) {
+  const TempDir dir;
+  copy_model("llama", dir / "in");
+  const std::string tekken = std::string(TYCHO_GOLDEN_DIR) + "/tekken/v3/tekken.json";
+  std::filesystem::copy_file(tekken, dir / "in/tekken.json");
+  const ImportReport report = import_hf(real_files(), dir / "in", dir / "out");
+  expect_contains(report.notes.back(), "tokenizer.json has 990 tokens, the model 101");
+  const CheckpointReader made(report.checkpoint);
+  EXPECT_EQ(open_kept_tokenizer(made)->encode("the</s>").back(), 2);
+  EXPECT_EQ(made.read_text_file("tekken.json"), read_file(tekken)) << "kept as it is, for other programs";
+  write_text_file(dir / "in/tekken.json", "{}");
+  const ImportReport other = import_hf(real_files(), dir / "in", dir / "other");
+  expect_contains(other.notes.back(), "tekken.json is kept, but Tycho cannot use it");
+}
+
 TEST(HfImport, KnowsOtherPrefixesAndBuffers) {
   const TempDir dir;
   copy_model("gpt2", dir / "in");

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trainer/base/error.h"
+#include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/hub/hub_files.h"
@@ -11,7 +12,7 @@
 namespace tycho {
 namespace {
 
-constexpr std::array kTokenizers = {kTokenizerFile, kSentencePieceFile, kVocabFile};
+constexpr std::array kTokenizers = {kTokenizerFile, kSentencePieceFile, kVocabFile, kTekkenFile};
 constexpr std::array kBeside = {kTokenizerConfigFile, kSpecialTokensMapFile, kAddedTokensFile, kMergesFile,
                                 "chat_template.jinja"};
 
@@ -22,8 +23,8 @@ std::string file_of(const HubSnapshot& snapshot, const HubName& name) {
   for (const char* file : kTokenizers)
     if (snapshot.find(folder + file) != nullptr) return folder + file;
   fail(ExitCode::kUnusable,
-       "[tokenizer] expected a tokenizer.json, tokenizer.model or vocab.json in {}, got none at {}: name the "
-       "file",
+       "[tokenizer] expected a tokenizer.json, tokenizer.model, vocab.json or tekken.json in {}, got none at "
+       "{}: name the file",
        name.text(), snapshot.commit());
 }
 

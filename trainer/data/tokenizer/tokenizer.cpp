@@ -12,6 +12,7 @@
 #include "trainer/data/tokenizer/bpe_tokenizer.h"
 #include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/sentencepiece.h"
+#include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/tokenizer_json.h"
 #include "trainer/data/tokenizer/tokenizer_use.h"
 #include "trainer/data/tokenizer/vocab_files.h"
@@ -48,6 +49,7 @@ std::string read_tokenizer_file(const std::string& name) {
   if (path.ends_with(kMergesFile))
     fail(ExitCode::kUnusable, "[tokenizer] expected a vocab.json, got {}: name the vocab.json beside it",
          path);
+  if (is_tekken_file(path)) return tokenizer_json_of_tekken(read_file(path), path);
   if (!is_vocab_file(path)) return read_file(path);
   const std::string merges = path.substr(0, path.size() - std::strlen(kVocabFile)) + kMergesFile;
   if (!fs::exists(merges, error))
@@ -84,7 +86,8 @@ std::unique_ptr<Tokenizer> tokenizer_from_text(std::string_view text, const std:
 TokenizerFilesBeside read_files_beside_tokenizer(const std::string& tokenizer) {
   TokenizerFilesBeside beside;
   const std::string path = local_tokenizer(tokenizer), name = fs::path(path).filename();
-  if (name != kTokenizerFile && name != kSentencePieceFile && name != kVocabFile) return beside;
+  if (name != kTokenizerFile && name != kSentencePieceFile && name != kVocabFile && !is_tekken_file(path))
+    return beside;
   for (const char* other : kFilesBeside) {
     const std::string file = fs::path(path).replace_filename(other);
     std::error_code error;

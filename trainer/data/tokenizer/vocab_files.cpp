@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trainer/base/text/utf8.h"
+#include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"
 #include "trainer/data/tokenizer/tokenizer_use.h"
 
@@ -146,6 +147,17 @@ std::string tokenizer_json_of_vocab(std::string_view vocab, std::string_view mer
   text += ",\"model\":" + model.dump();
   text.pop_back();
   return text + ",\"vocab\":" + std::string(vocab) + "}}\n";
+}
+
+std::optional<std::string> made_tokenizer_json(const std::map<std::string, std::string>& files,
+                                               const std::string& folder) {
+  const auto vocab = files.find(kVocabFile), merges = files.find(kMergesFile);
+  if (vocab != files.end() && merges != files.end())
+    return tokenizer_json_of_vocab(vocab->second, merges->second, files_beside_tokenizer(files),
+                                   folder + "/" + kVocabFile);
+  const auto tekken = files.find(kTekkenFile);
+  if (tekken == files.end()) return std::nullopt;
+  return tokenizer_json_of_tekken(tekken->second, folder + "/" + kTekkenFile);
 }
 
 }  // namespace tycho

@@ -1,5 +1,7 @@
-// Tokenizers that are kept as vocab.json and merges.txt.
+// Tokenizers that are kept as vocab.json and merges.txt, and folders without a tokenizer.json.
 #pragma once
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,5 +21,10 @@ bool is_vocab_file(const std::string& path);
 /// messages. Throws Error (kUnusable) for other classes.
 std::string tokenizer_json_of_vocab(std::string_view vocab, std::string_view merges,
                                     const TokenizerFilesBeside& beside, const std::string& place);
+
+/// Returns the tokenizer.json made of a folder's vocab.json and merges.txt, or of its tekken.json; nullopt
+/// when it has neither. `files`: contents by name. Throws Error (kUnusable) where none can be made.
+std::optional<std::string> made_tokenizer_json(const std::map<std::string, std::string>& files,
+                                               const std::string& folder);
 
 }  // namespace tycho

@@ -70,17 +70,16 @@ class HostileTexts {
   uint64_t state_ = 0;
 };
 
-/// Compares the ids and the texts that they decode to, of 10,000 texts, with what `style` of hostile.json
-/// records. `decode` gives the text of ids.
-inline void expect_recorded_digests(const std::string& style, const Tokenizer& tokenizer,
-                                    const std::function<std::string(const std::vector<int32_t>&)>& decode) {
+/// Compares the ids and the texts that they decode to, of 10,000 texts, with the checksums `crc` of them.
+/// `words`: as for HostileTexts. `decode` gives the text of ids.
+inline void expect_digests(const SortedJson& crc, const SortedJson& words, const Tokenizer& tokenizer,
+                           const std::function<std::string(const std::vector<int32_t>&)>& decode) {
   const auto tables = SortedJson::parse(read_file(golden("tokenizer_styles/hostile.json")));
-  const auto& recorded = tables.at("styles").at(style);
   const auto block = tables.at("block").get<int>();
-  ASSERT_GE(recorded.at("crc").size() * static_cast<size_t>(block), 10000u);
-  HostileTexts texts(tables, recorded.at("words"));
+  ASSERT_GE(crc.size() * static_cast<size_t>(block), 10000u);
+  HostileTexts texts(tables, words);
   int first = 0;
-  for (const uint32_t wanted : recorded.at("crc")) {
+  for (const uint32_t wanted : crc) {
     std::vector<uint32_t> numbers;
     for (int i = 0; i < block; ++i) {
       const std::vector<int32_t> ids = tokenizer.encode(texts.next());
@@ -95,6 +94,14 @@ inline void expect_recorded_digests(const std::string& style, const Tokenizer& t
         << "; `python tests/golden/tokenizer_styles.py check` shows texts that differ";
     first += block;
   }
+}
+
+/// Compares as expect_digests() does with what `style` of hostile.json records.
+inline void expect_recorded_digests(const std::string& style, const Tokenizer& tokenizer,
+                                    const std::function<std::string(const std::vector<int32_t>&)>& decode) {
+  const auto tables = SortedJson::parse(read_file(golden("tokenizer_styles/hostile.json")));
+  const auto& recorded = tables.at("styles").at(style);
+  expect_digests(recorded.at("crc"), recorded.at("words"), tokenizer, decode);
 }
 
 }  // namespace tycho::testing
