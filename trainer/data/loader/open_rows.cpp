@@ -11,6 +11,7 @@
 #include "trainer/data/loader/text_dataset.h"
 #include "trainer/data/mds/cached_index.h"
 #include "trainer/data/mds/cached_source.h"
+#include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_memory.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/mds/token_dataset.h"
@@ -34,6 +35,14 @@ std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShap
   return std::make_shared<ShardMemory>(data.decompress_memory.value);
 }
 
+/// Returns the index of a stream, which is read once: 300,000 shards take a second.
+std::shared_ptr<const MdsIndex> index_of(const MdsConfig& stream, const OpenedData& opened) {
+  const std::string identity = fmt::format("index {} {}", Json(stream.dir()).dump(), stream.decompress_dir);
+  return opened.open<MdsIndex>(identity, [&] {
+    return std::make_shared<const MdsIndex>(read_mds_index(stream.dir(), stream.decompress_dir));
+  });
+}
+
 /// How data is opened, in addition to its config.
 struct Opening {
   const RowShape& shape;
@@ -46,7 +55,8 @@ std::unique_ptr<RowReader> open_kind(const MdsConfig& data, const Opening& how) 
   fetch_indexes({{data}});
   const std::shared_ptr<ShardMemory> memory = shard_memory(data, how.order);
   for (const MdsConfig& stream : data.each_stream())
-    streams.push_back(std::make_unique<TokenDataset>(stream, how.shape, source_of(stream, memory)));
+    streams.push_back(std::make_unique<TokenDataset>(stream, how.shape, source_of(stream, memory),
+                                                     index_of(stream, how.opened)));
   return streams.size() == 1 ? std::move(streams[0])
                              : make_streams_reader(std::move(streams), how.shape.vocab_size);
 }
@@ -76,7 +86,7 @@ std::vector<ShardSizes> sizes_of(const MdsConfig& data, const Opening& how) {
   fetch_indexes({{data}});
   std::vector<ShardSizes> sizes;
   for (const MdsConfig& stream : data.each_stream())
-    sizes.push_back(shard_sizes(read_mds_index(stream.dir())));
+    sizes.push_back(shard_sizes(*index_of(stream, how.opened)));
   return sizes;
 }
 

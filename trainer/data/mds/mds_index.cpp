@@ -19,40 +19,55 @@ namespace {
 /// Reads the fields of one object of index.json.
 class Fields {
  public:
-  Fields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {
-    if (!object.is_object()) fail(ExitCode::kUnusable, "{} must be an object", place_);
-  }
+  /// Reads the fields of the file, or of a shard.
+  Fields(const Json& object, const std::string& path, std::optional<size_t> shard = std::nullopt)
+      : Fields(object, path, shard, nullptr) {}
+  /// Reads the fields of an object in another one.
+  Fields(const Fields& outer, const char* key) : Fields(outer.get(key), outer.path_, outer.shard_, key) {}
+
   const Json& get(const char* key) const {
     const auto it = object_.find(key);
-    if (it == object_.end()) fail(ExitCode::kUnusable, "{} has no \"{}\"", place_, key);
+    if (it == object_.end()) fail(ExitCode::kUnusable, "{} has no \"{}\"", place(), key);
     return *it;
   }
   int64_t count(const char* key, int64_t low, int64_t high) const {
     const Json& value = get(key);
     if (!value.is_number_integer() || value.get<int64_t>() < low || value.get<int64_t>() > high)
-      fail(ExitCode::kUnusable, "{}: \"{}\" must be a whole number from {} to {}", place_, key, low, high);
+      fail(ExitCode::kUnusable, "{}: \"{}\" must be a whole number from {} to {}", place(), key, low, high);
     return value.get<int64_t>();
   }
   std::string text(const char* key) const {
     const Json& value = get(key);
-    if (!value.is_string()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a string", place_, key);
+    if (!value.is_string()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a string", place(), key);
     return value.get<std::string>();
   }
   std::vector<std::string> texts(const char* key) const {
     std::vector<std::string> list;
     const Json& value = get(key);
-    if (!value.is_array()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a list", place_, key);
+    if (!value.is_array()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a list", place(), key);
     for (const Json& item : value) {
-      if (!item.is_string()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a list of strings", place_, key);
+      if (!item.is_string()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a list of strings", place(), key);
       list.push_back(item.get<std::string>());
     }
     return list;
   }
-  const std::string& place() const { return place_; }
+  /// Returns where the object is, for messages: no text is made for each of many shards.
+  std::string place() const {
+    std::string text = "[mds] " + path_;
+    if (shard_) text += fmt::format(": shard {}", *shard_);
+    return key_ == nullptr ? text : fmt::format("{}: \"{}\"", text, key_);
+  }
 
  private:
+  Fields(const Json& object, const std::string& path, std::optional<size_t> shard, const char* key)
+      : object_(object), path_(path), shard_(shard), key_(key) {
+    if (!object.is_object()) fail(ExitCode::kUnusable, "{} must be an object", place());
+  }
+
   const Json& object_;
-  std::string place_;
+  const std::string& path_;
+  std::optional<size_t> shard_;
+  const char* key_;
 };
 
 void read_columns(const Fields& fields, MdsShard& shard) {
@@ -65,9 +80,8 @@ void read_columns(const Fields& fields, MdsShard& shard) {
 
 /// Reads the columns of a shard of JSON lines: {"NAME": "ENCODING"}.
 void read_json_columns(const Fields& fields, MdsShard& shard) {
-  const Json& columns = fields.get("columns");
-  const Fields encodings(columns, fields.place() + ": \"columns\"");
-  for (const auto& [name, encoding] : columns.items())
+  const Fields encodings(fields, "columns");
+  for (const auto& [name, encoding] : fields.get("columns").items())
     shard.columns.push_back({name, encodings.text(name.c_str())});
   if (shard.columns.empty()) fail(ExitCode::kUnusable, "{}: \"columns\" is empty", fields.place());
 }
@@ -98,9 +112,11 @@ void read_hash(const Fields& file, std::string& name, std::string& hash) {
   const Json& hashes = file.get("hashes");
   if (!hashes.is_object()) fail(ExitCode::kUnusable, "{}: \"hashes\" must be an object", file.place());
   for (const std::string& known : shard_hash_names()) {
-    if (!hashes.contains(known)) continue;
+    const auto found = hashes.find(known);
+    if (found == hashes.end()) continue;
     name = known;
-    hash = Fields(hashes, file.place()).text(known.c_str());
+    if (!found->is_string()) fail(ExitCode::kUnusable, "{}: \"{}\" must be a string", file.place(), known);
+    hash = found->get<std::string>();
     const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     if (hash.size() != shard_hash_digits(known) || !std::all_of(hash.begin(), hash.end(), is_digit))
       fail(ExitCode::kUnusable, "{}: \"{}\" must be {} hexadecimal digits, got \"{}\"", file.place(), known,
@@ -131,7 +147,7 @@ struct Folders {
 /// Reads the entry of one file: `raw_key`, and `zip_key` when it is compressed.
 void read_file_entry(const Folders& folders, const Fields& fields, const char* raw_key, const char* zip_key,
                      int64_t least_bytes, MdsShard& file) {
-  const Fields raw(fields.get(raw_key), fmt::format("{}: \"{}\"", fields.place(), raw_key));
+  const Fields raw(fields, raw_key);
   file.bytes = raw.count("bytes", least_bytes, UINT32_MAX);
   file.path = folders.dir + "/" + file_name(raw);
   read_hash(raw, file.hash_name, file.hash);
@@ -140,7 +156,7 @@ void read_file_entry(const Folders& folders, const Fields& fields, const char* r
     fail(ExitCode::kUnusable, "{}: a compressed shard has both \"compression\" and \"{}\", any other neither",
          fields.place(), zip_key);
   if (!compressed) return;
-  const Fields zip(fields.get(zip_key), fmt::format("{}: \"{}\"", fields.place(), zip_key));
+  const Fields zip(fields, zip_key);
   file.zip.emplace();
   file.zip->kind = parse_compression(fields.text("compression"), fields.place()).kind;
   file.zip->path = folders.dir + "/" + file_name(zip);
@@ -235,7 +251,7 @@ MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_di
   const std::string raw_dir = raw_dir_of(dir, decompress_dir);
   index.first_sample = {0};
   const auto add_shard = [&](const Json& shard) {
-    const Fields entry(shard, fmt::format("[mds] {}: shard {}", path, index.shards.size()));
+    const Fields entry(shard, path, index.shards.size());
     index.shards.push_back(read_shard_entry({dir, raw_dir}, entry, index.offset_files));
     index.first_sample.push_back(index.num_samples() + index.shards.back().samples);
     if (index.shards.size() == 1) index.hashes = entry.texts("hashes");
@@ -243,7 +259,7 @@ MdsIndex read_mds_index(const std::string& dir, const std::string& decompress_di
       fail(ExitCode::kUnusable, "{} has different columns than shard 0", entry.place());
   };
   const Json root = parse_json_items(read_file(path), path, "shards", add_shard);
-  const Fields fields(root, "[mds] " + path);
+  const Fields fields(root, path);
   if (fields.count("version", 0, INT32_MAX) != 2)
     fail(ExitCode::kUnusable, "[mds] {}: \"version\" must be 2", path);
   if (!fields.get("shards").is_array())

@@ -35,10 +35,13 @@ MdsReader::MdsReader(MdsIndex index, VerifyShards verify, RawShards raw)
     : MdsReader(std::move(index), local_source(verify, raw)) {}
 
 MdsReader::MdsReader(MdsIndex index, const MakeShardSource& make_source)
+    : MdsReader(std::make_shared<const MdsIndex>(std::move(index)), make_source) {}
+
+MdsReader::MdsReader(std::shared_ptr<const MdsIndex> index, const MakeShardSource& make_source)
     : index_(std::move(index)),
-      files_(index_.offset_files.empty() ? MdsIndex() : with_offset_files(index_)),
-      source_(make_source(index_.offset_files.empty() ? index_ : files_)),
-      descriptors_(index_.shards.size() + index_.offset_files.size(), -1) {}
+      files_(index_->offset_files.empty() ? MdsIndex() : with_offset_files(*index_)),
+      source_(make_source(index_->offset_files.empty() ? *index_ : files_)),
+      descriptors_(index_->shards.size() + index_->offset_files.size(), -1) {}
 
 MdsReader::~MdsReader() {
   for (const int fd : descriptors_)
@@ -46,28 +49,28 @@ MdsReader::~MdsReader() {
 }
 
 size_t MdsReader::shard_of(int64_t sample) const {
-  const auto& first = index_.first_sample;
+  const auto& first = index_->first_sample;
   return static_cast<size_t>(std::upper_bound(first.begin(), first.end(), sample) - first.begin()) - 1;
 }
 
 std::string MdsReader::name_of(int64_t sample) const {
   const size_t shard = shard_of(sample);
-  return fmt::format("sample {} of {}", sample - index_.first_sample[shard], index_.shards[shard].path);
+  return fmt::format("sample {} of {}", sample - index_->first_sample[shard], index_->shards[shard].path);
 }
 
 size_t MdsReader::column(std::string_view name) const {
-  if (index_.shards.empty())
+  if (index_->shards.empty())
     fail(ExitCode::kUnusable,
          "[mds] {}/index.json lists no shards: the data set is empty; convert it again, or leave it out of "
          "the recipe",
-         index_.dir);
+         index_->dir);
   std::vector<std::string> there;
-  const auto& columns = index_.shards[0].columns;
+  const auto& columns = index_->shards[0].columns;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].name == name) return i;
     there.push_back(columns[i].name);
   }
-  fail(ExitCode::kUnusable, "[mds] {} has no column \"{}\"; it has: {}", index_.dir, name,
+  fail(ExitCode::kUnusable, "[mds] {} has no column \"{}\"; it has: {}", index_->dir, name,
        fmt::join(there, ", "));
 }
 
@@ -99,14 +102,14 @@ void MdsReader::prefetch(std::span<const uint32_t> samples) {
 }
 
 const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
-  TYCHO_CHECK(sample >= 0 && sample < index_.num_samples(),
-              "[mds] {} has {} samples, but sample {} was requested", index_.dir, index_.num_samples(),
+  TYCHO_CHECK(sample >= 0 && sample < index_->num_samples(),
+              "[mds] {} has {} samples, but sample {} was requested", index_->dir, index_->num_samples(),
               sample);
   const size_t shard_index = shard_of(sample);
-  const MdsShard& shard = index_.shards[shard_index];
+  const MdsShard& shard = index_->shards[shard_index];
   if (shard.lines) read_offsets(shard_index);
   const RawBytes raw = raw_bytes(shard_index);
-  const int64_t local = sample - index_.first_sample[shard_index];
+  const int64_t local = sample - index_->first_sample[shard_index];
   uint32_t range[2];
   if (shard.lines)
     std::copy_n(offsets_.begin() + local, 2, range);
@@ -125,16 +128,16 @@ const std::vector<std::string_view>& MdsReader::read(int64_t sample) {
 /// be open.
 void MdsReader::read_offsets(size_t shard) {
   if (offsets_of_ == shard) return;
-  const size_t file = index_.shards.size() + index_.shards[shard].offsets_file;
+  const size_t file = index_->shards.size() + index_->shards[shard].offsets_file;
   const RawBytes raw = raw_bytes(file);
   offsets_of_ = SIZE_MAX;
-  offsets_.resize(static_cast<size_t>(index_.shards[shard].samples) + 1);
+  offsets_.resize(static_cast<size_t>(index_->shards[shard].samples) + 1);
   const size_t num_bytes = offsets_.size() * sizeof(uint32_t);
   std::memcpy(offsets_.data(), bytes_at(raw, 4, num_bytes, data_, files_.shards[file].path).data(),
               num_bytes);
-  if (offsets_.back() != index_.shards[shard].bytes)
+  if (offsets_.back() != index_->shards[shard].bytes)
     fail(ExitCode::kUnusable, "[mds] {}: the last sample ends at byte {} of {}; copy the shard again",
-         files_.shards[file].path, offsets_.back(), index_.shards[shard].bytes);
+         files_.shards[file].path, offsets_.back(), index_->shards[shard].bytes);
   offsets_of_ = shard;
 }
 

@@ -24,10 +24,11 @@ class MdsReader {
   explicit MdsReader(MdsIndex index, VerifyShards verify = VerifyShards::kOnce,
                      RawShards raw = RawShards::kInFiles);
   MdsReader(MdsIndex index, const MakeShardSource& make_source);
+  MdsReader(std::shared_ptr<const MdsIndex> index, const MakeShardSource& make_source);
   ~MdsReader();
   MdsReader(const MdsReader&) = delete;
 
-  const MdsIndex& index() const { return index_; }
+  const MdsIndex& index() const { return *index_; }
 
   /// Returns the values of one sample, in column order, valid until the next call. Shards of text should be
   /// read in order: only the offsets of one shard are in memory. A shard is compared with the index when it
@@ -62,7 +63,8 @@ class MdsReader {
   void read_offsets(size_t shard);
   void split_sample(const MdsShard& shard, int64_t sample, std::string_view data);
 
-  MdsIndex index_, files_;  // files_ also has the files of offsets
+  std::shared_ptr<const MdsIndex> index_;
+  MdsIndex files_;  // also has the files of offsets; empty where there are none
   std::unique_ptr<ShardSource> source_;
   std::vector<int> descriptors_;  // by file; -1: closed
   int num_open_ = 0;

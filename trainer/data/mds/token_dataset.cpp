@@ -53,8 +53,10 @@ void check_vocabulary(const std::string& dir, int64_t vocab_size) {
 
 }  // namespace
 
-TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source)
-    : reader_(read_mds_index(config.dir(), config.decompress_dir),
+TokenDataset::TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source,
+                           std::shared_ptr<const MdsIndex> index)
+    : reader_(index ? std::move(index)
+                    : std::make_shared<const MdsIndex>(read_mds_index(config.dir(), config.decompress_dir)),
               make_source ? make_source : local_source(config.verify)),
       column_(token_column(reader_)),
       config_(config),

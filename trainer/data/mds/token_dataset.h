@@ -24,8 +24,9 @@ class TokenDataset final : public RowReader {
   /// not have seq_len tokens, unless the config says that they are cut (`truncate`) or joined and cut
   /// (`recut`: samples below are then rows). The constructor checks the first sample, and the note about the
   /// tokenizer where there is one. `make_source` provides the shards; by default they come from the folder of
-  /// the index.
-  TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source = {});
+  /// the index, which is read unless `index` has it.
+  TokenDataset(const MdsConfig& config, const RowShape& shape, const MakeShardSource& make_source = {},
+               std::shared_ptr<const MdsIndex> index = nullptr);
 
   int64_t num_samples() const override { return num_rows_; }
   std::vector<std::vector<uint32_t>> shard_sizes() const override;
