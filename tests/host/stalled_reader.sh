@@ -69,5 +69,47 @@ check 'which saved' test -n "$(ls longer/checkpoints/*/COMMIT)"
 check 'SIGTERM ends an answer that nobody reads' stopped rests -- tycho config
 check 'SIGTERM ends a text that nobody reads' stopped rests -- tycho generate one --prompt a --ignore-eos --max-tokens 4
 
+# Every other verb does its work before such a pipe, and ends by itself or, when it only waits for its reader, by SIGTERM.
+ends() {  # FILE COMMAND...: FILE is what the verb writes, or a file that is there
+  local file=$1 status=0; shift
+  "$@" >&9 2>&9 </dev/null & local pid=$!
+  for ((i = 0; i < 1200; ++i)); do
+    if [[ ! -d /proc/$pid/fd ]] || { [[ -e $file ]] && rests $pid; }; then break; fi
+    sleep 0.1
+  done
+  kill -TERM $pid 2>/dev/null || true
+  for ((i = 0; i < 100; ++i)); do [[ -d /proc/$pid/fd ]] || break; sleep 0.1; done
+  if [[ -d /proc/$pid/fd ]]; then echo "SIGTERM does not end: $*"; kill -KILL $pid; fi
+  wait $pid || status=$?
+  [[ -e $file && ($status == 0 || $status == 143) ]] || { echo "ended with $status: $*"; return 1; }
+}
+seq 2000 >numbers.txt
+check 'tokenizer train' ends made.json tycho tokenizer train numbers.txt --vocab-size 300 --out made.json
+check 'tokenizer encode' ends made.json tycho tokenizer encode made.json "$(cat numbers.txt)"
+check 'data convert' ends converted/index.json tycho data convert numbers.txt --tokenizer made.json --concat-tokens 16 --out converted
+check 'data verify' ends made.json tycho data verify converted
+check 'convert' ends hf/config.json tycho convert one hf
+check 'convert back' ends back/COMMIT tycho convert hf back
+check 'ckpt ls' ends one/log.txt tycho ckpt ls one
+check 'ckpt verify' ends one/log.txt tycho ckpt verify one
+check 'report' ends one/log.txt tycho report one two
+check 'report --json' ends one/log.txt tycho report one two --json
+check 'sweep ls' ends one/log.txt tycho sweep ls
+check 'sweep table' ends one/log.txt tycho sweep table s
+check 'ls' ends one/log.txt tycho ls .
+check 'config' ends one/log.txt tycho config tiny.lua
+check 'help' ends one/log.txt tycho help recipe
+check 'chat' ends one/log.txt bash -c 'yes hello | head -n 200 | exec tycho chat one --max-tokens 4'
+export HF_ENDPOINT=http://127.0.0.1:1 HF_HOME=$scratch/cache
+refused() { local status; status=$(code_of "${@:2}"); [[ $status == "$1" ]] || { echo "ended with $status: ${*:2}"; return 1; }; }
+check 'fetch without a server' refused 12 timeout -s TERM 60 tycho fetch hf://someone/model
+check 'log sync of a run without a tracker' refused 12 tycho log sync one
+tycho run tiny.lua run_dir=live max_duration=1000000ba >&9 2>&9 & live=$!
+for ((i = 0; i < 1200; ++i)); do [[ -s live/metrics.jsonl ]] && break; sleep 0.1; done
+check 'attach' ends live/metrics.jsonl tycho attach live -e ctx.loss -e 'string.rep("x", 100000)'
+check 'ctl' ends live/metrics.jsonl tycho ctl live status
+kill -TERM $live
+wait $live || true
+
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
 ((failed == 0))
