@@ -1,6 +1,5 @@
 // Stores of objects that a run writes to and reads from: what every kind of store can do, by one interface.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,8 +27,8 @@ enum class PutWhen { kAlways, kAbsent };
 /// How a file is uploaded.
 struct UploadOptions {
   int64_t part_bytes =
-      int64_t{16} << 20;       // size of a part; larger files get larger parts, by the store's limits
-  size_t num_connections = 4;  // parts under way at a time, each in memory
+      int64_t{16} << 20;    // size of a part; larger files get larger parts, by the store's limits
+  int num_connections = 4;  // parts under way at a time, each in memory
   /// Receives the number of bytes stored since the last call, parts of an earlier upload included. Called
   /// from any thread, one call at a time.
   std::function<void(int64_t)> progress;

@@ -76,10 +76,9 @@ inline constexpr size_t kMaxTokenizerBytes = size_t{256} << 20;
 inline constexpr char kSentencePieceFile[] = "tokenizer.model";
 
 /// Reads a tokenizer as it is stored with data and checkpoints: the file's bytes, or, for a vocab.json with
-/// merges.txt next to it and for a tekken.json, the tokenizer.json that they make. Throws Error (kUnusable).
+/// merges.txt next to it, the tokenizer.json that they make. Throws Error (kUnusable).
 std::string read_tokenizer_file(const std::string& path);
-/// Reads a tokenizer.json, tokenizer.model, vocab.json or tekken.json, and the files that transformers reads
-/// next to it.
+/// Reads a tokenizer.json, tokenizer.model or vocab.json, and the files that transformers reads next to it.
 /// Throws Error (kUnusable) that names what is not supported.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// Makes a tokenizer from the file's bytes. `place` names it in messages, `beside` holds the files that
