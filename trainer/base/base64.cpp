@@ -34,8 +34,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     }
     for (const int shift : {16, 8, 0}) bytes += static_cast<char>(three >> shift & 255);
   }
-  bytes.resize(bytes.size() - padding);
-  return bytes;
+  return bytes.substr(0, bytes.size() - padding);
 }
 
 }  // namespace tycho

@@ -74,7 +74,7 @@ class AzureUpload {
     list_blocks();
     ids_.assign(file_.count(), "");
     digests_ = ids_;
-    in_parallel(file_.count(), options_.num_connections, stop_,
+    in_parallel(file_.count(), static_cast<size_t>(options_.num_connections), stop_,
                 [&](size_t part, const std::stop_token& stop) { put_part(part, stop); });
     std::string xml = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>", digests;
     for (const std::string& id : ids_) xml += "<Latest>" + id + "</Latest>";

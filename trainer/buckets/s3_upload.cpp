@@ -76,7 +76,7 @@ class S3Upload {
     tags_.assign(file_.count(), "");
     digests_ = tags_;
     bool lost = false;
-    in_parallel(file_.count(), options_.num_connections, stop_,
+    in_parallel(file_.count(), static_cast<size_t>(options_.num_connections), stop_,
                 [&](size_t part, const std::stop_token& stop) {
                   if (!put_part(part, stop)) {
                     const std::lock_guard lock(mutex_);
