@@ -7,26 +7,12 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/json_scanner.h"
 
 namespace tycho {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
-
-/// A byte of the text. With a type of its own, the library's lexer is compiled for this file alone: with
-/// plain pointers the linker may take the one of a source that is optimised less.
-struct TextByte {
-  using difference_type = std::ptrdiff_t;
-  using value_type = char;
-  using pointer = const char*;
-  using reference = const char&;
-  using iterator_category = std::forward_iterator_tag;
-
-  const char* at = nullptr;
-  reference operator*() const { return *at; }
-  TextByte& operator++() { return ++at, *this; }
-  bool operator==(const TextByte&) const = default;
-};
 
 /// Builds a document from a parser's events in time linear in the text. The library's own builders search an
 /// object's keys for each new key, and with a callback search a list for each item.
@@ -142,8 +128,11 @@ Json parse_json_items(std::string_view text, std::string_view place, std::string
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
     fail(ExitCode::kUnusable, "[{}] not valid JSON at byte {} of {}", place, nul + 1, text.size());
   DocumentEvents events(place, text.size(), list, take);
-  Json::sax_parse(TextByte{text.data()}, TextByte{text.data() + text.size()}, &events);
-  return events.take();
+  if (scan_json(text, events)) return events.take();
+  const TakeJsonItem none;
+  DocumentEvents refused(place, text.size(), list, none);
+  Json::sax_parse(text.begin(), text.end(), &refused);  // says where and why
+  fail(ExitCode::kUnusable, "[{}] not valid JSON", place);
 }
 
 }  // namespace tycho

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <random>
 
 #include "trainer/base/error.h"
 #include "trainer/base/json_items.h"
@@ -79,6 +80,89 @@ TEST(ParseJson, BuildsEveryKindOfValue) {
   EXPECT_EQ(parse_json(text, "t"), Json::parse(text)) << "the library's own builder";
   EXPECT_EQ(parse_json("3", "t"), 3);
   EXPECT_EQ(parse_json("[[[]]]", "t").dump(), "[[[]]]");
+}
+
+TEST(ParseJson, TakesAndRefusesWhatTheLibraryDoes) {
+  const std::vector<std::string> parts = {"{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ",",
+                                          ":",
+                                          "\"a\"",
+                                          "\"b\"",
+                                          "\"\"",
+                                          "\"\\u00e9\"",
+                                          "\"é\"",
+                                          "\"\\n\"",
+                                          "\"\\\"\"",
+                                          "1",
+                                          "-0",
+                                          "0",
+                                          "-",
+                                          "01",
+                                          "-7",
+                                          "1.5",
+                                          "1.",
+                                          ".5",
+                                          "1e5",
+                                          "2E-3",
+                                          "1e",
+                                          "1e-400",
+                                          "-1e999",
+                                          "true",
+                                          "nul",
+                                          "null",
+                                          "false",
+                                          " ",
+                                          "\n\r\t",
+                                          "\x0b",
+                                          "\x01",
+                                          "\xff",
+                                          "\"\x01\"",
+                                          "\"\xff\"",
+                                          "\"\\x\"",
+                                          "\"\\ud83d\"",
+                                          "\"",
+                                          "\xEF\xBB\xBF",
+                                          "/**/",
+                                          "18446744073709551615",
+                                          "18446744073709551616",
+                                          "-9223372036854775808",
+                                          "-9223372036854775809",
+                                          "123456789012345678901234567890",
+                                          "0.1",
+                                          "4.9e-324",
+                                          "\"\\ud83d\\ude00\"",
+                                          "\x7f",
+                                          "\"\x7f\""};
+  std::mt19937_64 random(7);
+  int64_t num_taken = 0;
+  const auto compare = [&](const std::string& text) {
+    const Json wanted = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    try {
+      const Json read = parse_json(text, "t");
+      ASSERT_FALSE(wanted.is_discarded()) << text;
+      ASSERT_EQ(read, wanted) << text;
+      ASSERT_EQ(read.type(), wanted.type()) << text;
+      ++num_taken;
+    } catch (const Error& error) {
+      const bool is_twice = std::string(error.what()).find("appears twice") != std::string::npos;
+      ASSERT_TRUE(wanted.is_discarded() || is_twice) << error.what() << " in " << text;
+      ASSERT_NE(error.what(), std::string("[t] not valid JSON")) << "the place is missing in " << text;
+    }
+  };
+  for (const std::string& one : parts) {
+    compare(one);
+    compare("[" + one + "]");
+    compare("{\"a\":[" + one + ",1]," + one + ":2}");
+  }
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text;
+    for (uint64_t left = random() % 9; left > 0; --left) text += parts[random() % parts.size()];
+    compare(random() % 2 == 0 ? "[" + text + "]" : text);
+  }
+  EXPECT_GT(num_taken, 500);
 }
 
 /// Processor time of an action.

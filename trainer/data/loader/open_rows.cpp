@@ -11,9 +11,9 @@
 #include "trainer/data/loader/text_dataset.h"
 #include "trainer/data/mds/cached_index.h"
 #include "trainer/data/mds/cached_source.h"
-#include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_memory.h"
 #include "trainer/data/mds/shard_source.h"
+#include "trainer/data/mds/shared_index.h"
 #include "trainer/data/mds/token_dataset.h"
 #include "trainer/data/token_files/token_files_reader.h"
 #include "trainer/recipe/train_config.h"
@@ -35,14 +35,6 @@ std::shared_ptr<ShardMemory> shard_memory(const MdsConfig& data, const OrderShap
   return std::make_shared<ShardMemory>(data.decompress_memory.value);
 }
 
-/// Returns the index of a stream, which is read once: 300,000 shards take a second.
-std::shared_ptr<const MdsIndex> index_of(const MdsConfig& stream, const OpenedData& opened) {
-  const std::string identity = fmt::format("index {} {}", Json(stream.dir()).dump(), stream.decompress_dir);
-  return opened.open<MdsIndex>(identity, [&] {
-    return std::make_shared<const MdsIndex>(read_mds_index(stream.dir(), stream.decompress_dir));
-  });
-}
-
 /// How data is opened, in addition to its config.
 struct Opening {
   const RowShape& shape;
@@ -56,7 +48,7 @@ std::unique_ptr<RowReader> open_kind(const MdsConfig& data, const Opening& how) 
   const std::shared_ptr<ShardMemory> memory = shard_memory(data, how.order);
   for (const MdsConfig& stream : data.each_stream())
     streams.push_back(std::make_unique<TokenDataset>(stream, how.shape, source_of(stream, memory),
-                                                     index_of(stream, how.opened)));
+                                                     shared_mds_index(stream.dir(), stream.decompress_dir)));
   return streams.size() == 1 ? std::move(streams[0])
                              : make_streams_reader(std::move(streams), how.shape.vocab_size);
 }
@@ -86,7 +78,7 @@ std::vector<ShardSizes> sizes_of(const MdsConfig& data, const Opening& how) {
   fetch_indexes({{data}});
   std::vector<ShardSizes> sizes;
   for (const MdsConfig& stream : data.each_stream())
-    sizes.push_back(shard_sizes(*index_of(stream, how.opened)));
+    sizes.push_back(shard_sizes(*shared_mds_index(stream.dir(), stream.decompress_dir)));
   return sizes;
 }
 
