@@ -139,11 +139,10 @@ int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
                                          : before_first_step ? after_error(error, now, recipe_request)
                                                              : std::nullopt;
       if (!next) throw;
-      if (find_rank_place(process_environment()).rank == 0) {  // all ranks have the error of one
-        if (commits_of_rank_0.empty()) fmt::print(stderr, "{}
-", without_secrets(error.what()));
+      if (!commits_of_rank_0.empty())
         fmt::print(stderr, "{}", next->text);
-      }
+      else if (find_rank_place(process_environment()).rank == 0)  // all ranks have the error of one
+        fmt::print(stderr, "{}\n{}", without_secrets(error.what()), next->text);
       now = std::move(*next);
     }
   }
