@@ -16,7 +16,6 @@ import http.server
 import json
 import os
 import pathlib
-import random
 import signal
 import socket
 import statistics
@@ -27,6 +26,7 @@ import tempfile
 import threading
 import time
 
+from paired_runs import Run, by_turns, end_all, spread
 from result_file import result_file
 
 TYCHO, SECONDS, SLICE_S = pathlib.Path(sys.argv[1]).resolve(), float((sys.argv + ["", ""])[2] or 60), int((sys.argv + ["", "", ""])[3] or 25) / 1000
@@ -86,86 +86,21 @@ class Server(http.server.BaseHTTPRequestHandler):
     do_PUT = do_POST
 
 
-class Run:
-    def __init__(self, name, port):
-        sinks = "[log.jsonl{},log.wandb{project=p,mode=online}]" if port else "[log.jsonl{}]"
-        environment = dict(os.environ, WANDB_BASE_URL=f"http://127.0.0.1:{port}", WANDB_API_KEY="0" * 40, no_proxy="127.0.0.1")
-        self.metrics = pathlib.Path(f"runs/{name}/metrics.jsonl")
-        self.process = subprocess.Popen([TYCHO, "run", "steps.lua", f"run_name={name}", f"log.sinks={sinks}"], env=environment,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def steps(self):
-        """Begins and ends of its steps, in seconds of the clock."""
-        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
-        lines = [json.loads(line) for line in lines[NUM_WARM_STEPS:-1]]
-        return [(line["time"] - line["step_s"], line["time"]) for line in lines]
-
-    def train(self):
-        """Trains for a slice of time, and says when that was."""
-        began = time.time()
-        self.process.send_signal(signal.SIGCONT)
-        time.sleep(SLICE_S)
-        self.process.send_signal(signal.SIGSTOP)
-        return began, time.time()
-
-    def cpu_s(self):
-        """Processor time of the thread that trains, and of all others."""
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        by_thread = {int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9 for task in tasks.iterdir()}
-        trains = by_thread.pop(self.process.pid)
-        return trains, sum(by_thread.values())
-
-    def end(self):
-        """How long it takes."""
-        began = time.monotonic()
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait()
-        return time.monotonic() - began
-
-
-def medians(steps, slices):
-    """The median step of each slice, None where it has no whole step."""
-    found, at = [], 0
-    for began, ended in slices:
-        inside = []
-        while at < len(steps) and steps[at][1] <= ended:
-            if steps[at][0] >= began:
-                inside.append(steps[at][1] - steps[at][0])
-            at += 1
-        found.append(statistics.median(inside) if inside else None)
-    return found
-
-
-def measure(server, fate, is_first, core):
-    """One round: ratios of medians and of processor time, shares of the other threads, and how long the end took."""
+def measure(server, fate, is_first):
+    """One round, and how long the end took."""
     server.fate, server.num_rows, name = fate, 0, f"{fate}-{time.time()}"
-    runs = [Run(f"{name}-on", 0 if fate == "none" else server.server_address[1]), Run(f"{name}-off", 0)]
-    for run in runs:
-        while not run.steps():
-            time.sleep(0.1)
-        os.sched_setaffinity(run.process.pid, {core})  # the thread that trains alone
-        run.process.send_signal(signal.SIGSTOP)
-    time.sleep(SLICE_S)
-    slices, before, num_before = [[], []], [run.cpu_s() for run in runs], [len(run.steps()) for run in runs]
-    for _ in range(int(SECONDS / NUM_ROUNDS / 2 / SLICE_S)):
-        for which in random.sample([0, 1], 2):
-            slices[which].append(runs[which].train())
-    time.sleep(SLICE_S)
-    after, steps = [run.cpu_s() for run in runs], [run.steps() for run in runs]
-    (on, off), end_s = runs, 0
+    sink = {"on": [] if fate == "none" else ["log.sinks=[log.jsonl{},log.wandb{project=p,mode=online}]"], "off": []}
+    environment = {"WANDB_BASE_URL": "http://127.0.0.1:%d" % server.server_address[1], "WANDB_API_KEY": "0" * 40, "no_proxy": "127.0.0.1"}
+    runs = [Run(TYCHO, "steps.lua", f"{name}-{which}", sink[which], environment, NUM_WARM_STEPS) for which in ("on", "off")]
+    found, on = by_turns(runs, SECONDS / NUM_ROUNDS, SLICE_S), runs[0]
+    found["end_s"] = 0
     if is_first:
         on.process.send_signal(signal.SIGCONT)
-        end_s = on.end()
+        found["end_s"] = on.end()
         if fate == "well" and server.num_rows != len(on.steps()) + NUM_WARM_STEPS + 1:
             sys.exit(f"the server has {server.num_rows} rows, not {len(on.steps()) + NUM_WARM_STEPS + 1}")
-    for run in runs:
-        run.process.kill()
-        run.process.wait()
-    pairs = [pair for pair in zip(*map(medians, steps, slices)) if None not in pair]
-    trains, others = ([then[i] - now[i] for now, then in zip(before, after)] for i in range(2))
-    per_step = [taken / (len(own) - num) for taken, own, num in zip(trains, steps, num_before)]
-    return {"ratio": statistics.median(one / other for one, other in pairs), "trains": per_step[0] / per_step[1],
-            "share": others[0] / trains[0], "share_without": others[1] / trains[1], "cpu_ms": 1000 * per_step[0], "pairs": len(pairs), "end_s": end_s}
+    end_all(runs)
+    return found
 
 
 results, missed = {}, False
@@ -181,11 +116,8 @@ with tempfile.TemporaryDirectory() as folder:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"{'server':8} {'median step':>24} {'its processor time':>24} {'other threads':>18} {'without':>8} {'ms':>6} {'pairs':>6} {'end':>7}", flush=True)
     for fate in FATES:
-        rounds = [measure(server, fate, i == 0, max(os.sched_getaffinity(0))) for i in range(NUM_ROUNDS)]
-        results[fate], shown = rounds, ""
-        for name in ("ratio", "trains"):
-            values = [one[name] for one in rounds]
-            shown += f" {statistics.median(values):.4f} ({min(values):.3f}-{max(values):.3f})".rjust(25)
+        rounds = [measure(server, fate, i == 0) for i in range(NUM_ROUNDS)]
+        results[fate], shown = rounds, spread(rounds, "ratio").rjust(25) + spread(rounds, "trains").rjust(25)
         middle = {name: statistics.median(one[name] for one in rounds) for name in ("share", "share_without", "cpu_ms")}
         most, end_s = max(one["share"] for one in rounds), rounds[0]["end_s"]
         missed = missed or end_s > MOST_END_S or any(min(one[name] for one in rounds) > MOST_RATIO for name in ("ratio", "trains"))
