@@ -46,5 +46,6 @@ add_executable(serve_store trainer/buckets/serve_store.cpp trainer/buckets/s3_se
 target_link_libraries(serve_store PRIVATE tycho_buckets tycho_storage PkgConfig::LIBCRYPTO)
 tycho_script_test(remote_s3 SCRIPT host/remote_s3.sh)
 tycho_script_test(buckets_peer SCRIPT host/buckets_peer.sh)
+tycho_script_test(azure_peer SCRIPT host/azure_peer.sh)
 tycho_script_test(streaming_peer SCRIPT host/streaming_peer.sh)
 tycho_script_test(datasets_peer SCRIPT host/datasets_peer.sh)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Uploads to moto, which checks signatures, with the cases of every store; botocore reads what Tycho wrote. A whole run loses its machine
-# and goes on from moto, with the keys of a user, then with a role that it takes on. Skipped unless TYCHO_S3_PYTHON
-# names a Python with moto[server] and boto3; passed on 27 November 2026 with moto 5.2.5, boto3 1.44.5 and botocore 1.44.8:
+# and goes on from moto, with the keys of a user, then with a role that it takes on, and with a web identity. Skipped unless TYCHO_S3_PYTHON
+# names a Python with moto[server] and boto3; passed on 27 November 2026, with a web identity too, with moto 5.2.5, boto3 1.44.5 and botocore 1.44.8:
 #   python3 -m venv v && v/bin/pip install 'moto[server]==5.2.5' boto3==1.44.5 && TYCHO_S3_PYTHON=v/bin/python ctest -R buckets_peer
 set -euo pipefail
 [[ -n ${TYCHO_S3_PYTHON:-} ]] || { echo "skipped: TYCHO_S3_PYTHON names no Python with moto[server] and boto3"; exit 77; }
@@ -70,6 +70,13 @@ gets() {
 check 'its last checkpoint has the bits of the undisturbed run' gets
 in_both() { [[ $(role tycho ckpt ls runs/far | grep -c ' yes ') == 2 ]]; }
 check 'the listing knows what is there' in_both
+# moto takes any token; EKS signs its own. The file is what the job gets in place of keys.
+printf 'a.web.token' >token
+web() {
+  env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY AWS_WEB_IDENTITY_TOKEN_FILE="$scratch/token" AWS_ROLE_ARN="$TYCHO_TEST_ROLE" \
+    tycho ckpt verify s3://texts/far >web.txt 2>&1 && grep -q 'every byte as written' web.txt || { cat web.txt; return 1; }
+}
+check 'a web identity reads it' web
 hides() { ! grep -rqF "$AWS_SECRET_ACCESS_KEY" runs run.txt get.txt; }
 check 'no secret is shown' hides
 echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"

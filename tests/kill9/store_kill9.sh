@@ -3,6 +3,8 @@
 # there may be lost; the end equals that of an undisturbed run bit for bit, with the disk kept or emptied, and on another mesh at each
 # start; a second run is refused.
 #   store_kill9.sh [s3|azure ...]
+# With TYCHO_KILL_EVERY=1 a shorter run of one rank dies instead at each of its requests in turn, before and after it, each time on a place
+# of its own; the next start, every second time without the disk, goes on to the end.
 set -euo pipefail
 root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
 export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
@@ -70,6 +72,23 @@ same_bits() {
   tycho ckpt diff far near >diff.log || true # the recipes differ in their folders
   grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.log && ! grep -q '^train_state' diff.log || { cat diff.log; die "$1, $2: other bits"; }
 }
+# KIND PLACE: dies at each request.
+at_every_request() {
+  local kind=$1 place=$2 when after short=(max_duration=4ba ckpt.every=2ba ckpt.keep=1)
+  rm -rf wanted-short
+  (train 1 "run_dir=$scratch/wanted-short" "${short[@]}") || die "the undisturbed short run"
+  for when in before after; do
+    for ((after = 0; ; after++)); do
+      rm -rf run
+      killed_run "$kind" "$after" "$when" 1 "run_dir=$scratch/run" "ckpt.remote=$place/$when-$after" "${short[@]}"
+      [[ -e $kind/killed ]] || break
+      ((after % 2)) || rm -rf run
+      (train 1 "run_dir=$scratch/run" "ckpt.remote=$place/$when-$after" "${short[@]}") || die "$kind: the start after a kill $when request $after"
+      same_bits "$kind" "$place/$when-$after" wanted-short
+    done
+    echo "$kind: died $when each of $after requests, lost nothing"
+  done
+}
 for kind in "${kinds[@]}"; do
   mkdir "$kind"
   coproc server { serve_store "$kind" "$kind"; }
@@ -77,6 +96,13 @@ for kind in "${kinds[@]}"; do
   to_server=${server[1]}
   read -r -u "${server[0]}" url
   if [[ $kind == s3 ]]; then export S3_ENDPOINT_URL=$url place=s3://bucket/runs; else export AZURE_STORAGE_SERVICE_ENDPOINT=$url/account place=az://account/container/runs; fi
+  if [[ -n ${TYCHO_KILL_EVERY:-} ]]; then
+    at_every_request "$kind" "$place"
+    ! grep '^501' "$kind/requests" || die "an unknown request"
+    exec {to_server}>&-
+    wait
+    continue
+  fi
   for ranks in 1 2; do
     run=("$ranks" "run_dir=$scratch/run" "ckpt.remote=$place/$ranks")
     number=0
