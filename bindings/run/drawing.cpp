@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/run/tensor_text.h"
@@ -53,12 +55,16 @@ int plot_lists(lua_State* L) {
   });
 }
 
-/// plot_metrics(path, name, ...)
+/// plot_metrics(path, name, ...). Each plot of a prompt reads only what its run has added since the last one.
 int plot_metrics(lua_State* L) {
+  static std::map<std::vector<std::string>, CurveFile> files;  // by path and names
   return protect(L, [&] {
+    std::vector<std::string> words;
+    for (int i = 1; i <= lua_gettop(L); ++i) words.push_back(string_argument(L, i));
+    const std::vector<std::string> names(words.begin() + 1, words.end());
+    std::vector<Curve> read = files.try_emplace(words, words[0], names).first->second.read();
     std::vector<NamedCurve> curves;
-    for (int i = 2; i <= lua_gettop(L); ++i)
-      curves.push_back({string_argument(L, i), read_curve(string_argument(L, 1), string_argument(L, i))});
+    for (size_t i = 0; i < names.size(); ++i) curves.push_back({names[i], std::move(read[i])});
     PlotOptions options = plot_options();
     options.x_label = "step";
     return push_drawing(L, overlay(curves, options));

@@ -225,13 +225,11 @@ int sweep_report_verb(const Arguments& arguments) {
   const std::string name = word(arguments, 1, "the name of a sweep");
   no_more_words(arguments, 2);
   const std::string base = arguments.has("out") ? arguments.text("out") : open_sweep(name).dir() + "/report";
-  const auto pages = [&](const SweepPageOptions& options) {
+  SweepRuns runs;
+  const auto write = [&](bool watched) {
     SweepFolder folder = open_sweep(name);
     folder.show_lost_trials();
-    return sweep_report(folder, options);
-  };
-  const auto write = [&](bool watched) {
-    const ReportPages made = pages({.watched = watched, .stamp = page_stamp()});
+    const ReportPages made = sweep_report(folder, runs, {.watched = watched, .stamp = page_stamp()});
     write_file_atomically(real_files(), base + ".html", made.html);
     write_file_atomically(real_files(), base + ".md", made.markdown);
   };

@@ -118,12 +118,14 @@ int run_plot(const Arguments& arguments) {
   if (metrics.empty()) metrics = {"loss"};
   const bool one_metric = metrics.size() == 1 && runs.size() > 1;
   std::vector<NamedCurve> curves;
-  for (const std::string& run : runs)
-    for (const std::string& metric : metrics)
-      curves.push_back({runs.size() == 1 ? metric
+  for (const std::string& run : runs) {
+    std::vector<Curve> read = CurveFile(run + "/metrics.jsonl", metrics).read();
+    for (size_t i = 0; i < metrics.size(); ++i)
+      curves.push_back({runs.size() == 1 ? metrics[i]
                         : one_metric     ? run
-                                         : run + " " + metric,
-                        read_curve(run + "/metrics.jsonl", metric)});
+                                         : run + " " + metrics[i],
+                        std::move(read[i])});
+  }
   const PlotOptions options = {.unicode = locale_is_utf8(),
                                .title = one_metric ? metrics[0] : "",
                                .x_label = "step",

@@ -40,6 +40,7 @@ void RunEvents::take(const Json& record) {
   const double first_step = number_in(start.facts, "first_step").value_or(0);
   start.has_trained |= kind != "run_start" && number_in(record, "step").value_or(0) > first_step;
   if (kind == "checkpoint" && !facts.empty()) checkpoint_bytes_ = count_in(facts, "bytes");
+  if (kind == "eval") evaluated_weights_ = text_in(facts, "weights");
   if (kind == "resume" && num_attempts_ == 1) take_parent(text_in(facts, "path"));
   attempts_[attempt] = starts_.size() - 1;
 }
@@ -120,6 +121,7 @@ void RunEvents::summarize(RunSummary& run) const {
   run.first_step = first_step_;
   run.checkpoint_bytes = checkpoint_bytes_;
   run.texts = texts_;
+  run.evaluated_weights = evaluated_weights_;
   for (const auto& [attempt, span] : spans_) run.runtime_s += span.second - span.first;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,7 @@ class RunEvents {
   std::map<int64_t, size_t> attempts_;                  // number of an attempt -> its index in starts_
   std::map<int64_t, std::pair<double, double>> spans_;  // of each attempt, in seconds since 1970
   std::vector<RecordedText> texts_;
+  std::optional<std::string> evaluated_weights_;
 };
 
 }  // namespace tycho

@@ -1,12 +1,14 @@
 // Thins numbers while they are read: what is kept of each metric does not grow with the run.
 #include "trainer/report/run_numbers.h"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "trainer/base/text/json_number.h"
 
@@ -150,19 +152,40 @@ void RunNumbers::take_beside(const Json& record) {
   if (step > last_step_) return;
   for (const auto& [name, given] : record.items())
     if (const std::optional<double> value = number_in(record, name); value && metric_of(name).is_wanted)
-      beside_[name][static_cast<double>(step)] = *value;
+      beside_[{text_in(record, "weights"), name}][static_cast<double>(step)] = *value;
+}
+
+/// Returns the numbers of processes beside the run by the names that tell weights apart.
+std::map<std::string, std::map<double, double>> RunNumbers::beside(const RunSummary& run) const {
+  constexpr std::string_view kEval = "eval.";
+  const std::string own = run.evaluated_weights ? *run.evaluated_weights
+                          : beside_.empty()     ? ""
+                                                : beside_.begin()->first.first;  // "" comes before "ema"
+  std::map<std::string, std::map<double, double>> named;
+  for (const auto& [key, points] : beside_) {
+    const auto& [weights, name] = key;
+    const bool is_other = weights != own && name.starts_with(kEval);
+    named[is_other
+              ? fmt::format("eval.{}.{}", weights.empty() ? "trained" : weights, name.substr(kEval.size()))
+              : name] = points;
+  }
+  return named;
 }
 
 void RunNumbers::summarize(RunSummary& run) const {
   double accuracy = 0, num_accuracies = 0;
-  for (const auto& [name, metric] : metrics_) {
-    if (metric.has_newest) ++num_accuracies, accuracy += metric.newest;
-    GrowingCurve curve = metric.curve;
-    if (const auto more = beside_.find(name); more != beside_.end())
-      for (const auto& [step, value] : more->second) curve.add(step, value);
+  auto others = beside(run);
+  const auto add_curve = [&](const std::string& name, GrowingCurve curve) {
+    for (const auto& [step, value] : others[name]) curve.add(step, value);
+    others.erase(name);
     if (name == "eval.loss") run.eval_loss = curve.last();
     if (ThinCurve thinned = curve.curve(); !thinned.x.empty()) run.curves[name] = std::move(thinned);
+  };
+  for (const auto& [name, metric] : metrics_) {
+    if (metric.has_newest) ++num_accuracies, accuracy += metric.newest;
+    add_curve(name, metric.curve);
   }
+  while (!others.empty()) add_curve(std::string(others.begin()->first), {});
   if (num_accuracies > 0) run.accuracy = accuracy / num_accuracies;
   run.step = step_, run.tokens = tokens_, run.own_tokens = own_tokens_, run.memory_bytes = memory_bytes_;
   run.tokens_by_step = clock_.tokens(), run.seconds_by_step = clock_.seconds();

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/base/json.h"
@@ -43,7 +44,8 @@ class RunNumbers {
 
   /// Takes a record of metrics.jsonl.
   void take(const Json& record, RunEvents& events);
-  /// Takes a record of a process beside the run, which evaluates each step once.
+  /// Takes a record of a process beside the run, which evaluates the weights of each step once, or their
+  /// average. What the run itself does not evaluate has a name of its own: eval.ema.loss, eval.trained.loss.
   void take_beside(const Json& record);
   /// Forgets the steps that attempts trained anew.
   void forget(const std::map<int64_t, int64_t>& kept);
@@ -51,7 +53,7 @@ class RunNumbers {
   /// read again, with kept_steps().
   bool is_stale() const { return is_stale_; }
   const std::map<int64_t, int64_t>& kept_steps() const { return kept_; }
-  /// Writes what the numbers say into a summary.
+  /// Writes what the numbers say into a summary, which has what the events say.
   void summarize(RunSummary& run) const;
 
  private:
@@ -75,6 +77,7 @@ class RunNumbers {
   Metric& metric_of(const std::string& name);
   void take_step(const Json& record, int64_t step, int64_t attempt, RunEvents& events);
   void take_steady(const Json& record, int64_t attempt);
+  std::map<std::string, std::map<double, double>> beside(const RunSummary& run) const;
 
   std::vector<std::string> patterns_;
   int64_t last_step_;
@@ -82,7 +85,7 @@ class RunNumbers {
   bool is_stale_ = false;
   int64_t attempt_ = 0;  // the newest one
   std::map<std::string, Metric> metrics_;
-  std::map<std::string, std::map<double, double>> beside_;  // by metric and step
+  std::map<std::pair<std::string, std::string>, std::map<double, double>> beside_;  // by weights and metric
   TrainingClock clock_;
   int64_t step_ = 0, tokens_ = 0, own_tokens_ = 0, memory_bytes_ = 0;
   std::optional<int64_t> parents_tokens_;  // of a fork; 0 without a parent

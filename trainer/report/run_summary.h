@@ -31,14 +31,15 @@ struct RunSummary {
   std::string parent;      // folder of the run whose checkpoint it began from; "" for none
   std::string work;        // model, seq_len and precision, which set the cost of a token; "" when unknown
   double runtime_s = 0;    // sum over attempts, each from its start to its last record
-  std::optional<double> tokens_per_s;     // median of the newest attempt without its first quarter
-  std::optional<double> mfu;              // median of the same steps
-  std::optional<double> data_wait_share;  // share of the time of those steps
-  int64_t memory_bytes = 0;               // peak of rank 0's device
-  int64_t planned_memory_bytes = 0;       // planned peak of it
-  int64_t checkpoint_bytes = 0;           // size of the newest checkpoint
-  std::optional<double> loss;             // mean of the last tenth of the steps
-  std::optional<double> eval_loss;        // newest value
+  std::optional<double> tokens_per_s;            // median of the newest attempt without its first quarter
+  std::optional<double> mfu;                     // median of the same steps
+  std::optional<double> data_wait_share;         // share of the time of those steps
+  int64_t memory_bytes = 0;                      // peak of rank 0's device
+  int64_t planned_memory_bytes = 0;              // planned peak of it
+  int64_t checkpoint_bytes = 0;                  // size of the newest checkpoint
+  std::optional<double> loss;                    // mean of the last tenth of the steps
+  std::optional<double> eval_loss;               // newest value
+  std::optional<std::string> evaluated_weights;  // by the run itself: "ema" for their average, else ""
   std::optional<double> accuracy;  // mean of the newest values of all metrics with "accuracy" in their names
   std::string end;                 // why it ended; "" while it runs, or after a kill
   std::map<std::string, ThinCurve> curves;  // by metric, without empty ones, in at most kMostBuckets buckets

@@ -4,25 +4,25 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "trainer/base/goal.h"
 #include "trainer/base/json.h"
+#include "trainer/metrics/curve.h"
+#include "trainer/metrics/line_tail.h"
 #include "trainer/sweep/board.h"
 #include "trainer/sweep/config.h"
 
 namespace tycho {
 
-struct MetricPoint {
-  int64_t step = 0, tokens = 0;
-  double value = 0;
-};
+/// Returns the name that metrics.jsonl has for a metric of a sweep: "loss" for "train.loss".
+std::string recorded_name(const std::string& metric);
 
 /// Reads the folder of an active run: each call of update() reads the new records. Owned by one thread. A
 /// missing file means that the run has not begun.
 class RunProgress {
  public:
-  explicit RunProgress(std::string run_dir) : run_dir_(std::move(run_dir)) {}
+  explicit RunProgress(const std::string& run_dir)
+      : metrics_(run_dir + "/metrics.jsonl"), events_(run_dir + "/events.jsonl") {}
   /// Returns true when there is something new.
   bool update();
 
@@ -30,7 +30,7 @@ class RunProgress {
   int64_t tokens() const { return tokens_; }
   /// Returns a metric over steps, with later attempts replacing earlier ones: "eval.loss", "eval.NAME.loss",
   /// or a number of metrics.jsonl ("loss", "train.loss").
-  std::vector<MetricPoint> series(const std::string& name) const;
+  const Curve& series(const std::string& name) const;
   /// Returns the losses of the newest evaluations: "eval.loss", and "eval.NAME.loss" of each set.
   std::map<std::string, double> eval_losses() const;
   /// Returns the newest numbers in the form for rules: {step, tokens, train: {loss, lr, ...}, eval: {loss,
@@ -40,13 +40,11 @@ class RunProgress {
  private:
   void take_metrics(const Json& record);
   void take_event(const Json& record);
-  void take_figures(const Json& facts, int64_t step, const std::string& set);
+  void take_figures(const Json& record, const std::string& set);
 
-  std::string run_dir_;
-  int64_t metrics_offset_ = 0, events_offset_ = 0;
+  LineTail metrics_, events_;
   int64_t step_ = 0, tokens_ = 0;
-  std::map<std::string, std::map<int64_t, MetricPoint>> series_;
-  std::map<std::string, int64_t> attempts_;  // newest attempt of each series
+  std::map<std::string, GatheredCurve> series_;
   Json newest_ = Json::object();
 };
 

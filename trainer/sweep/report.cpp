@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "trainer/base/bytes.h"
+#include "trainer/base/error.h"
 #include "trainer/report/html_page.h"
 #include "trainer/report/svg.h"
 #include "trainer/sweep/report_plots.h"
@@ -58,7 +60,7 @@ std::vector<PageFact> facts_of(const Board& board) {
   return facts;
 }
 
-std::string sweep_page(const SweepFolder& folder, const SweepPageOptions& options) {
+std::string sweep_page(const SweepFolder& folder, SweepRuns& runs, const SweepPageOptions& options) {
   const Board& board = folder.board();
   const SweepDefinition& definition = board.definition();
   std::string text;
@@ -68,7 +70,7 @@ std::string sweep_page(const SweepFolder& folder, const SweepPageOptions& option
   text += html_section("Importance of keys", importance_bars(board));
   text += html_section("Each key against the metric", html_plots(marginal_plots(board)));
   text += html_section("All keys together", parallel_plot(board));
-  text += html_section("Loss curves", curve_plots(folder, options));
+  text += html_section("Loss curves", curve_plots(folder, runs, options));
   text += html_section("Survival and cost", html_plots(rung_plot(board) + cost_plot(board)));
   const Rows trouble = trouble_rows(board);
   if (trouble.size() > 1) text += html_section("Failed, stopped and dropped", html_table(trouble));
@@ -96,8 +98,19 @@ std::string markdown_page(const SweepFolder& folder) {
 
 }  // namespace
 
-ReportPages sweep_report(const SweepFolder& folder, const SweepPageOptions& options) {
-  return {sweep_page(folder, options), markdown_page(folder)};
+std::optional<RunSummary> SweepRuns::read(const std::string& run_dir, const std::string& metric) {
+  GrowingRun& run = runs_.try_emplace(run_dir, run_dir, std::vector<std::string>{metric}).first->second;
+  try {
+    run.update();
+    return run.summary();
+  } catch (const Error&) {
+    runs_.erase(run_dir);
+    return std::nullopt;
+  }
+}
+
+ReportPages sweep_report(const SweepFolder& folder, SweepRuns& runs, const SweepPageOptions& options) {
+  return {sweep_page(folder, runs, options), markdown_page(folder)};
 }
 
 }  // namespace tycho

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -19,7 +20,8 @@ namespace tycho {
 namespace {
 
 constexpr int kSmallWidth = 360, kSmallHeight = 280, kWideWidth = 1100, kWideHeight = 380;
-constexpr size_t kMaxCurves = 40, kMaxCurvePoints = 240, kMaxLines = 400;
+constexpr size_t kMaxCurves = 40, kMaxLines = 400;
+constexpr int64_t kMaxCurvePoints = 240;
 const char* const kNoValueColor = "#c4c4c4";
 
 /// Trials with a value, ranked by the metric alone, and a scale that outliers do not stretch.
@@ -77,30 +79,23 @@ double spread(const Scale& scale, size_t i) {
   return scale.is_words() ? (static_cast<double>(i * 7 % 11) / 10 - 0.5) * 0.06 : 0;
 }
 
-std::vector<std::pair<double, double>> thinned(const std::vector<MetricPoint>& points, const Scale& x,
-                                               const Scale& y) {
-  std::vector<std::pair<double, double>> out;
-  const size_t stride = std::max<size_t>(1, points.size() / kMaxCurvePoints);
-  for (size_t begin = 0; begin < points.size(); begin += stride) {
-    double mean = 0, num = 0;
-    const size_t end = std::min(begin + stride, points.size());
-    for (size_t i = begin; i < end; ++i)
-      if (std::isfinite(points[i].value)) ++num, mean += points[i].value / num - mean / num;
-    if (num > 0) out.emplace_back(x.at(static_cast<double>(points[end - 1].step)), y.at(mean));
-  }
-  return out;
+std::vector<std::pair<double, double>> thinned(const ThinCurve& curve, const Scale& x, const Scale& y) {
+  std::vector<std::pair<double, double>> points;
+  const ThinCurve shown = thin(curve, kMaxCurvePoints);
+  for (size_t i = 0; i < shown.x.size(); ++i)
+    if (std::isfinite(shown.mean[i])) points.emplace_back(x.at(shown.x[i]), y.at(shown.mean[i]));
+  return points;
 }
 
 /// Draws the training loss of every `stride`th trial for a reader without scripts.
 std::string still_losses(const Board& board, const Ranked& ranked, size_t stride,
-                         const std::vector<std::vector<MetricPoint>>& curves) {
+                         const std::vector<ThinCurve>& curves) {
   std::vector<double> values;
   double last_step = 1;
-  for (const std::vector<MetricPoint>& curve : curves) {
-    for (const MetricPoint& point : curve) {
-      if (std::isfinite(point.value)) values.push_back(point.value);
-      last_step = std::max(last_step, static_cast<double>(point.step));
-    }
+  for (const ThinCurve& curve : curves) {
+    std::copy_if(curve.mean.begin(), curve.mean.end(), std::back_inserter(values),
+                 [](double value) { return std::isfinite(value); });
+    if (!curve.x.empty()) last_step = std::max(last_step, curve.x.back());
   }
   if (values.empty()) return "";
   std::sort(values.begin(), values.end());
@@ -114,7 +109,7 @@ std::string still_losses(const Board& board, const Ranked& ranked, size_t stride
   drawing.rank_legend();
   for (size_t c = curves.size(); c-- > 0;) {
     const size_t i = c * stride;
-    if (!curves[c].empty())
+    if (!curves[c].x.empty())
       drawing.line(thinned(curves[c], x, y), rank_color(ranked.share(i)), i == 0 ? 2.4 : 1.2,
                    i == 0 ? 1 : 0.6, hint_of(board, *ranked.trials[i]));
   }
@@ -176,38 +171,28 @@ std::string parallel_plot(const Board& board) {
   return drawing.svg();
 }
 
-std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& options) {
+std::string curve_plots(const SweepFolder& folder, SweepRuns& runs, const SweepPageOptions& options) {
   const Ranked ranked = rank(folder.board());
   LivePlots plots;
   plots.watched = options.watched, plots.stamp = options.stamp;
-  const std::string& metric = folder.board().definition().config.metric.name;
-  std::set<std::string> metrics = {"loss"};
-  if (metric != "train.loss") metrics.insert(metric);
+  const std::string metric = recorded_name(folder.board().definition().config.metric.name);
+  const std::set<std::string> metrics = {"loss", metric};
   plots.plots = metric_plots(metrics);
-  std::vector<std::vector<MetricPoint>> losses;
+  std::vector<ThinCurve> losses;
   const size_t stride = std::max<size_t>(1, (ranked.trials.size() + kMaxCurves - 1) / kMaxCurves);
   for (size_t i = 0; i < ranked.trials.size(); i += stride) {
-    RunProgress progress(folder.run_dir(*ranked.trials[i]));
-    progress.update();
+    const RunSummary read = runs.read(folder.run_dir(*ranked.trials[i]), metric).value_or(RunSummary());
     PlottedRun run = {fmt::format("trial {}", ranked.trials[i]->number),
                       ranked.trials[i]->plan.id,
                       hint_of(folder.board(), *ranked.trials[i]),
                       {},
                       ranked.share(i),
-                      {},
-                      {}};
-    for (const std::string& name : metrics) {
-      Curve curve;
-      for (const MetricPoint& point : progress.series(name)) {
-        curve.x.push_back(static_cast<double>(point.step)), curve.y.push_back(point.value);
-        if (name != "loss") continue;
-        run.tokens.x.push_back(curve.x.back()), run.tokens.y.push_back(static_cast<double>(point.tokens));
-      }
-      if (!curve.x.empty())
+                      read.tokens_by_step,
+                      read.seconds_by_step};
+    for (const std::string& name : metrics)
+      if (const ThinCurve& curve = read.curve(name); !curve.x.empty())
         plots.curves.push_back({plots.runs.size(), name, thin(curve, buckets_for(2 * kMaxCurves) / 4)});
-    }
-    losses.push_back(progress.series("loss"));
-    run.seconds = {run.tokens.x, std::vector<double>(run.tokens.x.size())};
+    losses.push_back(read.curve("loss"));
     plots.runs.push_back(std::move(run));
   }
   return live_plots(plots, still_losses(folder.board(), ranked, stride, losses));

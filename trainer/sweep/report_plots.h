@@ -13,7 +13,7 @@ std::string marginal_plots(const Board& board);
 /// Returns every trial as a line over all keys to the metric.
 std::string parallel_plot(const Board& board);
 /// Returns the training loss and the metric over steps as plots to zoom, best trials darkest.
-std::string curve_plots(const SweepFolder& folder, const SweepPageOptions& options);
+std::string curve_plots(const SweepFolder& folder, SweepRuns& runs, const SweepPageOptions& options);
 /// Returns a bar for each key; "" for too few trials.
 std::string importance_bars(const Board& board);
 /// Returns how many trials reached each rung; "" for a search without rungs.

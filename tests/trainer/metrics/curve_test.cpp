@@ -42,6 +42,24 @@ TEST(CurveTest, KeepsWhatIsNotFinite) {
   EXPECT_EQ(curve.y, (std::vector<double>{9, INFINITY}));
 }
 
+TEST(CurveTest, AFileReadsOnlyWhatWasAddedAndBeginsAgainWhenItIsAnotherOne) {
+  TempDir dir;
+  const std::string path = dir / "metrics.jsonl";
+  std::string text;
+  CurveFile file(path, {"loss", "lr"});
+  for (int step = 1; step <= 50; ++step) {
+    text += Json({{"step", step}, {"attempt", 1}, {"loss", 1.0 / step}, {"lr", step}}).dump() + "\n";
+    write_text(path, text);
+    const std::vector<Curve> curves = file.read();
+    EXPECT_EQ(curves[0].y, read_curve(path, "loss").y);
+    EXPECT_EQ(curves[1].y, read_curve(path, "lr").y);
+  }
+  write_text(path, text + R"({"step":20,"attempt":2,"loss":7,"lr":8})" + "\n");
+  EXPECT_EQ(file.read()[0].x.size(), 20u);
+  write_text(path, R"({"step":1,"attempt":1,"loss":3,"lr":4})" + std::string("\n"));
+  EXPECT_EQ(file.read()[0].y, std::vector<double>{3});
+}
+
 void expect_unusable(const std::string& path, const std::string& name, const std::string& words) {
   try {
     read_curve(path, name);

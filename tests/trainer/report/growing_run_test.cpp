@@ -171,5 +171,31 @@ TEST(GrowingRun, EvaluationsBesideTheRunJoinItsOwn) {
   EXPECT_EQ(reader.summary().curve("eval.loss").mean, (std::vector<double>{3, 2.5, 2}));
 }
 
+// `tycho eval --follow` with and without --ema writes one file, and the run itself evaluates one of both.
+TEST(GrowingRun, TheAverageOfTheWeightsHasCurvesOfItsOwn) {
+  for (const bool has_own : {false, true})
+    for (const bool own_is_average : {false, true}) {
+      RunFolders runs;
+      runs.add_run("a", 1, 1, 100);
+      runs.add("a", "evals.jsonl", {{"time", 1020}, {"step", 4}, {"weights", "ema"}, {"eval.loss", 3}});
+      runs.add("a", "evals.jsonl", {{"time", 1021}, {"step", 4}, {"eval.loss", 5}});
+      Json facts = {{"loss", 2}, {"total", true}};
+      if (own_is_average) facts["weights"] = "ema";
+      if (has_own) {
+        runs.add("a", "metrics.jsonl", {{"time", 1008}, {"attempt", 1}, {"step", 8}, {"eval.loss", 2}});
+        runs.add("a", "events.jsonl",
+                 {{"time", 1008}, {"attempt", 1}, {"step", 8}, {"kind", "eval"}, {"facts", facts}});
+      }
+      const RunSummary run = summarize_run(runs / "a", {"*"});
+      const bool average_is_main = has_own && own_is_average;
+      const ThinCurve& main = run.curve("eval.loss");
+      EXPECT_EQ(main.mean.front(), average_is_main ? 3 : 5);
+      EXPECT_EQ(main.mean.back(), has_own ? 2 : 5);
+      EXPECT_EQ(run.curve(average_is_main ? "eval.trained.loss" : "eval.ema.loss").mean,
+                std::vector<double>{average_is_main ? 5.0 : 3.0});
+      EXPECT_EQ(run.eval_loss, main.mean.back());
+    }
+}
+
 }  // namespace
 }  // namespace tycho

@@ -2,6 +2,8 @@
 #include "trainer/sweep/report.h"
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -12,13 +14,50 @@
 namespace tycho {
 namespace {
 
-using ReportTest = SweepBoardTest;
+class ReportTest : public SweepBoardTest {
+ protected:
+  SweepRuns runs;
+};
 
 TEST_F(ReportTest, OfASweepThatHasNotBegunIsAPage) {
   SweepFolder f = folder(define(2));
-  const ReportPages pages = sweep_report(f);
+  const ReportPages pages = sweep_report(f, runs);
   EXPECT_NE(pages.html.find("0 of 2"), std::string::npos);
   EXPECT_NE(pages.html.find("</html>"), std::string::npos);
+}
+
+// --watch keeps what it has read, and its page is that of a reader who begins anew.
+TEST_F(ReportTest, CurvesOfRunsThatGoOnAreThoseOfAWholeReading) {
+  SweepFolder f = folder(define(2));
+  for (const char* id : {"a1", "a2"}) do_trial(f, id, TrialState::kFinished, 1.0);
+  const std::string run_dir = f.run_dir(f.board().trials()[0]);
+  std::filesystem::create_directories(run_dir);
+  std::ofstream(run_dir + "/events.jsonl")
+      << R"({"time":1,"attempt":1,"step":0,"kind":"run_start","facts":{}})"
+      << "\n";
+  int step = 0;
+  for (const int until : {10, 300, 301}) {
+    std::ofstream metrics(run_dir + "/metrics.jsonl", std::ios::app);
+    while (step < until) {
+      ++step;
+      metrics << Json({{"step", step},
+                       {"attempt", 1},
+                       {"time", 1 + step},
+                       {"tokens", 8 * step},
+                       {"loss", 1.0 / step}})
+                     .dump()
+              << "\n";
+    }
+    metrics.close();
+    SweepRuns fresh;
+    const std::string page = sweep_report(f, runs).html;
+    EXPECT_EQ(page, sweep_report(f, fresh).html);
+    EXPECT_NE(page.find("\"loss\""), std::string::npos);
+    EXPECT_EQ(runs.read(run_dir, "loss")->curve("loss").num_points, until);
+  }
+  std::filesystem::remove_all(run_dir);
+  EXPECT_FALSE(runs.read(run_dir, "loss")) << "removed by hand";
+  EXPECT_NE(sweep_report(f, runs).html.find("</html>"), std::string::npos);
 }
 
 TEST_F(ReportTest, TextsAreEscaped) {
@@ -29,7 +68,7 @@ TEST_F(ReportTest, TextsAreEscaped) {
   do_trial(f, "a1", TrialState::kFinished, 1.0);
   claim(f, "a2");
   end(f, "a2", TrialState::kFailed, {}, 0, "<img src=x>");
-  const ReportPages pages = sweep_report(f);
+  const ReportPages pages = sweep_report(f, runs);
   EXPECT_EQ(pages.html.find("<script>"), std::string::npos);
   EXPECT_EQ(pages.html.find("<img"), std::string::npos);
   EXPECT_NE(pages.html.find("&lt;img src=x&gt;"), std::string::npos);
@@ -95,7 +134,7 @@ TEST_F(ReportTest, EveryClassOfThePageHasARule) {
       [&](SweepFolder& g, const std::string& id, double loss) {
         do_trial(g, id, TrialState::kFinished, loss);
       });
-  const std::string page = sweep_report(f).html;
+  const std::string page = sweep_report(f, runs).html;
   const std::string style = page.substr(0, page.find("</style>")), head = "class=\"";
   std::set<std::string> classes;
   for (size_t at = page.find(head); at != std::string::npos; at = page.find(head, at + 1)) {
