@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "tests/host/online_run.h"
@@ -85,6 +86,38 @@ TEST_F(WandbKill9, AtEachRequestLosesAndDoublesNothing) {
   EXPECT_GE(num_after, kRequestsOfARun);
   before.expect_all_once();
   after.expect_all_once();
+}
+
+// The last steps, the last checkpoint and the end: killed when the checkpoint is there, and at each request.
+TEST_F(WandbKill9, AfterTheLastStepTheSameCommandGivesTheRest) {
+  constexpr int kOfTheEnd = 14;
+  int num_dead = 0, num_said = 0;
+  for (int number = -2; number < kOfTheEnd; ++number) {
+    OnlineRun run(folder_, fmt::format("end{}", number));
+    const auto has_commit = [&] { return run.saved_step() == kStepsPerStart; };
+    if (number >= 0) {
+      num_dead += is_killed_at(run, number, /*is_stored=*/number % 2 == 1);
+    } else {
+      run.start(kStepsPerStart);
+      std::optional<int> status;
+      while (!(status = run.process.ended(/*waits=*/false)))
+        if (has_commit()) run.process.strike();
+      num_dead += WIFSIGNALED(*status);
+    }
+    const bool is_all_trained = has_commit();
+    run.start(kStepsPerStart);
+    EXPECT_FALSE(run.is_killed());
+    run.expect_all_once();
+    const bool is_said = run.output().find("t.log.wandb has now what") != std::string::npos;
+    EXPECT_TRUE(is_all_trained || !is_said) << run.output();
+    num_said += is_said;
+    const auto num_requests = run.server.requests().size();
+    run.start(kStepsPerStart);
+    EXPECT_FALSE(run.is_killed());
+    EXPECT_EQ(run.server.requests().size(), num_requests);
+  }
+  EXPECT_GT(num_dead, kOfTheEnd / 2);
+  EXPECT_GT(num_said, 0);
 }
 
 TEST_F(WandbKill9, AServerThatStoresWithoutAnsweringDelaysOnlyTheEndAndIsCaughtUpOnce) {

@@ -24,9 +24,7 @@ bool may_pass(const HttpAnswer& answer) {
                                                  "Md5Mismatch",
                                                  "XAmzContentSHA256Mismatch",
                                                  "OperationTimedOut"};
-  const int status = answer.status;
-  return (status == 0 && !answer.is_untrusted) || status == 408 || status == 425 || status == 429 ||
-         (status >= 500 && status != 501) || (status >= 400 && kPassing.contains(store_code(answer)));
+  return answer.may_pass() || (answer.status >= 400 && kPassing.contains(store_code(answer)));
 }
 
 std::string said(const HttpAnswer& answer) {
@@ -37,8 +35,6 @@ std::string said(const HttpAnswer& answer) {
 }
 
 std::string advice(const HttpAnswer& answer, const StoreAsk& ask) {
-  if (answer.is_untrusted)
-    return "; name the file of certificates to trust in CURL_CA_BUNDLE, or in AWS_CA_BUNDLE for S3";
   const std::string code = store_code(answer);
   std::string region = answer.header("x-amz-bucket-region");
   if (region.empty()) region = xml_value(answer.body, "Region");

@@ -1,6 +1,8 @@
 // Hands options and headers to libcurl.
 #include "trainer/http/curl_handle.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -33,6 +35,11 @@ std::optional<double> retry_after_s(std::string_view header_line) {
   return std::clamp(std::strtod(value.c_str(), nullptr), 0.0, kMostWait_s);
 }
 
+bool is_untrusted(CURLcode code) {
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+         code == CURLE_SSL_ISSUER_ERROR;
+}
+
 CurlHandle::~CurlHandle() {
   set<char*>(CURLOPT_ERRORBUFFER, nullptr);
   curl_.slist_free_all(headers_);
@@ -43,11 +50,11 @@ void CurlHandle::set_target(const std::string& url, const std::string& ca_file) 
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_USERAGENT, "tycho");
-  std::string file = ca_file;
-  if (file.empty()) file = environment_variable("CURL_CA_BUNDLE");
-  if (file.empty()) file = environment_variable("SSL_CERT_FILE");
-  if (file.empty()) file = curl_.certificates;
-  if (!file.empty()) set(CURLOPT_CAINFO, file.c_str());
+  certificates_ = ca_file;
+  if (certificates_.empty()) certificates_ = environment_variable("CURL_CA_BUNDLE");
+  if (certificates_.empty()) certificates_ = environment_variable("SSL_CERT_FILE");
+  if (certificates_.empty()) certificates_ = curl_.certificates;
+  if (!certificates_.empty()) set(CURLOPT_CAINFO, certificates_.c_str());
   if (const std::string folder = environment_variable("SSL_CERT_DIR"); !folder.empty())
     set(CURLOPT_CAPATH, folder.c_str());
 }
@@ -74,7 +81,11 @@ CURLcode CurlHandle::perform() {
 }
 
 std::string CurlHandle::problem(CURLcode code) const {
-  return without_secrets(error_text_[0] != '\0' ? error_text_ : curl_.easy_strerror(code));
+  std::string text = error_text_[0] != '\0' ? error_text_ : curl_.easy_strerror(code);
+  if (is_untrusted(code))
+    text += fmt::format("; the trusted certificates are {}: name another file in CURL_CA_BUNDLE",
+                        certificates_.empty() ? "the system's" : "those of " + certificates_);
+  return without_secrets(text);
 }
 
 }  // namespace tycho

@@ -22,6 +22,9 @@ std::optional<double> retry_after_s(std::string_view header_line);
 /// Returns the name of a line "Name: value", in lower case, and its value; "" and "" for another line.
 std::pair<std::string, std::string> split_header(std::string_view line);
 
+/// Returns true if the error is about certificates: another try would end in the same way.
+bool is_untrusted(CURLcode code);
+
 /// Sets up and performs requests with a handle of libcurl that the caller owns. Used by one thread.
 class CurlHandle {
  public:
@@ -42,13 +45,14 @@ class CurlHandle {
   void set_longest_stall(double stall_s);
   void set_receiver(const CurlReceiver& receiver);
   CURLcode perform();
-  /// Returns libcurl's message for an error, without secrets.
+  /// Returns libcurl's message for an error, without secrets; for an untrusted certificate, also what to do.
   std::string problem(CURLcode code) const;
 
  private:
   const CurlLibrary& curl_;
   CURL* handle_;
   curl_slist* headers_ = nullptr;
+  std::string certificates_;  // file of those that are trusted; "" for libcurl's own
   char error_text_[CURL_ERROR_SIZE] = "";
 };
 

@@ -127,6 +127,11 @@ std::string HttpAnswer::header(std::string_view name) const {
   return found == headers.end() ? "" : found->second;
 }
 
+bool HttpAnswer::may_pass() const {
+  return (status == 0 && !is_untrusted) || status == 408 || status == 425 || status == 429 ||
+         (status >= 500 && status != 501);
+}
+
 HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
   HttpAnswer answer;
   if (stop.stop_requested()) {
@@ -157,8 +162,7 @@ HttpAnswer http_exchange(const HttpCall& call, std::stop_token stop) {
     answer.problem = fmt::format("the answer is longer than {} bytes", call.most_body_bytes);
   else
     answer.problem = handle.problem(code);
-  answer.is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
-                        code == CURLE_SSL_ISSUER_ERROR;
+  answer.is_untrusted = is_untrusted(code);
   return answer;
 }
 

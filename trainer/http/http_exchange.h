@@ -34,6 +34,8 @@ struct HttpAnswer {
 
   /// Returns the value of the header `name`, given in lower case; "" where the server did not send it.
   std::string header(std::string_view name) const;
+  /// Returns true if the same request may succeed later: the server was not reached, or is busy or broken.
+  bool may_pass() const;
 };
 
 /// Sends a request and returns the answer. Does not follow redirects, since the data may be for that server

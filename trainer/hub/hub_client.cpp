@@ -31,8 +31,6 @@ std::string unquoted(std::string tag) {
   return tag;
 }
 
-bool may_pass(int status) { return status == 0 || status == 408 || status == 429 || status >= 500; }
-
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
@@ -151,7 +149,10 @@ HttpAnswer HubClient::exchange(HttpCall call, bool with_token, const std::string
   for (int left = policy_.retries;; --left) {
     HttpAnswer answer = http_exchange(call, stop_);
     if (stop_.stop_requested()) fail(ExitCode::kTerminated, "[hub] stopped while {} was asked for", what);
-    if (!may_pass(answer.status)) return answer;
+    if (answer.is_untrusted)
+      fail(ExitCode::kUnusable, "[hub] {}: expected an answer from {}, got none: {}", what,
+           with_token ? settings_.endpoint : "the host that it points to", answer.problem);
+    if (!answer.may_pass()) return answer;
     const double asked_s = std::min(hub_wait_s(answer), kLongestAskedWait_s);
     if (left <= 0) {
       const std::string got = answer.status == 0 ? "no answer: " + answer.problem

@@ -27,9 +27,7 @@ bool contains(const std::vector<int>& statuses, int status) {
 bool may_pass(const HttpAnswer& answer) {
   static const std::set<std::string> kPassing = {"IDPCommunicationError", "Throttling",
                                                  "ThrottlingException"};
-  const int status = answer.status;
-  return (status == 0 && !answer.is_untrusted) || status == 408 || status == 429 || status >= 500 ||
-         (status == 400 && kPassing.contains(xml_value(answer.body, "Code")));
+  return answer.may_pass() || (answer.status == 400 && kPassing.contains(xml_value(answer.body, "Code")));
 }
 
 std::string said(const HttpAnswer& answer) {

@@ -59,6 +59,8 @@ class BackgroundSink final : public MetricSink {
     thread_ = std::thread([this] { work(); });
   }
 
+  bool is_behind(const std::vector<StoredCheckpoint>& more) override { return writer_->is_behind(more); }
+
   void resume(int64_t step) override {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) queue_.push_back({{}, step});

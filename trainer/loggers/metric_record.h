@@ -25,7 +25,7 @@ struct NamedText {
 /// A checkpoint that is whole, in a folder or a store of objects.
 struct StoredCheckpoint {
   int64_t step = 0;
-  std::string place;  // a path, or an address such as s3://bucket/demo/checkpoints/step-...
+  std::string place;  // a path, or an address such as s3://bucket/demo/checkpoints/step-.../
   int64_t num_bytes = 0;
 };
 

@@ -111,13 +111,14 @@ class MlflowFolder final : public MlflowStore {
     return id;
   }
 
+  bool is_running(const std::string& id) override {
+    find_run(id);
+    return yaml_value(read_file(dir_ + "/meta.yaml"), "status") ==
+           fmt::format("{}", static_cast<int>(MlflowStatus::kRunning));
+  }
+
   std::map<std::string, int64_t> resume_run(const std::string& id) override {
-    dir_.clear();
-    std::error_code ignored;
-    for (const fs::directory_entry& experiment : fs::directory_iterator(root_, ignored))
-      if (fs::exists(experiment.path() / id / "meta.yaml")) dir_ = (experiment.path() / id).string();
-    if (dir_.empty())
-      fail(ExitCode::kStorage, "[mlflow] {} has no run {}; give the folder that the run began in", root_, id);
+    find_run(id);
     std::map<std::string, int64_t> last;
     for (const fs::directory_entry& entry : fs::directory_iterator(dir_ + "/metrics")) {
       std::string text = read_file(entry.path().string());
@@ -157,6 +158,16 @@ class MlflowFolder final : public MlflowStore {
   }
 
  private:
+  /// Sets the folder of a run.
+  void find_run(const std::string& id) {
+    dir_.clear();
+    std::error_code ignored;
+    for (const fs::directory_entry& experiment : fs::directory_iterator(root_, ignored))
+      if (fs::exists(experiment.path() / id / "meta.yaml")) dir_ = (experiment.path() / id).string();
+    if (dir_.empty())
+      fail(ExitCode::kStorage, "[mlflow] {} has no run {}; give the folder that the run began in", root_, id);
+  }
+
   /// Writes a file unless it exists. Does not wait for the disk, since a recipe has a hundred keys.
   void write_new(const std::string& name, const std::string& text) {
     if (fs::exists(dir_ + "/" + name)) return;

@@ -65,10 +65,6 @@ Json pairs(const MlflowTexts& texts, size_t begin, size_t end) {
   return list;
 }
 
-bool may_help_again(int status) {
-  return status == 0 || status == 408 || status == 425 || status == 429 || status >= 500;
-}
-
 /// Returns the message of a failed answer, as one line.
 std::string text_of(const HttpAnswer& answer) {
   if (answer.status == 0) return answer.problem;
@@ -105,6 +101,11 @@ class MlflowServer final : public MlflowStore {
       ask("runs/log-batch", {{"run_id", id}, {"params", pairs(run.params, i, i + kMostTexts)}});
     tries_ = patience_.tries;
     return id;
+  }
+
+  bool is_running(const std::string& id) override {
+    const Json got = ask("runs/get?run_id=" + percent_encoded(id));
+    return got.value(Json::json_pointer("/run/info/status"), "") == "RUNNING";
   }
 
   std::map<std::string, int64_t> resume_run(const std::string& id) override {
@@ -268,7 +269,7 @@ class MlflowServer final : public MlflowStore {
     double wait_s = patience_.first_wait_s;
     for (int tries = 1;; ++tries) {
       const HttpAnswer answer = exchange();
-      if (!may_help_again(answer.status) || tries >= tries_ || stop_.stop_requested()) return answer;
+      if (!answer.may_pass() || tries >= tries_ || stop_.stop_requested()) return answer;
       std::unique_lock lock(mutex_);
       changed_.wait_for(
           lock, stop_.get_token(),

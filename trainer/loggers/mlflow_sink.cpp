@@ -80,6 +80,12 @@ class MlflowWriter final : public RecordWriter {
     write_file_atomically(place_.files, path, id_ + "\n");
   }
 
+  // A kill leaves the run running on the server.
+  bool is_behind(const std::vector<StoredCheckpoint>&) override {
+    const std::string path = place_.run_dir + kMlflowIdFile;
+    return fs::exists(path) && open_store(config_.tracking_uri, place_)->is_running(id_in(path));
+  }
+
   // Points cannot be taken back: those that were written stay, and are not repeated. Those that a kill kept
   // from being sent are still in metrics.jsonl.
   void resume(int64_t step) override {

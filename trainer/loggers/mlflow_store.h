@@ -62,6 +62,8 @@ class MlflowStore {
   virtual std::string create_run(const MlflowRun& run) = 0;
   /// Reopens the run. Returns the last step of each metric.
   virtual std::map<std::string, int64_t> resume_run(const std::string& id) = 0;
+  /// Returns true if the run has not ended, as far as the store knows. Changes nothing.
+  virtual bool is_running(const std::string& id) = 0;
   /// Adds the points of a metric, in the order of their steps.
   virtual void add_points(const std::string& id, const std::vector<MlflowPoint>& points) = 0;
   /// Stores a table of a step as an artifact, and lists the newest tables in the run's tags. When a server's

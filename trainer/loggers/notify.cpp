@@ -210,8 +210,7 @@ class Notifier final : public Reporter {
                     : fmt::format("the address in {} answers {}", config_.url_env, answer.status);
       wait_s = std::max(wait_s, answer.wait_s);
       note_problem(without_secrets(failure));
-      const bool may_help = answer.status == 0 || answer.status == 429 || answer.status >= 500;
-      if (!may_help) break;
+      if (!answer.may_pass()) break;
     }
     return failure.empty() ? "stopped" : without_secrets(failure);
   }

@@ -16,6 +16,10 @@ class RecordWriter {
   virtual ~RecordWriter() = default;
   /// Opens the target. Throws when that fails.
   virtual void start(const RunInfo& run) = 0;
+  /// Returns true if an earlier start could not write all that the run has, or if one of `more` checkpoints
+  /// is not written. Called before start(), in a start that has nothing to train. Throws when that cannot be
+  /// found out.
+  virtual bool is_behind(const std::vector<StoredCheckpoint>& /*more*/) { return false; }
   /// Resumes from this step: numbers of later steps that were written before are void.
   virtual void resume(int64_t step) = 0;
   /// Writes records, at least one, in the order of their time. They are written when this returns.

@@ -65,9 +65,13 @@ class SinkReporter final : public Reporter {
     if (sink_) sink_->table(step, table);
   }
   void finish(const std::string& reason) override {
+    const bool catches_up = must_catch_up(reason);
+    if (catches_up) begin();
     if (waiting_) return;  // for a step that never came
     tell_failure();
     if (sink_) sink_->finish(reason);
+    if (catches_up && sink_)
+      fail(ExitCode::kStorage, "[log] t.log.{} has now what the start before could not give it", kind_);
   }
 
  private:
@@ -88,6 +92,13 @@ class SinkReporter final : public Reporter {
     }
     tell_resume();
     pass_checkpoints();
+  }
+
+  /// Returns true if all steps were done before this start, and a kill kept some of them from the sink.
+  bool must_catch_up(const std::string& reason) const {
+    if (!waiting_ || !sink_ || reason.starts_with("failed")) return false;
+    if (waiting_->first_step < waiting_->until_step.value_or(waiting_->total_steps)) return false;
+    return sink_->is_behind(checkpoints_);
   }
 
   void pass_checkpoints() {
@@ -121,8 +132,9 @@ class SinkReporter final : public Reporter {
 }  // namespace
 
 std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<SinkConfig>& sinks,
-                                                           const std::string& run_dir, FileOps& files) {
-  const SinkTarget place = {run_dir, next_attempt(run_dir), files};
+                                                           const std::string& run_dir, FileOps& files,
+                                                           const std::vector<StoredCheckpoint>& checkpoints) {
+  const SinkTarget place = {run_dir, next_attempt(run_dir), files, checkpoints};
   std::vector<std::unique_ptr<Reporter>> reporters;
   for (const SinkConfig& sink : sinks)
     reporters.push_back(std::make_unique<SinkReporter>(
@@ -133,8 +145,10 @@ std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<Sin
 
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
                                             std::unique_ptr<Reporter> display,
-                                            std::vector<std::unique_ptr<Reporter>> others, FileOps& files) {
-  std::vector<std::unique_ptr<Reporter>> reporters = make_sink_reporters(log.sinks, run_dir, files);
+                                            std::vector<std::unique_ptr<Reporter>> others, FileOps& files,
+                                            const std::vector<StoredCheckpoint>& checkpoints) {
+  std::vector<std::unique_ptr<Reporter>> reporters =
+      make_sink_reporters(log.sinks, run_dir, files, checkpoints);
   reporters.push_back(make_file_reporter(run_dir, files));
   for (auto& other : others) reporters.push_back(std::move(other));
   if (display) reporters.push_back(std::move(display));

@@ -38,15 +38,19 @@ class MetricSink {
   virtual void alert(int64_t /*step*/, const NamedText&) {}
   /// Adds the place of a checkpoint, once it is whole there.
   virtual void checkpoint(const StoredCheckpoint&) {}
+  /// Returns true if an earlier start could not give the target all that this run has, or if it lacks one of
+  /// `more` checkpoints. Called before run_start(), in a start that has nothing to train.
+  virtual bool is_behind(const std::vector<StoredCheckpoint>& /*more*/) { return false; }
   /// The last call, also when the run stopped early. `reason` is for display.
   virtual void finish(const std::string& /*reason*/) {}
 };
 
 /// The run that a sink belongs to.
 struct SinkTarget {
-  std::string run_dir;  // exists
-  int64_t attempt = 1;  // number of this process among those of the folder
-  FileOps& files;       // must outlive the sink; callable from any thread
+  std::string run_dir;                             // exists
+  int64_t attempt = 1;                             // number of this process among those of the folder
+  FileOps& files;                                  // must outlive the sink; callable from any thread
+  std::vector<StoredCheckpoint> checkpoints = {};  // of earlier starts, where the run keeps its own
 };
 
 /// Makes the sink of a kind; each is defined in a source of its own. Throws Error when it cannot work at all.
@@ -59,14 +63,16 @@ std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkT
 
 /// Makes a reporter for each sink, so that a failing one does not withhold numbers from the others. Throws
 /// Error (kStorage) when a file cannot be opened.
-std::vector<std::unique_ptr<Reporter>> make_sink_reporters(const std::vector<SinkConfig>& sinks,
-                                                           const std::string& run_dir,
-                                                           FileOps& files = real_files());
+std::vector<std::unique_ptr<Reporter>> make_sink_reporters(
+    const std::vector<SinkConfig>& sinks, const std::string& run_dir, FileOps& files = real_files(),
+    const std::vector<StoredCheckpoint>& checkpoints = {});
 
 /// Combines all reporters of a run: its sinks, its folder, `others`, and the display, which may be null.
+/// `checkpoints` are those of earlier starts.
 std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
                                             std::unique_ptr<Reporter> display,
                                             std::vector<std::unique_ptr<Reporter>> others = {},
-                                            FileOps& files = real_files());
+                                            FileOps& files = real_files(),
+                                            const std::vector<StoredCheckpoint>& checkpoints = {});
 
 }  // namespace tycho

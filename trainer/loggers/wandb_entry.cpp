@@ -219,13 +219,18 @@ WandbEntry read_wandb_entry(std::string_view record) {
   return entry;
 }
 
-WandbEnd end_of_wandb_file(const std::string& path) {
+WandbEnd end_of_wandb_files(const std::vector<std::string>& paths) {
   WandbEnd end;
-  WandbBlockFile file(path);
-  while (const std::optional<std::string> record = file.next()) {
-    const WandbEntry entry = read_wandb_entry(*record);
-    if (const auto* row = std::get_if<WandbStepEntry>(&entry); row && row->step > end.step)
-      end = {row->step, row->runtime_s()};
+  for (const std::string& path : paths) {
+    end.has_exit = false;
+    WandbBlockFile file(path);
+    while (const std::optional<std::string> record = file.next()) {
+      const WandbEntry entry = read_wandb_entry(*record);
+      if (const auto* row = std::get_if<WandbStepEntry>(&entry); row && row->step > end.step)
+        end.step = row->step, end.runtime_s = row->runtime_s();
+      if (const auto* artifact = std::get_if<WandbArtifact>(&entry)) end.artifacts.insert(artifact->digest);
+      end.has_exit = end.has_exit || std::holds_alternative<WandbExitEntry>(entry);
+    }
   }
   return end;
 }

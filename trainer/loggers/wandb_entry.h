@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -46,13 +47,15 @@ using WandbEntry = std::variant<std::monostate, WandbRun, WandbStepEntry, WandbS
 /// Reads a record. A damaged one gives std::monostate.
 WandbEntry read_wandb_entry(std::string_view record);
 
-/// The end of a file's history: the highest step, -1 when there is none, and the run's time then.
+/// What the files of a run hold already.
 struct WandbEnd {
-  int64_t step = -1;
-  double runtime_s = 0;
+  int64_t step = -1;                // the highest one; -1: none
+  double runtime_s = 0;             // the run's time then
+  bool has_exit = false;            // the last file says how its attempt ended
+  std::set<std::string> artifacts;  // digests
 };
-/// Reads a file that a kill or a fault cut short as far as its checksums are right.
-WandbEnd end_of_wandb_file(const std::string& path);
+/// Reads files, each as far as its checksums are right: a kill or a fault may have cut it short.
+WandbEnd end_of_wandb_files(const std::vector<std::string>& paths);
 
 /// Returns the files of the run `id` in the folder of all attempts, in the order of their start.
 std::vector<std::string> wandb_files(const std::string& dir, const std::string& id);

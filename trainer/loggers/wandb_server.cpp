@@ -51,10 +51,7 @@ constexpr const char* kCommitQuery =
     "mutation CommitArtifact($artifactID: ID!) { commitArtifact(input: {artifactID: $artifactID}) {"
     " artifact { id digest } } }";
 
-bool may_help_again(int status) {
-  return status == 0 || status == 408 || status == 409 || status == 425 || status == 429 ||
-         (status >= 500 && status != 501);
-}
+bool may_help_again(const HttpAnswer& answer) { return answer.may_pass() || answer.status == 409; }
 
 Json null_if_empty(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
@@ -113,7 +110,8 @@ HttpAnswer WandbServer::exchanged(HttpCall call) {
 }
 
 void WandbServer::refuse(const HttpAnswer& answer, const std::string& what) const {
-  if (answer.status == 0) fail(ExitCode::kStorage, "[wandb] {}: {}", settings_.url, answer.problem);
+  const ExitCode code = may_help_again(answer) ? ExitCode::kStorage : ExitCode::kUnusable;
+  if (answer.status == 0) fail(code, "[wandb] {}: {}", settings_.url, answer.problem);
   const Json body = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   std::string text = answer.body;
   if (body.is_object() && body.contains("errors") && body["errors"].is_array() && !body["errors"].empty() &&
@@ -122,8 +120,7 @@ void WandbServer::refuse(const HttpAnswer& answer, const std::string& what) cons
   else if (body.is_object() && body.contains("error") && body["error"].is_string())
     text = text_at(body, "error");
   const bool is_key = answer.status == 401 || answer.status == 403;
-  fail(may_help_again(answer.status) ? ExitCode::kStorage : ExitCode::kUnusable,
-       "[wandb] {} answers {} to {} ({}){}", settings_.url, answer.status, what, answer_line(text),
+  fail(code, "[wandb] {} answers {} to {} ({}){}", settings_.url, answer.status, what, answer_line(text),
        is_key ? "; the key has expired or may not write there: set WANDB_API_KEY to one that may" : "");
 }
 
@@ -290,7 +287,8 @@ void WandbServer::put(const WandbUploadTarget& target, std::string bytes) {
       exchanged({.method = "PUT", .url = url, .headers = std::move(headers), .body = std::move(bytes)});
   if (answer.status >= 200 && answer.status < 300) return;
   // An address that has expired is one to ask for again.
-  fail(ExitCode::kStorage, "[wandb] cannot store {}: {}", target.name,
+  fail(answer.is_untrusted ? ExitCode::kUnusable : ExitCode::kStorage, "[wandb] cannot store {}: {}",
+       target.name,
        answer.status == 0 ? answer.problem : fmt::format("{} ({})", answer.status, answer_line(answer.body)));
 }
 

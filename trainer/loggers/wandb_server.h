@@ -52,8 +52,8 @@ class WandbServer {
 
   /// Returns the time that the last answer asked to wait; 0 for none.
   double wait_s() const { return wait_s_; }
-  /// Returns true when the last answer was that the key may not do this.
-  bool is_key_refused() const { return status_ == 401 || status_ == 403; }
+  /// Returns true when the last request failed as all would: no answer, or a key that may not do this.
+  bool refuses_all() const { return status_ == 0 || status_ == 401 || status_ == 403; }
   /// Returns the address of the run's page, after open().
   std::string page() const { return wandb_run_page(settings_.url, remote_.entity, remote_.project, id_); }
   const std::string& url() const { return settings_.url; }

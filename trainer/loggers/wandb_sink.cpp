@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -46,14 +47,6 @@ std::string end_of_log(const std::string& reason) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} {}", local, end_line(reason));
 }
 
-/// Returns the end of what earlier attempts wrote.
-WandbEnd end_of(const std::vector<std::string>& files) {
-  WandbEnd last;
-  for (const std::string& file : files)
-    if (const WandbEnd end = end_of_wandb_file(file); end.step > last.step) last = end;
-  return last;
-}
-
 class WandbWriter final : public RecordWriter {
  public:
   WandbWriter(const WandbSinkConfig& config, const SinkTarget& place) : config_(config), place_(place) {}
@@ -75,7 +68,8 @@ class WandbWriter final : public RecordWriter {
     if (const std::string recipe = place_.run_dir + "/recipe.json"; fs::exists(recipe))
       run_.config = Json::parse(read_file(recipe));
     std::vector<std::string> files = wandb_files(dir, run_.id);
-    const WandbEnd end = end_of(files);
+    const WandbEnd end = end_of_wandb_files(files);
+    artifacts_ = end.artifacts;
     last_step_ = end.step;
     start_s_ -= end.runtime_s;
     run_.resumes = last_step_ >= 0;
@@ -90,7 +84,23 @@ class WandbWriter final : public RecordWriter {
     put(wandb_header_message(next()));
     put(wandb_run_message(next(), run_));
     put_machine_numbers();
+    // A kill may have come between a checkpoint and its record.
+    for (const StoredCheckpoint& checkpoint : place_.checkpoints) put_artifact(checkpoint);
     if (settings_) online_ = std::make_unique<WandbOnline>(*settings_, place_.run_dir, std::move(files));
+  }
+
+  bool is_behind(const std::vector<StoredCheckpoint>& more) override {
+    if (!fs::exists(place_.run_dir + kWandbIdFile)) return false;
+    const std::string id = wandb_run_id(place_.run_dir);
+    const std::vector<std::string> files = wandb_files(wandb_dir(config_, place_.run_dir), id);
+    if (files.empty()) return false;
+    const WandbEnd end = end_of_wandb_files(files);
+    if (!end.has_exit || (files.back().ends_with(".online") && !is_wholly_sent(files.back()))) return true;
+    const auto is_new = [&](const StoredCheckpoint& one) {
+      return !end.artifacts.contains(checkpoint_artifact(id, one).digest);
+    };
+    return std::any_of(more.begin(), more.end(), is_new) ||
+           std::any_of(place_.checkpoints.begin(), place_.checkpoints.end(), is_new);
   }
 
   // Steps of a run must grow: those that were written stay, and are not repeated. Those that a kill kept from
@@ -206,8 +216,13 @@ class WandbWriter final : public RecordWriter {
       const Json::json_pointer remote("/ckpt/remote");
       const bool has_store = run_.config.contains(remote) && run_.config.at(remote) != "";
       if (has_store && checkpoint.place.find("://") == std::string::npos) continue;
-      put(wandb_artifact_message(next(), run_, checkpoint_artifact(run_.id, checkpoint)));
+      put_artifact(checkpoint);
     }
+  }
+
+  void put_artifact(const StoredCheckpoint& checkpoint) {
+    const WandbArtifact artifact = checkpoint_artifact(run_.id, checkpoint);
+    if (artifacts_.insert(artifact.digest).second) put(wandb_artifact_message(next(), run_, artifact));
   }
 
   void put_table(const NamedTable& table) {
@@ -246,8 +261,9 @@ class WandbWriter final : public RecordWriter {
   WandbRun run_;
   WandbBlocks blocks_;
   std::unique_ptr<OutputFile> file_;
-  std::string folder_;           // folder of this attempt
-  std::optional<WandbRow> row_;  // row of the newest step, not written yet
+  std::string folder_;               // folder of this attempt
+  std::set<std::string> artifacts_;  // digests of those in the files
+  std::optional<WandbRow> row_;      // row of the newest step, not written yet
   int64_t last_step_ = -1, num_records_ = 0;
   WandbMachine machine_;
   double machine_at_s_ = 0;  // time of the last numbers of the machine

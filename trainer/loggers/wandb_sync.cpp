@@ -116,9 +116,7 @@ WandbSynced sync_wandb(const std::string& run_dir) {
   if (!fs::exists(run_dir + kWandbIdFile))
     fail(ExitCode::kUnusable, "[log] {} has no step yet that could be sent", run_dir);
   const std::vector<std::string> files = wandb_files(wandb_dir(config, run_dir), wandb_run_id(run_dir));
-  WandbEnd end;
-  for (const std::string& file : files)
-    if (const WandbEnd one = end_of_wandb_file(file); one.step > end.step) end = one;
+  const WandbEnd end = end_of_wandb_files(files);
   WandbServer server(find_wandb_settings(config.entity), WandbPatience().timeout_s);
   WandbUpload upload(server, run_dir, files);
   tried(server, [&] { upload.send(); });

@@ -22,11 +22,28 @@ namespace fs = std::filesystem;
 // Limits of one request to the file stream.
 constexpr size_t kMostBytes = 2 << 20, kMostLines = 2000;
 
-/// List, in the folder of an attempt, of files that the server has.
+/// List, in the folder of an attempt, of files and other things that the server has.
 constexpr const char* kSentList = "/uploaded.txt";
+constexpr const char* kExitSent = "exit";  // its line for the exit code, which is sent last
 
 /// Lines, bytes and hash of the part of log.txt that the server has, in the folder of the first attempt.
 constexpr const char* kConsoleFile = "/console.json";
+
+std::string folder_of(const std::string& file) { return fs::path(file).parent_path().string(); }
+
+bool is_sent(const std::string& folder, const std::string& name) {
+  std::ifstream list(folder + kSentList);
+  for (std::string line; std::getline(list, line);)
+    if (line == name) return true;
+  return false;
+}
+
+void note_sent(const std::string& folder, const std::string& name) {
+  const auto list = real_files().append(folder + kSentList);
+  const std::string line = name + "\n";
+  list->write(line.data(), line.size());
+  list->close();
+}
 
 /// Returns items as the JSON of one line.
 template <class Items>
@@ -82,10 +99,12 @@ Json file_part(int64_t offset, const std::vector<std::string>& lines) {
 
 }  // namespace
 
+bool is_wholly_sent(const std::string& file) { return is_sent(folder_of(file), kExitSent); }
+
 WandbUpload::WandbUpload(WandbServer& server, std::string run_dir, std::vector<std::string> files)
     : server_(server),
       run_dir_(std::move(run_dir)),
-      console_file_(files.empty() ? "" : fs::path(files.front()).parent_path().string() + kConsoleFile) {
+      console_file_(files.empty() ? "" : folder_of(files.front()) + kConsoleFile) {
   for (std::string& file : files) files_.emplace_back(std::move(file));
 }
 
@@ -152,11 +171,8 @@ void WandbUpload::take(const WandbSystemEntry& numbers) {
 }
 
 void WandbUpload::wait_for_turn(Waiting waiting) {
-  waiting.folder = fs::path(files_.front().path()).parent_path().string();
-  std::ifstream list(waiting.folder + kSentList);
-  for (std::string name; std::getline(list, name);)
-    if (name == waiting.name) return;
-  waiting_.push_back(std::move(waiting));
+  waiting.folder = folder_of(files_.front().path());
+  if (!is_sent(waiting.folder, waiting.name)) waiting_.push_back(std::move(waiting));
 }
 
 void WandbUpload::take(const WandbFilesEntry& files) {
@@ -276,13 +292,10 @@ void WandbUpload::send_waiting() {
     } catch (const Error& error) {
       // A server without alerts or artifacts must not keep rows from being sent.
       const bool is_file = std::holds_alternative<std::monostate>(waiting.entry);
-      if (is_file || error.code() != ExitCode::kUnusable || server_.is_key_refused()) throw;
+      if (is_file || error.code() != ExitCode::kUnusable || server_.refuses_all()) throw;
       refusal_ = error.what();
     }
-    const auto list = real_files().append(waiting.folder + kSentList);
-    const std::string line = waiting.name + "\n";
-    list->write(line.data(), line.size());
-    list->close();
+    note_sent(waiting.folder, waiting.name);
     waiting_.pop_front();
   }
 }
@@ -332,6 +345,8 @@ void WandbUpload::end(const std::string& last_line) {
     body["exitcode"] = *exit_code_;
   }
   server_.stream(body);
+  if (const std::string folder = folder_of(files_.back().path()); exit_code_ && !is_sent(folder, kExitSent))
+    note_sent(folder, kExitSent);
 }
 
 }  // namespace tycho

@@ -21,6 +21,9 @@
 
 namespace tycho {
 
+/// Returns true if a server has all of an attempt, given by its file, and how it ended.
+bool is_wholly_sent(const std::string& file);
+
 /// Used by one thread, except cancel().
 class WandbUpload {
  public:

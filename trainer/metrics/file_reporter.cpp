@@ -44,7 +44,7 @@ class FileReporter : public Reporter {
 
   void event(const std::string& kind, const std::string& text, const Json& facts) override {
     if (kind == "resume") step_ = facts.at("step");
-    only_opened_ &= is_of_opening(kind);
+    only_opened_ &= is_of_opening(kind) && !ends_;
     write_event(kind, text, facts);
     if (kind != "histogram") log(event_line(kind, text));  // one for each parameter, and a name alone
   }
@@ -58,6 +58,9 @@ class FileReporter : public Reporter {
       file.write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
     }
   }
+
+  // Warnings from here on are about what loggers did.
+  void finish(const std::string&) override { ends_ = true; }
 
   void run_end(const std::string& reason, std::optional<ExitCode> failure) override {
     Json facts = failure ? Json{{"exit_code", static_cast<int>(*failure)}} : Json::object();
@@ -126,7 +129,8 @@ class FileReporter : public Reporter {
   int64_t attempt_;
   int64_t step_ = 0, total_steps_ = 0;
   std::optional<int64_t> first_step_;  // nullopt before run_start
-  bool only_opened_ = true;            // all lines so far belong to the opening of a run
+  bool ends_ = false;
+  bool only_opened_ = true;  // all lines so far belong to the opening of a run
   LineFile events_, log_;
 };
 

@@ -83,9 +83,9 @@ void take_folder(RunParts& run, const std::string& run_dir, std::unique_ptr<Repo
   bool said = false;
   require_own_folder(run_dir);
   own_folder(run, run_dir, [&](const std::string& text) { wait_for_folder(run, text, display.get(), said); });
-  run.reporter =
-      make_run_reporter(run_dir, run.config.log, std::move(display),
-                        make_notifiers(run.config.callbacks, run.config.run_name, run_dir), *run.files);
+  run.reporter = make_run_reporter(run_dir, run.config.log, std::move(display),
+                                   make_notifiers(run.config.callbacks, run.config.run_name, run_dir),
+                                   *run.files, stored_checkpoints(run.remote, run_dir));
 }
 
 /// Writes the record of a start once it has done a step, before any other record of that step. A failure is a

@@ -98,6 +98,18 @@ int64_t take_place(RunRemote& remote, const TrainConfig& config, const std::stri
   return remote.committed.empty() ? 0 : remote.committed.front().epoch;
 }
 
+std::vector<StoredCheckpoint> stored_checkpoints(const RunRemote& remote, const std::string& run_dir) {
+  std::vector<StoredCheckpoint> stored;
+  if (remote.checkpoints)
+    for (const CheckpointInfo& info : remote.committed)
+      stored.push_back({info.step, info.path + "/", info.num_bytes});
+  else
+    for (const CheckpointInfo& info : list_checkpoints(run_dir + "/checkpoints"))
+      stored.push_back({info.step, info.path, info.num_bytes});
+  std::reverse(stored.begin(), stored.end());
+  return stored;
+}
+
 void start_uploads(RunRemote& remote, const TrainConfig& config, const std::string& run_dir,
                    Communicator& world, int64_t epoch) {
   if (!remote.checkpoints) return;

@@ -12,6 +12,7 @@
 #include "trainer/checkpoint/place_lease.h"
 #include "trainer/checkpoint/remote_checkpoints.h"
 #include "trainer/comm/communicator.h"
+#include "trainer/loggers/metric_record.h"
 #include "trainer/recipe/train_config.h"
 
 namespace tycho {
@@ -31,6 +32,10 @@ struct RunRemote {
 /// signal when `stop` holds one.
 int64_t take_place(RunRemote& remote, const TrainConfig& config, const std::string& run_dir,
                    std::function<void(const std::string& text)> waiting, const std::atomic<int>& stop);
+
+/// Returns the checkpoints where this run keeps them, the oldest first: in its place when it has one, else in
+/// the run folder.
+std::vector<StoredCheckpoint> stored_checkpoints(const RunRemote& remote, const std::string& run_dir);
 
 /// Starts the uploads of all ranks, beginning with what earlier starts left in the run folder. `epoch` is
 /// rank 0's. Collective.

@@ -62,8 +62,11 @@ TEST(HttpExchange, TellsCertificatesThatAreNotTrustedFromAServerThatIsNotThere) 
   const std::string url = "https" + server.url().substr(4);
   const HttpAnswer untrusted = http_exchange({.url = url + "/", .ca_file = dir / "none.pem"});
   EXPECT_EQ(untrusted.status, 0);
-  EXPECT_TRUE(untrusted.is_untrusted) << untrusted.problem;
-  EXPECT_FALSE(http_exchange({.url = "http://127.0.0.1:1/"}).is_untrusted);
+  EXPECT_TRUE(untrusted.is_untrusted && !untrusted.may_pass()) << untrusted.problem;
+  EXPECT_NE(untrusted.problem.find("none.pem: name another file in CURL_CA_BUNDLE"), std::string::npos)
+      << untrusted.problem;
+  const HttpAnswer absent = http_exchange({.url = "http://127.0.0.1:1/"});
+  EXPECT_TRUE(!absent.is_untrusted && absent.may_pass());
 }
 
 TEST(HttpExchange, KeepsItsConnectionForTheNextOne) {

@@ -242,5 +242,15 @@ TEST_F(HubFilesTest, WaitsAsTheHubSaysAndGivesUpWithCode15) {
                  "2 tries");
 }
 
+TEST_F(HubFilesTest, ACertificateThatIsNotTrustedIsSaidAtOnce) {
+  ::setenv("CURL_CA_BUNDLE", "/nowhere/none.pem", 1);
+  HubSettings settings;
+  settings.endpoint = "https" + server_.url().substr(4);
+  const HubClient client(settings, {}, {.retries = 1'000'000, .first_wait_s = 3600});
+  expect_failure([&] { (void)client.find_commit(parse_hub_name("hf://a/b")); }, ExitCode::kUnusable,
+                 "/nowhere/none.pem: name another file in CURL_CA_BUNDLE");
+  ::unsetenv("CURL_CA_BUNDLE");
+}
+
 }  // namespace
 }  // namespace tycho

@@ -37,10 +37,12 @@ class ToldReporter final : public Reporter {
   Told& told_;
 };
 
-/// One attempt of a run: what Trainer and open_session tell their reporter.
+/// One attempt of a run, which has nothing left to train when both steps are the same: what Trainer and
+/// open_session tell their reporter.
 struct Attempt {
   int64_t first_step = 0, last_step = 0;
   std::string end = "done";  // "" for a process that is killed: no run_end
+  std::vector<StoredCheckpoint> checkpoints = {};
 };
 
 /// Runs an attempt with these sinks, in `dir` as run folder; the loss of a step is its number and the attempt
@@ -51,10 +53,12 @@ inline Told run_attempt(const std::string& dir, std::vector<SinkConfig> sinks, c
   LogConfig log;
   log.sinks = std::move(sinks);
   const int64_t number = text_of(dir + "/events.jsonl").empty() ? 1 : 2;
-  const auto reporter = make_run_reporter(dir, log, std::make_unique<ToldReporter>(told), {}, files);
+  const auto reporter =
+      make_run_reporter(dir, log, std::make_unique<ToldReporter>(told), {}, files, attempt.checkpoints);
   RunInfo run = some_run();
   run.run_dir = dir;
   run.first_step = attempt.first_step;
+  if (attempt.first_step == attempt.last_step) run.total_steps = attempt.last_step;
   reporter->run_start(run);
   if (attempt.first_step > 0) reporter->event("resume", "resumed", {{"step", attempt.first_step}});
   for (int64_t step = attempt.first_step + 1; step <= attempt.last_step; ++step) {

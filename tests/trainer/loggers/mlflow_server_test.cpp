@@ -67,6 +67,7 @@ class Tracker {
       return has_experiment_ = true, ServerReply{200, R"({"experiment_id": "5"})"};
     if (call == "runs/create")
       return {200, Json{{"run", {{"info", {{"run_id", "abc123"}, {"artifact_uri", artifact_uri}}}}}}.dump()};
+    if (call == "runs/update") status_ = body.at("status");
     if (call == "runs/log-batch")
       for (const Json& point : body.value("metrics", Json::array())) {
         int64_t& last = last_steps_[point.at("key")];
@@ -75,10 +76,12 @@ class Tracker {
     if (call == "runs/get" && request.path.ends_with("run_id=abc123")) {
       Json metrics = Json::array();
       for (const auto& [key, step] : last_steps_) metrics.push_back({{"key", key}, {"step", step}});
-      return {200, Json{{"run",
-                         {{"info", {{"lifecycle_stage", "active"}, {"artifact_uri", artifact_uri}}},
-                          {"data", {{"metrics", metrics}, {"tags", tags_}}}}}}
-                       .dump()};
+      return {200,
+              Json{{"run",
+                    {{"info",
+                      {{"lifecycle_stage", "active"}, {"status", status_}, {"artifact_uri", artifact_uri}}},
+                     {"data", {{"metrics", metrics}, {"tags", tags_}}}}}}
+                  .dump()};
     }
     if (call == "runs/set-tag") tags_.push_back({{"key", body.at("key")}, {"value", body.at("value")}});
     if (call == "runs/get") return {404, R"({"message": "Run with id=x not found"})"};
@@ -87,6 +90,7 @@ class Tracker {
 
   std::mutex mutex_;
   bool has_experiment_ = false;
+  std::string status_ = "RUNNING";
   std::map<std::string, int64_t> last_steps_;
   Json tags_ = Json::array();
 };
@@ -351,6 +355,32 @@ TEST(MlflowServer, ServersThatAreNotOneEndTheRunBeforeItsFirstStep) {
               make_mlflow_server(tracker.server.url(), kHasty)->resume_run("gone");
             }).find("the server answers 404 (Run with id=x not found)"),
             std::string::npos);
+}
+
+TEST(MlflowServer, ACertificateThatIsNotTrustedIsSaidAtOnce) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  const ScopedEnv certificates("MLFLOW_TRACKING_SERVER_CERT_PATH", (dir / "none.pem").c_str());
+  const std::string url = "https" + tracker.server.url().substr(4);
+  EXPECT_NE(failure_of([&] {
+              make_mlflow_server(url, {.start_tries = 1'000'000, .first_wait_s = 3600})
+                  ->create_run({.experiment = "e", .name = "r"});
+            }).find("none.pem: name another file"),
+            std::string::npos);
+}
+
+// A kill after the last step leaves points that only metrics.jsonl has, and a run that seems to run.
+TEST(MlflowServer, AStartWithNothingLeftToTrainSendsWhatAKillKeptBack) {
+  TempDir dir;
+  Tracker tracker(dir.path());
+  run_attempt(dir.path(), mlflow_at(tracker.server.url()), {0, 4, ""});
+  const Told told = run_attempt(dir.path(), mlflow_at(tracker.server.url()), {4, 4});
+  ASSERT_EQ(told.warnings.size(), 1u);
+  EXPECT_NE(told.warnings[0].find("t.log.mlflow has now what"), std::string::npos);
+  EXPECT_EQ(tracker.sent("runs/update").back().at("status"), "FINISHED");
+  const size_t num_updates = tracker.sent("runs/update").size();
+  EXPECT_TRUE(run_attempt(dir.path(), mlflow_at(tracker.server.url()), {4, 4}).warnings.empty());
+  EXPECT_EQ(tracker.sent("runs/update").size(), num_updates);
 }
 
 TEST(MlflowServer, AServerThatHangsDoesNotHoldUpTheEnd) {

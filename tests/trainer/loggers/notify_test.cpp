@@ -150,6 +150,16 @@ TEST_F(NotifyTest, AServerThatFailsDelaysNothingAndItsAddressStaysSecret) {
   }
 }
 
+TEST_F(NotifyTest, ACertificateThatIsNotTrustedIsSaidAtOnce) {
+  const ScopedEnv certificates("CURL_CA_BUNDLE", (dir_ / "none.pem").c_str());
+  const ScopedEnv encrypted("TYCHO_TEST_WEBHOOK", ("https" + server_.url().substr(4) + kSecretPath).c_str());
+  const auto reporter = open(callbacks(), {.num_tries = 1'000'000, .first_wait_s = 3600, .end_s = 600});
+  step(*reporter, 1);
+  reporter->run_end("done, 1 steps", {});
+  ASSERT_EQ(told_.warnings.size(), 1u);
+  EXPECT_NE(told_.warnings[0].find("name another file in CURL_CA_BUNDLE"), std::string::npos);
+}
+
 TEST_F(NotifyTest, WithoutAnAddressAFirstStartEndsAndALaterOneWarns) {
   for (const char* value : {"", "hooks.slack.com/services/x"}) {
     const ScopedEnv wrong("TYCHO_TEST_WEBHOOK", value);

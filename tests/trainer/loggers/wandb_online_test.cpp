@@ -136,6 +136,66 @@ TEST(WandbOnline, ALaterStartWithoutAKeyWritesItsFileAndSyncSendsIt) {
   expect_every_step_once(server.run(), 6);
 }
 
+TEST(WandbOnline, AStartWithNothingLeftToTrainSendsWhatAKillKeptBackAndSaysSo) {
+  for (const bool is_online : {true, false}) {
+    TempDir dir;
+    write_recipe(dir.path());
+    WandbStandIn server(dir.path());
+    const Online environment(server.url());
+    const std::vector<SinkConfig> sinks = online(is_online ? "online" : "offline");
+    run_attempt(dir.path(), sinks, {0, 4, ""});
+    const Attempt rest{
+        4, 4, "done", {{2, "runs/a/checkpoints/step-2", 7}, {4, "runs/a/checkpoints/step-4", 7}}};
+    const Told told = run_attempt(dir.path(), sinks, rest);
+    ASSERT_EQ(told.warnings.size(), 1u);
+    EXPECT_NE(told.warnings[0].find("t.log.wandb has now what"), std::string::npos) << told.warnings[0];
+    if (!is_online) sync_wandb(dir.path());
+    expect_every_step_once(server.run(), 4);
+    EXPECT_EQ(server.run().exit_codes, std::vector<int>{0});
+    ASSERT_EQ(server.run().artifacts.size(), 2u);
+    EXPECT_NE(server.run().artifacts.back().at("aliases").dump().find("step-4"), std::string::npos);
+    // A start after that has nothing to say and nothing to send.
+    const int num_requests = server.num_requests();
+    EXPECT_TRUE(run_attempt(dir.path(), sinks, rest).warnings.empty());
+    EXPECT_EQ(server.num_requests(), num_requests);
+    EXPECT_EQ(files_below(dir.path(), is_online ? ".online" : ".wandb").size(), 2u + (is_online ? 0 : 2));
+  }
+}
+
+TEST(WandbOnline, AServerThatWasAwayAtTheEndIsCaughtUpByTheNextStart) {
+  TempDir dir;
+  write_recipe(dir.path());
+  WandbStandIn server(dir.path());
+  const Online environment(server.url());
+  server.set_fate([](int) { return Fate::k500; });
+  EXPECT_EQ(run_attempt(dir.path(), online(), {0, 3}).warnings.size(), 1u);
+  server.set_fate({});
+  EXPECT_EQ(run_attempt(dir.path(), online(), {3, 3}).warnings.size(), 1u);
+  expect_every_step_once(server.run(), 3);
+}
+
+TEST(WandbOnline, ACertificateThatIsNotTrustedIsSaidAtOnceAndOnce) {
+  TempDir dir;
+  write_recipe(dir.path());
+  WandbStandIn server(dir.path());
+  const Online environment("https" + server.url().substr(4));
+  const ScopedEnv certificates("CURL_CA_BUNDLE", (dir / "none.pem").c_str());
+  run_attempt(dir.path(), online("offline"), {0, 2});
+  {
+    WandbOnline run(find_wandb_settings(""), dir.path(), wandb_files(dir / "wandb", wandb_run_id(dir.path())),
+                    {.refused_wait_s = 0.01});
+    std::string news;
+    while (news.empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      news = run.news();
+    }
+    EXPECT_NE(news.find("none.pem: name another file in CURL_CA_BUNDLE"), std::string::npos) << news;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(run.news(), "");
+  }
+  EXPECT_THROW(sync_wandb(dir.path()), Error);
+}
+
 // A start that ends before its first step leaves no lines, but `tycho log sync` may have sent them.
 TEST(WandbOnline, LinesThatAreNoLongerInTheLogAreReplacedOnTheServer) {
   TempDir dir;

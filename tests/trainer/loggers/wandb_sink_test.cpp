@@ -28,7 +28,7 @@ TEST(WandbSink, WritesAFolderThatSyncTakes) {
   EXPECT_NE(files[0].find("/wandb/offline-run-"), std::string::npos);
   EXPECT_TRUE(files[0].ends_with("-" + id + "/run-" + id + ".wandb")) << files[0];
   const std::string file = text_of(files[0]);
-  EXPECT_EQ(end_of_wandb_file(files[0]).step, 3);
+  EXPECT_EQ(end_of_wandb_files({files[0]}).step, 3);
   for (const char* part : {"proj", "mpt-125m", "seed", "17", "3.1"})
     EXPECT_GE(count_of(file, part), 1) << part;
 }
@@ -43,7 +43,7 @@ TEST(WandbSink, ResumesTheRunAndDoesNotRepeatSteps) {
   const std::string second = text_of(files[1]);
   EXPECT_EQ(count_of(second, "4.2"), 0);
   EXPECT_EQ(count_of(second, "5.2"), 2);  // in the summary and in the history
-  EXPECT_EQ(end_of_wandb_file(files[1]).step, 6);
+  EXPECT_EQ(end_of_wandb_files({files[1]}).step, 6);
 }
 
 TEST(WandbSink, AStepHasOneRow) {

@@ -104,10 +104,8 @@ FetchOutcome judged(CURLcode code, const std::string& text, const FetchOptions& 
       return {State::kFailed, fmt::format("no answer, or almost no bytes, for {} s", options.timeout_s)};
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_TOO_MANY_REDIRECTS:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_PEER_FAILED_VERIFICATION: return {State::kRefused, text};
-    default: return {State::kFailed, text};
+    case CURLE_TOO_MANY_REDIRECTS: return {State::kRefused, text};
+    default: return {is_untrusted(code) ? State::kRefused : State::kFailed, text};
   }
 }
 
