@@ -185,7 +185,19 @@ int places_of_sources(lua_State* L) {
   });
 }
 
-/// check_tree(tree, with_files, num_ranks) -> list of { path, message, warning } from rules and files
+/// Returns the files that a run would read and that do not exist.
+std::vector<ConfigProblem> absent_files(const TrainConfig& config) {
+  constexpr std::string_view kYet = "does not exist yet, but a run", kNow = "does not exist, and the run";
+  std::vector<ConfigProblem> absent = missing_files(config);
+  for (ConfigProblem& one : missing_task_files(config.icl)) absent.push_back(std::move(one));
+  for (ConfigProblem& one : absent)
+    if (const size_t at = one.message.find(kYet); at != std::string::npos)
+      one.message.replace(at, kYet.size(), kNow);
+  return absent;
+}
+
+/// check_tree(tree, with_files, num_ranks, needs_files) -> list of { path, message, warning } from rules and
+/// files; with needs_files, those that do not exist are no warnings
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     const bool with_files = lua_toboolean(L, 2) != 0;
@@ -196,7 +208,8 @@ int check_tree(lua_State* L) {
                            config.parallel.cp_attention == CpAttention::kAuto || leaves_memory(config);
     const lua_Integer num_ranks = is_chosen ? 0 : lua_tointeger(L, 3);  // 0: not known, or chosen to fit
     if (problems.empty() && num_ranks > 0) problems = check_config(config, num_ranks);
-    if (problems.empty() && with_files) problems = check_files(config);
+    if (problems.empty() && (with_files || lua_toboolean(L, 4) != 0)) problems = check_files(config);
+    if (problems.empty() && lua_toboolean(L, 4) != 0) problems = absent_files(config);
     if (problems.empty() && with_files) problems = task_file_problems(config.icl);
     Json list = Json::array();
     for (const ConfigProblem& problem : problems)

@@ -68,7 +68,10 @@ Json recipe_request_json(const RecipeRequest& recipe) {
   Json arguments = Json::array();
   for (const PinArgument& pin : recipe.pins)
     arguments.push_back({{"argument", pin.number}, {"text", pin.text}});
-  Json request = {{"arguments", arguments}, {"trace", recipe.trace}, {"lint", recipe.lint}};
+  Json request = {{"arguments", arguments},
+                  {"trace", recipe.trace},
+                  {"lint", recipe.lint},
+                  {"needs_files", recipe.needs_files}};
   if (recipe.quiet) request["quiet"] = true;
   if (recipe.num_ranks > 0) request["num_ranks"] = recipe.num_ranks;
   if (!recipe.file.empty()) request["file"] = recipe.file;

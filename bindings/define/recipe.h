@@ -53,6 +53,7 @@ struct RecipeRequest {
   bool trace = false;                           // show Lua frames with errors
   bool quiet = false;                           // print nothing
   bool lint = false;                            // also warn about locals that are never read
+  bool needs_files = false;                     // files that a run reads and that do not exist are problems
   int64_t num_ranks = 0;  // number of ranks that will run it, whose limits are checked; 0: unknown
 };
 

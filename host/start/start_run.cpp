@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+// The engine names the first file that it missed, and no place in the recipe.
+if (before_first_step && commits_of_rank_0.empty() && error.code() == ExitCode::kUnusable)
+  require_files(now.recipe, recipe_request);
 #include <string_view>
 
 #include "bindings/run/lua_callbacks.h"
@@ -18,9 +21,11 @@
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"
 #include "trainer/metrics/reporter.h"
+#include "trainer/plan/plan.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/sweep/policy.h"
+#include "trainer/tasks/task_items.h"
 
 namespace tycho {
 
@@ -123,6 +128,15 @@ std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& 
   return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
 }
 
+/// Throws RecipeError (kUnusable) with the places of all files that a run of this recipe reads and that do
+/// not exist. `request`: the one that gave the recipe.
+void require_files(const ResolvedRecipe& recipe, RecipeRequest request) {
+  if (missing_files(recipe.config).empty() && missing_task_files(recipe.config.icl).empty()) return;
+  request.needs_files = request.quiet = true;
+  RecipeVerdict verdict = try_recipe(request);
+  if (!verdict.recipe) throw RecipeError(verdict.report, std::move(verdict.problems), ExitCode::kUnusable);
+}
+
 }  // namespace
 
 int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
@@ -134,10 +148,17 @@ int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
     try {
       return run_once(now, argv, options, before_first_step, commits_of_rank_0);
     } catch (const Error& error) {
+<<<<<<< HEAD
       std::optional<ChosenRecipe> next = !commits_of_rank_0.empty()
                                              ? with_commits(commits_of_rank_0, recipe_request)
                                          : before_first_step ? after_error(error, now, recipe_request)
                                                              : std::nullopt;
+=======
+      // The engine names the first file that it missed, and no place in the recipe.
+      if (before_first_step && error.code() == ExitCode::kUnusable) require_files(now.recipe, recipe_request);
+      std::optional<ChosenRecipe> next =
+          before_first_step ? after_error(error, now, recipe_request) : std::nullopt;
+>>>>>>> 916828cb (A run whose files do not exist says all of them with their places in the recipe, as tycho check does)
       if (!next) throw;
       if (!commits_of_rank_0.empty())
         fmt::print(stderr, "{}", next->text);

@@ -253,7 +253,7 @@ local function run_pass(options, computed, expected)
     return session
   end
   -- `tycho check` looks at the files, too, that a run would need at once.
-  local function check_all(tree) return native.check_tree(tree, options.lint, options.num_ranks) end
+  local function check_all(tree) return native.check_tree(tree, options.lint, options.num_ranks, options.needs_files) end
   return session, make_recipe(session, text, options.check_tree or check_all), text
 end
 

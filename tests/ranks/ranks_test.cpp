@@ -316,8 +316,8 @@ TEST_F(RanksTest, WhatIsWrongWithAStartIsPrintedOnce) {
   };
   const std::pair<const char*, const char*> starts[] = {
       {"run_dir=run seq_len=16", "train_data.recut"},  // data of another length
-      {"run_dir=run eval_data.same.local_dir=missing", "missing/index.json"},
-      {"run_dir=run tokenizer=missing.json", "missing.json"},
+      {"run_dir=run eval_data.same.local_dir=missing", "index.json does not exist, and the run needs it"},
+      {"run_dir=run tokenizer=missing.json", "missing.json does not exist, and the run needs it"},
       {"run_dir=run model.vocab_size=128", "model.vocab_size"},
       {"run_dir=run model.weights=missing", "missing"},
       {"run_dir=run device=cuda", "cuda"},
@@ -328,6 +328,21 @@ TEST_F(RanksTest, WhatIsWrongWithAStartIsPrintedOnce) {
     EXPECT_NE(outcome.code, 0) << arguments;
     EXPECT_EQ(count(outcome.output, part), 1) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(fs::exists(folder_ / "run")) << arguments;
+  }
+}
+
+TEST_F(RanksTest, ARunWithoutDataSaysAllThatIsMissingAndWhereItIsNamed) {
+  ASSERT_EQ(here("tycho init p").code, 0);
+  for (const char* verb : {"run", "launch -n 2 run"}) {
+    const Outcome outcome = here(std::string("cd p && tycho ") + verb + " recipes/first.lua");
+    EXPECT_EQ(outcome.code, 12) << outcome.output;
+    EXPECT_CONTAINS(outcome.output, "recipes/first.lua:");
+    EXPECT_CONTAINS(outcome.output,
+                    "data/tokenizer.json does not exist, and the run needs it. Name the tokenizer.json");
+    EXPECT_CONTAINS(outcome.output, "index.json does not exist, and the run needs it");
+    EXPECT_EQ(outcome.output.find("data/tokenizer.json does"),
+              outcome.output.rfind("data/tokenizer.json does"));
+    EXPECT_FALSE(fs::exists(folder_ / "p/runs"));
   }
 }
 
