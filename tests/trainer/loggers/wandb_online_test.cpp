@@ -142,10 +142,12 @@ TEST(WandbOnline, AStartWithNothingLeftToTrainSendsWhatAKillKeptBackAndSaysSo) {
     write_recipe(dir.path());
     WandbStandIn server(dir.path());
     const Online environment(server.url());
+    run_attempt(dir.path(), online("offline"), {0, 4, ""});
+    const std::string killed = files_below(dir.path(), ".wandb").at(0);
+    std::filesystem::resize_file(killed, std::filesystem::file_size(killed) - 20);  // no exit code
     const std::vector<SinkConfig> sinks = online(is_online ? "online" : "offline");
-    run_attempt(dir.path(), sinks, {0, 4, ""});
-    const Attempt rest{
-        4, 4, "done", {{2, "runs/a/checkpoints/step-2", 7}, {4, "runs/a/checkpoints/step-4", 7}}};
+    const std::string checkpoints = dir / "checkpoints/step-";
+    const Attempt rest{4, 4, "done", {{2, checkpoints + "2", 7}, {4, checkpoints + "4", 7}}};
     const Told told = run_attempt(dir.path(), sinks, rest);
     ASSERT_EQ(told.warnings.size(), 1u);
     EXPECT_NE(told.warnings[0].find("t.log.wandb has now what"), std::string::npos) << told.warnings[0];
@@ -158,7 +160,6 @@ TEST(WandbOnline, AStartWithNothingLeftToTrainSendsWhatAKillKeptBackAndSaysSo) {
     const int num_requests = server.num_requests();
     EXPECT_TRUE(run_attempt(dir.path(), sinks, rest).warnings.empty());
     EXPECT_EQ(server.num_requests(), num_requests);
-    EXPECT_EQ(files_below(dir.path(), is_online ? ".online" : ".wandb").size(), 2u + (is_online ? 0 : 2));
   }
 }
 
