@@ -6,7 +6,7 @@ endif()
 set(folder standin_gpu)
 # Preloaded: the CUDA runtime and NCCL that LibTorch's real libtorch_cuda.so calls.
 add_library(standin_gpu SHARED ${folder}/runtime/checker.cpp ${folder}/runtime/device.cpp ${folder}/runtime/errors.cpp ${folder}/runtime/kernels.cpp
-  ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/order.cpp ${folder}/runtime/state.cpp
+  ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/order.cpp ${folder}/runtime/record.cpp ${folder}/runtime/state.cpp
   ${folder}/runtime/threads.cpp)
 target_include_directories(standin_gpu PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(standin_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
@@ -16,7 +16,7 @@ set_target_properties(standin_gpu PROPERTIES NO_SONAME ON)
 target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
 # A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
 set(standin ${CMAKE_BINARY_DIR}/standin)
-add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/uses.cpp
+add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs)
@@ -30,6 +30,19 @@ add_custom_target(standin_tree ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
   DEPENDS tycho tycho_engine standin_cuda standin_gpu)
+# A tree whose engine writes down what a GPU is given, and computes nothing.
+set(recorder ${CMAKE_BINARY_DIR}/recorder)
+add_library(standin_recorder SHARED ${folder}/recorder/engine.cpp ${folder}/recorder/lone_rank.cpp)
+target_link_libraries(standin_recorder PRIVATE tycho_run tycho_flags standin_gpu)
+tycho_compile(standin_recorder TORCH COLD)
+target_link_options(standin_recorder PRIVATE LINKER:--exclude-libs,ALL LINKER:-z,defs LINKER:--wrap=_ZN5tycho10initialiseERKNS_10OwnedRangeEm)
+set_target_properties(standin_recorder PROPERTIES OUTPUT_NAME tycho_engine LIBRARY_OUTPUT_DIRECTORY ${recorder}/lib)
+set_property(TARGET standin_recorder APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+add_custom_target(recorder_tree ALL
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${recorder}/bin
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${recorder}/bin/tycho
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:standin_cuda> ${recorder}/lib/libtycho_cuda.so
+  DEPENDS tycho standin_recorder standin_cuda standin_gpu)
 # Ranks that call every verb of the communicator; beside the plug-in, which they open.
 add_executable(standin_communicator ${folder}/communicator.cpp)
 target_link_libraries(standin_communicator PRIVATE tycho_device tycho_flags)
@@ -57,6 +70,11 @@ target_sources(standin_order_mutants_test PRIVATE ${folder}/runtime/order.cpp)
 set_source_files_properties(${folder}/runtime/order.cpp PROPERTIES COMPILE_OPTIONS -O2)  # runs are done again a hundred times
 # What orders the uses of memory, checked by itself.
 tycho_test(standin_order_test SOURCES ${folder}/order_test.cpp ${folder}/runtime/order.cpp)
+tycho_test(standin_launches_test SOURCES ${folder}/launches_test.cpp LIBS mds)
+target_compile_definitions(standin_launches_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${recorder}/bin/tycho")
+add_dependencies(standin_launches_test recorder_tree)
+set_tests_properties(standin_launches_test PROPERTIES TIMEOUT 1200)
 # NCCL's half of the plug-in under the thread sanitizer, with an NCCL that frees and hangs.
 add_executable(nccl_races_test ${folder}/nccl_races_test.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_include_directories(nccl_races_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})

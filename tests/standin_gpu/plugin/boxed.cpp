@@ -1,5 +1,6 @@
 // ATen's operators of a GPU, done on the CPU: every operator that has a kernel for CUDA is given one that
-// looks at the same memory as CPU tensors, calls the CPU's, and takes what comes out to the device.
+// looks at the same memory as CPU tensors, calls the CPU's, and takes what comes out to the device. In record
+// mode tensors without memory (meta) take the place of the CPU's, and the call is written down.
 #include "tests/standin_gpu/plugin/boxed.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "tests/standin_gpu/plugin/uses.h"
+#include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace standin {
@@ -60,33 +62,53 @@ class Call {
     const InOperator in_operator;
     const size_t count = op_.schema().arguments().size(), first = stack->size() - count;
     for (size_t i = first; i < stack->size(); ++i) {
-      const at::AliasInfo* alias = op_.schema().arguments()[i - first].alias_info();
-      writes_ = alias != nullptr && alias->isWrite();
+      argument_ = &op_.schema().arguments()[i - first];
       (*stack)[i] = on_cpu((*stack)[i]);
     }
     check();
     op_.callBoxed(stack);
     for (const Pair& pair : pairs_) keep_what_was_resized(pair);
     for (size_t i = first; i < stack->size(); ++i) (*stack)[i] = on_device((*stack)[i]);
-    tell();
+    standin_records() ? record() : tell();
   }
 
  private:
   struct Pair {
     at::Tensor device, cpu;
-    bool is_written = false;
+    bool is_read = true, is_written = false;
   };
+
+  /// What becomes of a tensor of the argument: results (out) and tensors to fill are written only.
+  Pair used(const at::Tensor& device, const at::Tensor& cpu) const {
+    const bool is_written = argument_->alias_info() != nullptr && argument_->alias_info()->isWrite();
+    const bool fills = op_.schema().name() == "aten::zero_" || op_.schema().name() == "aten::fill_";
+    return {device, cpu, !is_written || !(argument_->is_out() || fills), is_written};
+  }
+
+  /// Without memory in record mode.
+  static at::Tensor view_of(const at::Tensor& x) {
+    const auto options = x.options().device(standin_records() ? at::kMeta : at::kCPU);
+    if (standin_records()) return at::empty_strided(x.sizes(), x.strides(), options);
+    return x.numel() == 0 ? at::empty(x.sizes(), options)
+                          : at::from_blob(x.data_ptr(), x.sizes(), x.strides(), options);
+  }
+
+  void record() const {
+    double read = 0, written = static_cast<double>(made_bytes_);
+    for (const Pair& pair : pairs_) {
+      if (pair.is_read) read += static_cast<double>(pair.device.nbytes());
+      if (pair.is_written) written += static_cast<double>(pair.device.nbytes());
+    }
+    standin_record(op_.schema().name().c_str(), read, written, 0);
+  }
 
   at::Tensor on_cpu(const at::Tensor& x) {
     if (!x.defined() || !x.is_cuda()) return x;
     device_ = x.device();
     for (const Pair& pair : pairs_)
       if (pair.device.is_same(x)) return pair.cpu;
-    const auto options = x.options().device(at::kCPU);
-    at::Tensor cpu = x.numel() == 0 ? at::empty(x.sizes(), options)
-                                    : at::from_blob(x.data_ptr(), x.sizes(), x.strides(), options);
-    pairs_.push_back({x, cpu, writes_});
-    return cpu;
+    pairs_.push_back(used(x, view_of(x)));
+    return pairs_.back().cpu;
   }
 
   c10::IValue on_cpu(const c10::IValue& value) {
@@ -106,18 +128,20 @@ class Call {
     }
     if (value.isDevice() && value.toDevice().is_cuda()) {
       device_ = value.toDevice();
-      return at::Device(at::kCPU);
+      return at::Device(standin_records() ? at::kMeta : at::kCPU);
     }
     return value;
   }
 
   at::Tensor on_device(const at::Tensor& x) {
-    if (!x.defined() || !x.is_cpu() || !device_) return x;
+    if (!x.defined() || !(standin_records() ? x.is_meta() : x.is_cpu()) || !device_) return x;
     for (const Pair& pair : pairs_)
       if (pair.cpu.is_same(x)) return pair.device;
     at::Tensor made = at::empty_strided(x.sizes(), x.strides(), x.options().device(*device_));
     add_uses(uses_, made, /*written=*/true);
-    if (x.numel() > 0) at::from_blob(made.data_ptr(), x.sizes(), x.strides(), x.options()).copy_(x);
+    made_bytes_ += made.nbytes();
+    if (x.numel() > 0 && !standin_records())
+      at::from_blob(made.data_ptr(), x.sizes(), x.strides(), x.options()).copy_(x);
     return made;
   }
 
@@ -133,6 +157,7 @@ class Call {
   static void keep_what_was_resized(const Pair& pair) {
     if (pair.cpu.sizes() == pair.device.sizes()) return;
     pair.device.resize_(pair.cpu.sizes());
+    if (standin_records()) return;
     at::from_blob(pair.device.data_ptr(), pair.cpu.sizes(), pair.cpu.options()).copy_(pair.cpu);
   }
 
@@ -158,7 +183,8 @@ class Call {
   }
 
   const c10::OperatorHandle& op_;
-  bool writes_ = false;  // the argument that is being looked at
+  const c10::Argument* argument_ = nullptr;  // that is being looked at
+  size_t made_bytes_ = 0;                    // of results
   Uses uses_;
   std::vector<Pair> pairs_;
   std::optional<at::Device> device_;
@@ -194,6 +220,16 @@ at::Tensor& copy_(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   }
   if (to.is_cuda() != from.is_cuda() && !non_blocking)
     cudaStreamSynchronize(c10::cuda::getCurrentCUDAStream());
+  if (standin_records() && to.is_cuda()) {
+    const bool dense = to.is_contiguous() && from.is_contiguous();
+    const bool cast = to.scalar_type() != from.scalar_type();
+    standin_record(cast    ? "copy to another type"
+                   : dense ? "copy on the device"
+                           : "copy of rows apart",
+                   static_cast<double>(to.numel()) * static_cast<double>(from.itemsize()),
+                   static_cast<double>(to.nbytes()), 0);
+    return to;
+  }
   at::Tensor on_cpu = view_on_cpu(to);
   on_cpu.copy_(view_on_cpu(from));
   return to;

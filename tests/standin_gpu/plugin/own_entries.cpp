@@ -22,7 +22,9 @@
 #include <tuple>
 
 #include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/plugin/recorded_entries.h"
 #include "tests/standin_gpu/plugin/uses.h"
+#include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace standin {
@@ -367,10 +369,13 @@ std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor& d_out, const Ten
 bool has_own_entry(const std::string& name) {
   for (const char* own : kOwn)
     if (name == std::string("aten::") + own) return true;
+  for (const char* product : {"aten::mm", "aten::mm.out", "aten::addmm.out", "aten::bmm"})
+    if (standin_records() && name == product) return true;
   return false;
 }
 
 void put_own_entries(torch::Library& library) {
+  if (standin_records()) return put_recorded_entries(library);
   library.impl("_scaled_mm.out", TORCH_FN(scaled_mm_out));
   library.impl("mm.dtype", TORCH_FN(mm));
   library.impl("mm.dtype_out", TORCH_FN(mm_out));

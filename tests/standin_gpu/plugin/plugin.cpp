@@ -8,6 +8,7 @@
 #include "tests/standin_gpu/plugin/boxed.h"
 #include "tests/standin_gpu/plugin/kernel_accesses.h"
 #include "tests/standin_gpu/plugin/uses.h"
+#include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/base/error.h"
 #include "trainer/cuda_plugin/entry/driver_plugin.h"
@@ -38,6 +39,21 @@ void check_argument(const char* name, const Arg& argument) {
   if constexpr (std::is_same_v<Arg, tycho::RowPositions>) check_pointer(name, argument.position_N);
 }
 
+/// Name of a launch in a record: with the shape of its rows.
+template <class... Args>
+std::string with_shape(const char* name, const Args&... arguments) {
+  std::string shape;
+  const auto add = [&](const auto& argument) {
+    using Arg = std::decay_t<decltype(argument)>;
+    if constexpr (std::is_same_v<Arg, tycho::RowsShape>)
+      shape = fmt::format(" {}x{}", argument.rows, argument.dim);
+    if constexpr (std::is_same_v<Arg, tycho::NormShape>)
+      shape = fmt::format(" {}x{}", argument.rows, argument.groups * argument.dim);
+  };
+  (add(arguments), ...);
+  return name + shape;
+}
+
 /// Returns the last argument.
 template <class... Args>
 cudaStream_t stream_of(const Args&... arguments) {
@@ -66,7 +82,11 @@ struct Checked<Entry, Result (*)(Args...)> {
   static Result call(Args... arguments) {
     if constexpr (std::is_void_v<Result>) {
       check_launch(name, arguments...);
-      standin::enqueued(name, stream_of(arguments...), standin::uses_of(accesses(arguments...)));
+      const standin::Accesses all = accesses(arguments...);
+      if (standin_records())
+        return standin_record(with_shape(name, arguments...).c_str(), bytes_of(all, false),
+                              bytes_of(all, true), 0);
+      standin::enqueued(name, stream_of(arguments...), standin::uses_of(all));
     }
     return (tycho::cpu_kernels().*Entry)(arguments...);
   }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/standin_gpu/runtime/checker.h"
+#include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 
 using standin::called;
@@ -10,6 +11,9 @@ using standin::Place;
 using standin::report;
 
 namespace {
+
+/// In record mode larger copies leave device memory untouched, so that it takes no memory of this machine.
+constexpr size_t kSmallCopy = 4096;
 
 /// Whether `bytes` at the pointer lie in one allocation; memory of the host that CUDA does not know may be
 /// anything.
@@ -31,7 +35,14 @@ cudaError_t copy(const char* name, void* to, const void* from, size_t bytes, cud
   if (to_device != from_device)
     called((to_device ? source : target).place == Place::kHost ? "pinned copy" : "pageable copy");
   standin::enqueued(name, stream, standin::Uses().read(from, bytes).write(to, bytes));
-  std::memmove(to, from, bytes);
+  if (!standin_records()) {
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+  }
+  const char* way =
+      from_device ? to_device ? "copy on the device" : "copy to the host" : "copy to the device";
+  standin_record(way, static_cast<double>(bytes), static_cast<double>(bytes), 0);
+  if (bytes <= kSmallCopy || !to_device) std::memmove(to, from, bytes);
   return cudaSuccess;
 }
 
@@ -85,7 +96,8 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t
   if (const cudaError_t error = called("cudaMemset")) return error;
   if (const int error = standin_check_pointer("cudaMemset", pointer)) return static_cast<cudaError_t>(error);
   standin::enqueued("cudaMemset", stream, standin::Uses().write(pointer, bytes));
-  std::memset(pointer, value, bytes);
+  standin_record("fill", 0, static_cast<double>(bytes), 0);
+  if (!standin_records()) std::memset(pointer, value, bytes);
   return cudaSuccess;
 }
 

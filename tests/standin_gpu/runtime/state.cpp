@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/standin_gpu/runtime/checker.h"
+#include "tests/standin_gpu/runtime/record.h"
 
 namespace standin {
 
@@ -160,10 +161,12 @@ cudaError_t last_error(bool clear) {
 namespace {
 
 void* take(size_t bytes, Place place, int device) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int no_reserve = standin_records() ? MAP_NORESERVE : 0;
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | no_reserve, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  std::memset(memory, 0xff,
-              bytes);  // NaN in every floating type: what nobody wrote must not look like a number
+  // NaN in every floating type: what nobody wrote must not look like a number.
+  if (!standin_records()) std::memset(memory, 0xff, bytes);
   const std::lock_guard lock(state().mutex);
   state().allocations[reinterpret_cast<uintptr_t>(memory)] = {bytes, place, device};
   return memory;
