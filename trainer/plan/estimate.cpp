@@ -8,9 +8,13 @@
 #include "trainer/metrics/format.h"
 #include "trainer/plan/memory_limits.h"
 #include "trainer/plan/mesh_drawing.h"
+#include "trainer/plan/planned_gpu.h"
 
 namespace tycho {
 namespace {
+
+/// Smallest share of a step that the order of attention's sums is mentioned for.
+constexpr double kWorthSaying = 0.005;
 
 std::string bytes_text(int64_t n) { return human_bytes(static_cast<double>(n)); }
 
@@ -63,9 +67,10 @@ void add_estimate(const TrainConfig& config, const PlanDevices& devices, Plan& p
     plan.drawing = draw_mesh(mesh_shape(config.parallel, plan.num_ranks), ranks_per_node(config, devices));
   if (config.machine.name.empty()) return;
   const Machine machine = planned_machine(config, devices);
-  const StepTime time = step_time(
-      config, {mesh_shape(config.parallel, plan.num_ranks), plan.micro_batches_per_step, plan.traffic},
-      machine);
+  const StepTime time = step_time(config,
+                                  {mesh_shape(config.parallel, plan.num_ranks), plan.micro_batches_per_step,
+                                   plan.traffic, planned_gpu(config, devices).num_sms},
+                                  machine);
   plan.machine = machine_line(machine);
   plan.speed = speed_line(time, machine);
   plan.waits = waits_text(time, machine);
@@ -89,7 +94,13 @@ std::string speed_line(const StepTime& time, const Machine& machine) {
   const std::string speed =
       fmt::format("{} a step, {} tokens/s", time_text(time.step_s), human_count(time.tokens_per_s));
   if (machine.gpu.empty()) return speed + " (a guess: only compare meshes by it)";
-  return fmt::format("{}, MFU {} (estimated)", speed, percent_text(time.mfu));
+  std::string order;
+  if (const double share = time.order_s / time.step_s; share > kWorthSaying)
+    order = fmt::format("; {} of it for attention's gradients in a fixed order (attention.deterministic)",
+                        percent_text(share));
+  else if (share < -kWorthSaying)
+    order = fmt::format("; attention in any order saves {} of it", percent_text(-share));
+  return fmt::format("{}, MFU {} (estimated{})", speed, percent_text(time.mfu), order);
 }
 
 std::string waits_text(const StepTime& time, const Machine& machine) {

@@ -1,4 +1,5 @@
-// Tries the divisors from the largest down: memory grows with the micro-batch, and so does speed.
+// Tries the divisors from the largest down: memory grows with the micro-batch, and so does speed, but for
+// attention, whose blocks fill the GPU better with some numbers of sequences than with others.
 #include "trainer/plan/memory_choice.h"
 
 #include <vector>
@@ -18,7 +19,23 @@ void plan_choice(const TrainConfig& config, const ModelLayout& layout, const Pla
   const Plan plan = plan_mesh(with_choice(config, choice), layout, devices);
   choice.device_bytes = device_bytes(plan, machine);
   choice.step_s = plan.estimate ? plan.estimate->step_s : 0;
+  choice.order_s = plan.estimate ? plan.estimate->order_s : 0;
   choice.fits = choice.device_bytes <= choice.room_bytes;
+}
+
+/// Returns the fastest of a choice that fits and those of smaller micro-batches. Where the order of
+/// attention's sums costs little, there is nothing to gain by them.
+MemoryChoice with_filled_waves(const TrainConfig& config, const ModelLayout& layout,
+                               const PlanDevices& devices, const Machine& machine,
+                               const MemoryChoice& largest) {
+  constexpr double kLittle = 0.02;
+  MemoryChoice best = largest, choice = largest;
+  while (best.order_s > kLittle * best.step_s && choice.sequences > 1) {
+    choice.sequences = largest_divisor(choice.of_sequences, choice.sequences - 1);
+    plan_choice(config, layout, devices, machine, choice);
+    if (choice.step_s < best.step_s) best = choice;
+  }
+  return best;
 }
 
 }  // namespace
@@ -60,10 +77,13 @@ MemoryChoice choose_memory(const TrainConfig& config, const ModelLayout& layout,
       choice.sequences = largest_divisor(choice.of_sequences, choice.sequences - 1);
       plan_choice(config, layout, devices, machine, choice);
     }
+    const int64_t largest = choice.sequences;
+    if (choice.fits && leaves_micro_batch(config))
+      choice = with_filled_waves(config, layout, devices, machine, choice);
     const bool is_better = choice.fits ? !best.fits || choice.step_s < best.step_s : !best.fits;
     if (is_better) best = choice;
     // With the largest micro-batch of all, more recomputation only takes more time.
-    if (choice.fits && (!leaves_micro_batch(config) || choice.sequences == choice.of_sequences)) break;
+    if (choice.fits && (!leaves_micro_batch(config) || largest == choice.of_sequences)) break;
   }
   return best;
 }

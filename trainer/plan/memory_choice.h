@@ -22,13 +22,14 @@ struct MemoryChoice {
   int64_t device_bytes = 0;  // memory that a rank then takes on its device
   int64_t room_bytes = 0;    // memory that it has
   double step_s = 0;         // estimated
+  double order_s = 0;        // part of it (StepTime)
   bool fits = false;         // false: not even one sequence with full recomputation fits
 };
 
 /// Returns, of the recomputations and micro-batches that the recipe leaves open, the fastest whose plan fits
 /// into the memory of the recipe's machine: for each recomputation, the largest divisor of a rank's share of
-/// the global batch. Keeps all other settings. Requires that check_config passes with devices.num_ranks, and
-/// machine.name.
+/// the global batch, or a smaller one with which attention fills the GPU better. Keeps all other settings.
+/// Requires that check_config passes with devices.num_ranks, and machine.name.
 MemoryChoice choose_memory(const TrainConfig& config, const PlanDevices& devices);
 /// Same as above, without computing `layout`, which must be that of the config's model.
 MemoryChoice choose_memory(const TrainConfig& config, const ModelLayout& layout, const PlanDevices& devices);

@@ -8,6 +8,7 @@
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
+#include "trainer/plan/attention_time.h"
 
 namespace tycho {
 namespace {
@@ -106,6 +107,20 @@ double exposed(const AxisTime& axis, double compute_s, int64_t num_units, int64_
   return axis.transfer_s;
 }
 
+/// Returns what the order of attention's sums costs rank 0 in a step.
+double order_s(const TrainConfig& config, const DecoderSpec& spec, const StepWork& work,
+               double tokens_at_once, const Machine& machine) {
+  if (machine.gpu.empty() || work.num_sms == 0) return 0;
+  const auto at_once = tokens_at_once * static_cast<double>(work.mesh.size(Axis::kCp));
+  const AttentionCalls calls = {
+      .sequences = std::max<int64_t>(1, std::llround(at_once / static_cast<double>(config.seq_len))),
+      .heads = std::max<int64_t>(1, spec.attention.heads / work.mesh.size(Axis::kTp)),
+      .num_sms = work.num_sms,
+      .peak = machine.peak_bf16};
+  return attention_order_s(config, spec, calls) * static_cast<double>(work.micro_batches) /
+         static_cast<double>(work.mesh.size(Axis::kPp));
+}
+
 /// The time that a ring along cp adds to a step: hops of keys and values and of their gradients, and sums of
 /// parts.
 class RingTime {
@@ -192,7 +207,8 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
                          share(static_cast<double>(spec.width), machine.half_width * std::sqrt(cut)) *
                          share(tokens_at_once, machine.half_tokens * std::sqrt(cut));
   StepTime time;
-  time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config);
+  time.order_s = order_s(config, spec, work, tokens_at_once, machine) * stage_imbalance(config);
+  time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s;
   const int stages = mesh.size(Axis::kPp);
   time.bubble_s =
       time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches * config.parallel.pp_chunks);

@@ -17,6 +17,7 @@ struct StepWork {
   MeshShape mesh;
   int64_t micro_batches = 1;
   std::vector<ByteItem> traffic;  // received from others, each item named after its axis
+  int num_sms = 0;                // of the GPU; 0: the order of attention's sums costs nothing
 };
 
 /// The time that the ranks along one axis cost each other.
@@ -29,6 +30,7 @@ struct AxisTime {
 
 struct StepTime {
   double compute_s = 0;  // products and attention, including recomputation
+  double order_s = 0;    // part of it: the order of attention's sums (attention_time.h); negative: a gain
   double bubble_s = 0;   // idle time of pipeline stages
   std::vector<AxisTime> axes;
   double step_s = 0;
@@ -42,7 +44,8 @@ struct StepTime {
 ///
 /// compute = FLOPs / (peak x efficiency x width / (width + half_width x c) x tokens / (tokens + half_tokens x
 /// c))
-///   with c = sqrt(tp) and the tokens of a micro-batch: tp makes products smaller
+///   with c = sqrt(tp) and the tokens of a micro-batch: tp makes products smaller; on GPUs plus
+///   attention_order_s
 /// transfer = bytes / rate + calls x minimum time, with rate = NVLink's inside a domain, else
 ///   min(NVLink, network x ranks of the group in a domain): NCCL's rings use all network cards of a node.
 /// A ring along cp (parallel.cp_attention) is a hop to the neighbour for each other rank, at the rate of one

@@ -42,6 +42,41 @@ TEST(StepTime, IsFlopsOverTheRateForOneRank) {
   EXPECT_EQ(time.waits_s(), 0);
 }
 
+// Llama-8B's blocks on an H100, one sequence of 8,192 tokens: 5 x 32 = 160 blocks of a fixed order are two
+// waves of 132.
+TEST(StepTime, PricesTheOrderOfAttentionsSums) {
+  Machine h100 = machine();
+  h100.peak_bf16 = 989.5e12;
+  TrainConfig llama = config();
+  llama.precision = Precision::kBf16;
+  llama.seq_len = 8192, llama.global_batch = Duration::parse("1sp");
+  std::get<LlamaConfig>(llama.model.value) = {.width = 4096,
+                                              .layers = 2,
+                                              .heads = 32,
+                                              .kv_heads = 8,
+                                              .ffn_width = 128,
+                                              .vocab_size = 1000,
+                                              .max_seq_len = 8192};
+  const auto order_s = [&](bool deterministic, int num_sms = 132) {
+    llama.attention.deterministic = deterministic;
+    StepWork work;
+    work.num_sms = num_sms;
+    const StepTime time = step_time(llama, work, h100);
+    work.num_sms = 0;
+    EXPECT_DOUBLE_EQ(time.compute_s - time.order_s, step_time(llama, work, h100).compute_s);
+    return time.order_s;
+  };
+  const double forward = 2 * 4 * 4096.0 * 8192 * 8192 / 2, backward = 2.5 * forward;
+  EXPECT_NEAR(order_s(true), backward / 274e12 * (264.0 / 160 - 1), 1e-9);
+  EXPECT_NEAR(order_s(true, 128), 0, 1e-9);  // one full wave
+  EXPECT_NEAR(order_s(false), forward * (1 / 566e12 - 1 / 306e12) + backward * (1 / 470e12 - 1 / 274e12),
+              1e-9);
+  EXPECT_EQ(order_s(true, 0), 0);
+  llama.precision = Precision::kFp32;  // plain products, whose order is cuBLAS's
+  EXPECT_EQ(order_s(true), 0);
+  EXPECT_EQ(order_s(false), 0);
+}
+
 TEST(StepTime, CountsWhatIsComputedAgain) {
   TrainConfig again = config();
   again.recompute.mode = Recompute::kFull;

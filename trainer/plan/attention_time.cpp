@@ -1,0 +1,77 @@
+// Rates by head width and tokens, as bench/roofline.py has them.
+#include "trainer/plan/attention_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trainer/layout/gpu_attention.h"
+
+namespace tycho {
+namespace {
+
+constexpr double kPeakOfH100 = 989.5e12;
+
+/// TFLOP/s of causal attention on an H100.
+struct Rates {
+  int64_t tokens;
+  double flash_forward, flash_backward, cudnn_forward, cudnn_backward;
+};
+// docs/gpu.md says where they come from.
+constexpr std::array<Rates, 4> kNarrow = {{
+    {1024, 230, 170, 280, 240},
+    {2048, 262, 206, 334, 308},
+    {4096, 280, 240, 360, 350},
+    {8192, 295, 264, 379, 397},
+}};
+constexpr std::array<Rates, 4> kWide = {{
+    {1024, 270, 190, 370, 300},
+    {2048, 300, 227, 430, 363},
+    {4096, 330, 265, 500, 420},
+    {8192, 306, 274, 566, 470},
+}};
+
+/// Returns the rates of the nearest known case.
+const Rates& rates_of(int64_t head_dim, int64_t tokens) {
+  const auto& known = head_dim <= 64 ? kNarrow : kWide;
+  const auto distance = [&](const Rates& one) {
+    return std::abs(std::log(static_cast<double>(one.tokens) / static_cast<double>(tokens)));
+  };
+  return *std::min_element(known.begin(), known.end(),
+                           [&](const Rates& a, const Rates& b) { return distance(a) < distance(b); });
+}
+
+/// Returns how much longer the blocks of a fixed order take than waves that are full.
+double unfilled_waves(const AttentionCalls& calls) {
+  const int64_t pairs = calls.sequences * calls.heads, sms = calls.num_sms;
+  const int64_t blocks = (sms + pairs - 1) / pairs * pairs, waves = (blocks + sms - 1) / sms;
+  return static_cast<double>(waves * sms) / static_cast<double>(blocks);
+}
+
+}  // namespace
+
+double attention_order_s(const TrainConfig& config, const DecoderSpec& spec, const AttentionCalls& calls) {
+  const bool bf16 = config.precision == Precision::kBf16;
+  if (gpu_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr) return 0;
+  const bool any_order = !config.attention.deterministic;
+  if (any_order && cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr)
+    return 0;
+  const Rates& rates = rates_of(spec.attention.head_dim, config.seq_len);
+  const auto tokens = static_cast<double>(config.seq_len);
+  const double of_head = 4 * static_cast<double>(calls.sequences * calls.heads * spec.attention.head_dim);
+  double seconds = 0;
+  for (int64_t i = 0; i < spec.layers; ++i) {
+    const int64_t window = spec.block(i).window;
+    const double keys = window < 0 ? tokens / 2 : std::min(tokens / 2, static_cast<double>(window));
+    const double forward = of_head * tokens * keys / static_cast<double>(config.parallel.cp);
+    const double backward = 2.5 * forward, times = config.recompute.of(i) == Recompute::kFull ? 2 : 1;
+    if (any_order)
+      seconds += times * forward * (1 / rates.cudnn_forward - 1 / rates.flash_forward) +
+                 backward * (1 / rates.cudnn_backward - 1 / rates.flash_backward);
+    else
+      seconds += backward * (unfilled_waves(calls) - 1) / rates.flash_backward;
+  }
+  return seconds / 1e12 * (kPeakOfH100 / calls.peak);
+}
+
+}  // namespace tycho
