@@ -23,7 +23,9 @@ using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
 double bytes(const Tensor& x) { return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize()); }
-const char* name_of(at::ScalarType type) { return type == at::kFloat ? "fp32" : "bf16"; }
+const char* name_of(at::ScalarType type) {
+  return type == at::kFloat ? "fp32" : c10::elementSize(type) == 1 ? "fp8" : "bf16";
+}
 
 /// Records a [M, K] · [K, N], whose result has this type, or is added to `c` in place; a `c` that lies
 /// elsewhere is copied first, as ATen does.
@@ -62,6 +64,11 @@ Tensor addmm_to(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarTyp
 Tensor& addmm_to_out(const Tensor& c, const Tensor& a, const Tensor& b, at::ScalarType type,
                      const at::Scalar&, const at::Scalar&, Tensor& out) {
   record_product(a, b, type, &c, &out);
+  return out;
+}
+Tensor& scaled_mm_out(const Tensor& a, const Tensor& b, const Tensor&, const Tensor&, const OptionalTensor&,
+                      const OptionalTensor&, std::optional<at::ScalarType>, bool, Tensor& out) {
+  record_product(a, b, out.scalar_type(), nullptr, &out);
   return out;
 }
 Tensor mm(const Tensor& a, const Tensor& b) { return mm_to(a, b, a.scalar_type()); }
@@ -191,6 +198,7 @@ void put_recorded_entries(torch::Library& library) {
   library.impl("mm.dtype_out", TORCH_FN(mm_to_out));
   library.impl("addmm.dtype", TORCH_FN(addmm_to));
   library.impl("addmm.dtype_out", TORCH_FN(addmm_to_out));
+  library.impl("_scaled_mm.out", TORCH_FN(scaled_mm_out));
   library.impl("bmm", TORCH_FN(mm));
   library.impl("bmm.dtype", TORCH_FN(mm_to));
   library.impl("_flash_attention_forward", TORCH_FN(flash_forward));
