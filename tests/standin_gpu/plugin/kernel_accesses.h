@@ -11,7 +11,8 @@
 
 namespace standin::accesses_of {
 
-using tycho::Activation, tycho::AdamWScalars, tycho::DropoutMask, tycho::Dtype, tycho::LionScalars;
+using tycho::Activation, tycho::AdamWScalars, tycho::DropoutMask, tycho::Dtype, tycho::Fp8Rule,
+    tycho::LionScalars;
 using tycho::LogitRules, tycho::NormShape, tycho::OptimizedWeights, tycho::PositionRows, tycho::RopeShape;
 using tycho::RowPositions, tycho::RowsShape, tycho::SgdScalars, tycho::Stream, tycho::TemperatureRule;
 
@@ -242,8 +243,24 @@ inline Accesses add_to_fp32(int64_t n, Dtype t, const void* x, float* y, Stream)
   return all;
 }
 
+inline Accesses fp8_rows(RowsShape s, int64_t row_step, Fp8Rule, const void* x, uint8_t* codes,
+                         float* factors, Stream) {
+  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), out(codes, s.rows * s.dim), out(factors, s.rows * 4)};
+}
+inline Accesses fp8_amax(RowsShape s, int64_t row_step, bool, const void* x, float* amax, float* workspace,
+                         Stream) {
+  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), out(amax, s.dim * 4),
+          scratch(workspace, tycho::cpu_kernels().fp8_amax_workspace(s) * 4)};
+}
+inline Accesses fp8_cast(RowsShape s, int64_t row_step, Fp8Rule, bool transposed, const void* x,
+                         const float* amax, uint8_t* codes, float* factors, Stream) {
+  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), in(amax, transposed ? s.dim * 4 : 4),
+          out(codes, s.rows * s.dim), out(factors, (transposed ? s.dim : s.rows) * 4)};
+}
+
 // Entries that launch nothing.
 inline constexpr std::nullptr_t rms_norm_backward_workspace{}, layer_norm_backward_workspace{},
-    bias_activation_backward_workspace{}, bias_gradient_workspace{}, embedding_backward_workspace{};
+    bias_activation_backward_workspace{}, bias_gradient_workspace{}, fp8_amax_workspace{},
+    embedding_backward_workspace{};
 
 }  // namespace standin::accesses_of
