@@ -47,5 +47,9 @@ if(TARGET tycho_cuda)
   target_compile_definitions(kernels_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:tycho_cuda>")
   add_dependencies(kernels_test tycho_cuda)
 endif()
+# NVRTC and its programs on disk; the real one is that of LibTorch's wheels, where they are set up.
+tycho_test(nvrtc_test LIBS expression SOURCES ${folder}/cuda/nvrtc_test.cpp ${folder}/cuda/program_cache_test.cpp trainer/expression/random_expression.cpp
+  ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/nvrtc.cpp ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/program_cache.cpp)
+target_compile_definitions(nvrtc_test PRIVATE TYCHO_CUDA_FOLDER="${torch_cuda_lib}")
 tycho_test(thread_pool_test LIBS kernels_cpu SOURCES trainer/kernels/thread_pool_test.cpp)
 tycho_script_test(instruction_sets SCRIPT trainer/kernels/instruction_sets.sh TIMEOUT 600 LABELS torch)

@@ -7,22 +7,26 @@ set(folder standin_gpu)
 # Preloaded: the CUDA runtime and NCCL that LibTorch's real libtorch_cuda.so calls.
 add_library(standin_gpu SHARED ${folder}/runtime/checker.cpp ${folder}/runtime/device.cpp ${folder}/runtime/errors.cpp ${folder}/runtime/kernels.cpp
   ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/order.cpp ${folder}/runtime/record.cpp ${folder}/runtime/state.cpp
-  ${folder}/runtime/threads.cpp)
+  ${folder}/runtime/threads.cpp standin_nvrtc/image.cpp)
 target_include_directories(standin_gpu PRIVATE ${CMAKE_SOURCE_DIR})
 target_include_directories(standin_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
 target_compile_options(standin_gpu PRIVATE -fvisibility=default -Wall -Wextra -Werror)
 # LibTorch opens the driver by this name, and then finds the library that is loaded already.
 set_target_properties(standin_gpu PROPERTIES NO_SONAME ON)
 target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
+tycho_standin_nvrtc(standin_nvrtc 92 plain_kernel.h "-O2" "")
 # A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
 set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
-target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs)
+foreach(part nvrtc program_cache program_paths run_program status)
+  target_sources(standin_cuda PRIVATE ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/${part}.cpp)
+endforeach()
+target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)
 target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
 target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
+target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_expression tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
 set_target_properties(standin_cuda PROPERTIES OUTPUT_NAME tycho_cuda LIBRARY_OUTPUT_DIRECTORY ${standin}/lib)
 set_property(TARGET standin_cuda APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 add_custom_target(standin_tree ALL
@@ -57,14 +61,14 @@ target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<T
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_attention_test standin_cuda)
 set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
-foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)
   target_compile_definitions(${name} PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_BUILD="${CMAKE_BINARY_DIR}"
-    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${standin}/bin/tycho"
+    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu>:$<TARGET_FILE:standin_nvrtc> ${standin}/bin/tycho"
     TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
-  add_dependencies(${name} standin_tree standin_communicator bench_nccl_loopback)
+  add_dependencies(${name} standin_tree standin_nvrtc standin_communicator bench_nccl_loopback)
 endforeach()
 target_sources(standin_order_mutants_test PRIVATE ${folder}/runtime/order.cpp)
 set_source_files_properties(${folder}/runtime/order.cpp PROPERTIES COMPILE_OPTIONS -O2)  # runs are done again a hundred times

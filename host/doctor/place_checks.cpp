@@ -36,7 +36,16 @@ fs::path existing_parent(fs::path path) {
 std::vector<Finding> gpu_findings(const Json& versions) {
   if (!versions.contains("gpus")) return {};
   const std::string problem = versions.value("gpu_problem", "");
-  if (problem.empty()) return {{"cuda", Health::kOk, fmt::format("{} GPUs", versions.value("gpus", 0)), ""}};
+  if (problem.empty()) {
+    const std::string none = versions.value("nvrtc_problem", "");
+    return {{"cuda", Health::kOk, fmt::format("{} GPUs", versions.value("gpus", 0)), ""},
+            none.empty() ? Finding{"nvrtc", Health::kOk,
+                                   fmt::format("{} in {}", versions.value("nvrtc", "?"),
+                                               versions.value("nvrtc_path", "?")),
+                                   ""}
+                         : Finding{"nvrtc", Health::kWarn, none,
+                                   "runs without mathematics written in Lua do not need it"}};
+  }
   if (!versions.value("has_driver", false)) return {{"cuda", Health::kOk, problem, ""}};
   return {{"cuda", Health::kFail, problem, "runs with device = \"auto\" train on the CPU until then"}};
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr KernelTable table() {
   using namespace cuda;
-  return {.name = "cuda emulated", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
+  return {.name = "cuda emulated", TYCHO_KERNELS(TYCHO_TABLE_ENTRY) TYCHO_TABLE_ENTRY(run_program)};
 }
 constexpr KernelTable kTable = table();
 

@@ -78,7 +78,9 @@ TEST_F(Errors, ABadListOfVisibleDevicesIsShown) {
 }
 
 TEST_F(Errors, DoctorCountsTheGpusThatCudaFinds) {
-  EXPECT_CONTAINS(here("tycho doctor").output, "ok    cuda          2 GPUs");
+  const std::string output = here("tycho doctor").output;
+  EXPECT_CONTAINS(output, "ok    cuda          2 GPUs");
+  EXPECT_CONTAINS(output, "ok    nvrtc         13.92 in ");
 }
 
 // Why LibTorch 2.11 is required.

@@ -82,5 +82,35 @@ TEST_F(Mutants, OfFullyShardedContext) {
   EXPECT_TRUE(unreported(actions, Mutant::Kind::kEarlyRecord).empty());
 }
 
+// The program itself ends at the first mistake, and names both places.
+TEST_F(Mutants, EndTheProgramThatMakesThem) {
+  const std::string launch =
+      "tycho launch -n 2 run x.lua device=cuda parallel.dp_shard=2 max_duration=4ba run_dir=";
+  const Outcome whole = here(launch + "whole");
+  EXPECT_EQ(whole.code, 0) << whole.output;
+  const Outcome outcome = here("export TYCHO_STANDIN_MUTANT=wait:3:1; " + launch + "mutant");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_CONTAINS(outcome.output, "[standin] nothing orders two uses of the bytes");
+  EXPECT_CONTAINS(outcome.output, " in step 3, and a ");
+}
+
+// A query that is answered "done" too early makes LibTorch hand out a pinned buffer again from which a copy
+// to the device may still read: the host's next copy into it is the mistake.
+TEST_F(Mutants, OfPinnedBuffersThatAreUsedAgainEarly) {
+  int num_reported = 0;
+  for (int number = 1; number <= 4; ++number) {
+    const Outcome outcome =
+        here("export TYCHO_STANDIN_MUTANT=done:3:" + std::to_string(number) +
+             "; tycho run x.lua device=cuda micro_batch=1sp max_duration=4ba run_dir=run" +
+             std::to_string(number));
+    if (outcome.code == 0) continue;
+    ++num_reported;
+    EXPECT_CONTAINS(outcome.output, "a read by cudaMemcpyAsync");
+    EXPECT_CONTAINS(outcome.output, "and a write by a copy by the CPU");
+  }
+  std::printf("[  mutants ] %d of 4 reported\n", num_reported);
+  EXPECT_EQ(num_reported, 4);
+}
+
 }  // namespace
 }  // namespace tycho

@@ -14,10 +14,19 @@ struct DriverState {
   int runtime = 0;    // CUDA that LibTorch uses here
 };
 
+/// NVRTC, which compiles the mathematics of recipes for the GPU, or why there is none.
+struct ProgramCompiler {
+  std::string problem;  // "" if there is one
+  std::string path;     // of the library
+  int version = 0;      // 13000 for 13.0
+};
+
 struct DriverTable {
   DriverState (*state)() = nullptr;
   /// Returns {} for a GPU that does not answer.
   GpuShape (*shape)(int gpu) = nullptr;
+  /// Opens the compiler on the first call.
+  const ProgramCompiler& (*program_compiler)() = nullptr;
 };
 
 }  // namespace tycho

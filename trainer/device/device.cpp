@@ -136,7 +136,13 @@ Json usable_gpus() {
   if (!load_cuda_plugin().empty()) return Json::object();
   const DriverState state = driver->state();
   const GpuSurroundings around = gpu_surroundings();
-  if (state.num_gpus > 0) return {{"gpus", state.num_gpus}};
+  if (state.num_gpus > 0) {
+    const ProgramCompiler& nvrtc = driver->program_compiler();
+    return {{"gpus", state.num_gpus},
+            {"nvrtc", fmt::format("{}.{}", nvrtc.version / 1000, nvrtc.version % 1000 / 10)},
+            {"nvrtc_path", nvrtc.path},
+            {"nvrtc_problem", nvrtc.problem}};
+  }
   return {{"gpus", 0},
           {"has_driver", state.driver > 0 || around.has_control_node},
           {"gpu_problem", gpu_problem(state, around)}};

@@ -47,7 +47,7 @@ endif()
 
 file(GLOB cuda_kernels RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS kernels/cuda/*.cu kernels/cuda/*.cpp cuda_plugin/entry/*.cpp)
 file(GLOB cuda_headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS kernels/cuda/*.h kernels/cuda/*.cuh cuda_plugin/entry/*.h)
-tycho_layer(kernels_cuda SOURCES ${cuda_kernels} ${cuda_headers} EDGES base twins cuda_plugin)
+tycho_layer(kernels_cuda SOURCES ${cuda_kernels} ${cuda_headers} EDGES base expression twins cuda_plugin)
 set_property(GLOBAL PROPERTY TYCHO_CUDA_KERNELS ${cuda_kernels})  # tests compile them for the CPU
 if(TYCHO_CUDA)
   add_library(tycho_cuda SHARED ${cuda_kernels})
@@ -56,9 +56,9 @@ if(TYCHO_CUDA)
   set_source_files_properties(kernels/cuda/adamw_step.cu kernels/cuda/lion_step.cu kernels/cuda/muon_step.cu kernels/cuda/sgd_step.cu
     PROPERTIES COMPILE_OPTIONS -fmad=false)
   # Nothing here names ATen's CUDA operators: they register themselves because libtorch_cuda.so is loaded along.
-  target_link_options(tycho_cuda PRIVATE LINKER:--no-as-needed)
+  target_link_options(tycho_cuda PRIVATE LINKER:--no-as-needed LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)
   tycho_harden_link(tycho_cuda)
-  target_link_libraries(tycho_cuda PRIVATE tycho_flags fmt::fmt Torch::cuda Torch::nccl CUDA::cudart)
+  target_link_libraries(tycho_cuda PRIVATE tycho_flags fmt::fmt tycho_expression Torch::cuda Torch::nccl CUDA::cudart)
   get_filename_component(nccl_folder ${TYCHO_NCCL} DIRECTORY)
   if(NOT TYCHO_PACKAGE)
     set_property(TARGET tycho_cuda APPEND PROPERTY INSTALL_RPATH ${nccl_folder})

@@ -101,6 +101,11 @@ TEST_F(DoctorTest, ADriverWithoutAGpuThatCudaCanUseIsAFailure) {
   EXPECT_EQ(old.at("text"), "CUDA finds none: too old (35)");
   EXPECT_EQ(cuda(R"({"gpus": 0, "has_driver": false, "gpu_problem": "CUDA finds none"})").at("level"), "ok");
   EXPECT_EQ(cuda(R"({"gpus": 8})").at("text"), "8 GPUs");
+  const auto nvrtc = [&](const std::string& gpus) {
+    return findings(here("export TYCHO_FAKE_VERSIONS='" + gpus + "'; bin/tycho doctor --json"))["nvrtc"];
+  };
+  EXPECT_EQ(nvrtc(R"({"gpus": 8, "nvrtc": "13.0", "nvrtc_path": "/a/b.so"})").at("text"), "13.0 in /a/b.so");
+  EXPECT_EQ(nvrtc(R"({"gpus": 8, "nvrtc_problem": "expected NVRTC"})").at("level"), "warn");
   EXPECT_TRUE(cuda("{}").is_null());
 }
 

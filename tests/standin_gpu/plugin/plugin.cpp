@@ -1,5 +1,5 @@
 // The stand-in's libtycho_cuda.so: the CPU's kernels as a GPU's, which look at the device, the stream and the
-// pointers that they are given; NCCL's half is the real one.
+// pointers that they are given; NCCL's half and programs of recipes are the real ones.
 #include <ATen/Context.h>
 #include <cuda_runtime_api.h>
 
@@ -13,6 +13,7 @@
 #include "trainer/base/error.h"
 #include "trainer/cuda_plugin/entry/driver_plugin.h"
 #include "trainer/cuda_plugin/entry/nccl_plugin.h"
+#include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
 namespace {
@@ -100,10 +101,23 @@ struct Checked<Entry, Result (*)(Args...)> {
     table.entry = &Kernel::call;                                               \
   }
 
+/// The GPU's own: its text is compiled for this machine.
+void run_program(tycho::RowsShape shape, const tycho::TileProgram& program,
+                 const tycho::ProgramMemory* arrays, tycho::Stream stream) {
+  check_launch("run_program", stream);
+  for (int32_t i = 0; i < program.num_arrays; ++i) {
+    if (!arrays[i].read && !arrays[i].written) continue;
+    check_pointer("run_program", arrays[i].data);
+    if (arrays[i].weights != nullptr) check_argument("run_program", *arrays[i].weights);
+  }
+  tycho::cuda::run_program(shape, program, arrays, stream);
+}
+
 const KernelTable& checked_table() {
   static const KernelTable all = [] {
     KernelTable table{.name = "cuda"};
     TYCHO_KERNELS(STANDIN_FILL)
+    table.run_program = &run_program;
     return table;
   }();
   return all;

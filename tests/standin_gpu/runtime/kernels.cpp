@@ -1,11 +1,14 @@
-// Kernels of LibTorch: registered and never run. Whoever launches one is told its name.
+// Kernels of LibTorch: registered and never run. Whoever launches one is told its name. Programs of recipes
+// run.
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "tests/standin_gpu/runtime/state.h"
+#include "tests/standin_nvrtc/image.h"
 
 namespace {
 
@@ -13,6 +16,18 @@ std::mutex mutex;
 std::map<const void*, std::string>& names() {
   static auto* const all = new std::map<const void*, std::string>;
   return *all;
+}
+
+using standin::RunImage;
+std::set<RunImage>& programs() {
+  static auto* const all = new std::set<RunImage>;
+  return *all;
+}
+/// Returns null for a kernel of LibTorch.
+RunImage program_of(const void* kernel) {
+  const std::lock_guard lock(mutex);
+  const auto run = reinterpret_cast<RunImage>(const_cast<void*>(kernel));
+  return programs().contains(run) ? run : nullptr;
 }
 
 cudaError_t refuse(const void* kernel) {
@@ -52,8 +67,28 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, size_t, 
 }
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, void*) { return 0; }
 cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, size_t*, void*) { return cudaSuccess; }
-cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, size_t, cudaStream_t) {
-  return refuse(kernel);
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t,
+                             cudaStream_t) {
+  const RunImage run = program_of(kernel);
+  if (run == nullptr) return refuse(kernel);
+  run(grid.x, block.x, arguments[0]);
+  return cudaSuccess;
+}
+/// Programs of recipes, which tests/standin_nvrtc compiled.
+cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**, unsigned,
+                                cudaLibraryOption*, void**, unsigned) {
+  const cudaError_t error = standin::called("cudaLibraryLoadData");
+  if (error != cudaSuccess) return error;
+  const RunImage run = standin::open_image(code);
+  if (run == nullptr) return standin::report(cudaErrorInvalidKernelImage);
+  const std::lock_guard lock(mutex);
+  programs().insert(run);
+  *library = reinterpret_cast<cudaLibrary_t>(run);
+  return cudaSuccess;
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char*) {
+  *kernel = reinterpret_cast<cudaKernel_t>(library);
+  return cudaSuccess;
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void* kernel, void**) {
   return refuse(kernel);

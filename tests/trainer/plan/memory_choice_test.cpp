@@ -44,6 +44,28 @@ TEST(MemoryChoice, IsTheLargestDivisorThatFits) {
   }
 }
 
+// 2 sequences x 32 heads in a fixed order are 3 x 64 = 192 blocks, two waves of an H100's 132
+// multiprocessors; 4 are 256.
+TEST(MemoryChoice, FillsTheWavesOfAttentionsBlocks) {
+  TrainConfig config = mpt_1b();
+  config.model.value = LlamaConfig{
+      .width = 2048, .layers = 16, .heads = 32, .kv_heads = 8, .ffn_width = 8192, .vocab_size = 1000};
+  config.seq_len = 16384;
+  config.global_batch = Duration::parse("6sp");
+  const PlanDevices devices = {.num_ranks = 1};
+  const auto step_s = [&](int64_t sequences) {
+    return plan_mesh(with_choice(config, {.sequences = sequences}), devices).estimate->step_s;
+  };
+  for (const int64_t gib : {60, 80, 100, 160, 400}) {
+    config.machine.memory = Bytes{gib << 30};
+    const MemoryChoice choice = choose_memory(config, devices);
+    ASSERT_TRUE(choice.fits);
+    for (const int64_t n : {1, 2, 3, 6})
+      if (bytes_with(config, n, 1) <= choice.room_bytes)
+        EXPECT_LE(choice.step_s, 1.02 * step_s(n)) << gib << " " << n;
+  }
+}
+
 TEST(MemoryChoice, GrowsWithTheMachineAndEndsWithTheShareOfARank) {
   TrainConfig config = mpt_1b();
   int64_t before = 0;

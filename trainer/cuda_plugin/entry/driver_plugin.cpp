@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/kernels/cuda/nvrtc.h"
 #include "trainer/kernels/cuda/status.h"
 
 namespace tycho {
@@ -31,7 +32,9 @@ GpuShape shape(int gpu) {
   return shape;
 }
 
-constexpr DriverTable kTable = {.state = state, .shape = shape};
+const ProgramCompiler& program_compiler() { return cuda::own_nvrtc().state(); }
+
+constexpr DriverTable kTable = {.state = state, .shape = shape, .program_compiler = program_compiler};
 
 }  // namespace
 

@@ -7,7 +7,8 @@
 
 namespace tycho::cuda {
 
-static constexpr KernelTable kTable{.name = "cuda", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
+static constexpr KernelTable kTable{.name = "cuda",
+                                    TYCHO_KERNELS(TYCHO_TABLE_ENTRY) TYCHO_TABLE_ENTRY(run_program)};
 
 }  // namespace tycho::cuda
 

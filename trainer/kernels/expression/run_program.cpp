@@ -3,7 +3,6 @@
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
-#include "trainer/kernels/expression/aten_program.h"
 #include "trainer/profiler/range.h"
 
 namespace tycho {
@@ -57,18 +56,6 @@ struct RawArrays {
   }
 };
 
-/// Runs by ATen, which takes flat arrays: others are copied, and back.
-void run_on_device(const TileProgram& program, const std::vector<ProgramArray>& wanted,
-                   const std::vector<ProgramTensor>& arrays, const RawArrays& raw) {
-  std::vector<ProgramTensor> flat = arrays;
-  for (ProgramTensor& array : flat)
-    if (array.tensor.defined()) array.tensor = array.tensor.contiguous();
-  run_program_by_aten(program, wanted, flat, raw.numel);
-  for (size_t i = 0; i < flat.size(); ++i)
-    if (wanted[i].written && flat[i].tensor.defined() && !flat[i].tensor.is_same(arrays[i].tensor))
-      arrays[i].tensor.copy_(flat[i].tensor);
-}
-
 }  // namespace
 
 void run_program(const Program& program, const std::vector<double>& scalar_inputs,
@@ -81,9 +68,8 @@ void run_program(const Program& program, const std::vector<double>& scalar_input
   for (size_t i = 0; i < wanted.size(); ++i) raw.add(wanted[i], arrays[i]);
   if (raw.numel <= 0) return;
   const std::vector<float> constants = program.constants(program.scalars(scalar_inputs));
-  if (!raw.any.is_cpu()) return run_on_device(program.tiles(constants), wanted, arrays, raw);
   const RowsShape shape = raw.flat ? RowsShape{1, raw.numel} : RowsShape{raw.any.size(0), raw.any.size(1)};
-  cpu_kernels().run_program(shape, program.tiles(constants), raw.memory.data(), nullptr);
+  kernels(raw.any).run_program(shape, program.tiles(constants), raw.memory.data(), stream_of(raw.any));
 }
 
 }  // namespace tycho

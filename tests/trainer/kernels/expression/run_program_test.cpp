@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
+#include "tests/trainer/expression/adamw_expression.h"
 #include "tests/trainer/expression/random_expression.h"
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/base/random/philox.h"
-#include "trainer/kernels/expression/aten_program.h"
 
 namespace tycho {
 namespace {
@@ -19,20 +19,25 @@ const std::vector<double> kOddNumbers = {
     -INFINITY, NAN,  0.75,     88.6,      -88.6,     -103.9, 127,   1e-38,  0.625, 0.999, 1.001,
     -0.4,      0.6,  16777217, -16777217, 2.5000001, 1e10,   -7.5,  3,      -3,    4.2};
 
+at::Device device_of(const KernelTable& table) {
+  return std::string_view(table.name) == "cuda" ? at::kCUDA : at::kCPU;
+}
+
 bool is_exact(Op op) {
   return op != Op::kExp && op != Op::kLog && op != Op::kTanh && op != Op::kSigmoid && op != Op::kErf &&
          op != Op::kPow;
 }
 
-/// Runs a flat expression of elements on one table; returns its outputs.
+/// Runs a flat expression of elements on one table and its device; returns its outputs.
 std::vector<Tensor> run_on(const KernelTable& table, const Program& program,
                            const std::map<std::string, Tensor>& given, const std::vector<double>& scalars,
                            int64_t numel) {
+  const at::Device device = device_of(table);
   std::vector<Tensor> kept, out;
   std::vector<ProgramMemory> memory;
   for (const ProgramArray& array : program.arrays()) {
     const auto found = given.find(array.name);
-    Tensor tensor = found == given.end() ? at::empty({numel}) : found->second.clone();
+    Tensor tensor = found == given.end() ? at::empty({numel}, device) : found->second.clone().to(device);
     memory.push_back({.data = tensor.mutable_data_ptr(),
                       .dtype = tensor.scalar_type() == at::kFloat ? Dtype::kFp32 : Dtype::kBf16,
                       .read = array.read,
@@ -42,6 +47,7 @@ std::vector<Tensor> run_on(const KernelTable& table, const Program& program,
   }
   const std::vector<float> constants = program.constants(program.scalars(scalars));
   table.run_program({1, numel}, program.tiles(constants), memory.data(), nullptr);
+  for (Tensor& tensor : out) tensor = tensor.cpu();
   return out;
 }
 
@@ -85,7 +91,21 @@ Tensor tensor_of(const std::vector<double>& numbers) {
   return out;
 }
 
-class RunProgramTest : public testing::TestWithParam<const KernelTable*> {};
+class RunProgramTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    table_ = find_table(GetParam());
+    if (!table_) GTEST_SKIP() << "this machine cannot run the kernels of " << GetParam();
+  }
+  std::vector<Tensor> run(const Program& program, const std::map<std::string, Tensor>& given,
+                          const std::vector<double>& scalars, int64_t numel) const {
+    return run_on(*table_, program, given, scalars, numel);
+  }
+  /// The emulated GPU calls a compiler for each program.
+  uint64_t num_seeds() const { return GetParam() == "emulated" ? 6 : 60; }
+
+  const KernelTable* table_ = nullptr;
+};
 
 TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
   std::vector<double> x, y, z;  // all pairs
@@ -102,13 +122,18 @@ TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
   for (const Op op : random_operations(true)) {
     const Expression e = one_operation(op);
     const auto expected = evaluate(e, {rounded(x), rounded(y), rounded(z)}, Arithmetic::kFp32);
-    const Tensor found =
-        run_on(*GetParam(), Program(e), {{"x", tensor_of(x)}, {"y", tensor_of(y)}, {"z", tensor_of(z)}}, {},
-               numel)[0];
+    const std::map<std::string, Tensor> given = {
+        {"x", tensor_of(x)}, {"y", tensor_of(y)}, {"z", tensor_of(z)}};
+    const Tensor found = run(Program(e), given, {}, numel)[0];
+    const Tensor on_cpu = run_on(cpu_kernels(), Program(e), given, {}, numel)[0];
     for (size_t i = 0; i < x.size(); ++i) {
       const float want = static_cast<float>(expected[0].numbers[i]), got = found.const_data_ptr<float>()[i];
       EXPECT_LE(ulps_between(want, got), is_exact(op) ? 0 : 4)
           << operation(op).name << "(" << x[i] << ", " << y[i] << ", " << z[i] << "): " << want << " " << got;
+      // A GPU has the CPU's formulas, but its own library's powf.
+      EXPECT_LE(ulps_between(on_cpu.const_data_ptr<float>()[i], got),
+                op == Op::kPow && GetParam() == "cuda" ? 4 : 0)
+          << operation(op).name << "(" << x[i] << ", " << y[i] << ", " << z[i] << ")";
     }
   }
 }
@@ -121,8 +146,7 @@ TEST_P(RunProgramTest, FunctionsAreWithinAFewUlp) {
       x.push_back(op == Op::kLog ? std::exp2(u * 250 - 125) : i % 2 ? (u - 0.5) * 12 : (u - 0.5) * 174);
     }
     const Tensor in = tensor_of(x);
-    const Tensor found =
-        run_on(*GetParam(), Program(one_operation(op)), {{"x", in}, {"y", in}, {"z", in}}, {}, 20000)[0];
+    const Tensor found = run(Program(one_operation(op)), {{"x", in}, {"y", in}, {"z", in}}, {}, 20000)[0];
     int64_t worst = 0;
     for (int64_t i = 0; i < 20000; ++i) {
       NodeValues value = row_of({in.const_data_ptr<float>()[i]});
@@ -135,7 +159,7 @@ TEST_P(RunProgramTest, FunctionsAreWithinAFewUlp) {
 }
 
 TEST_P(RunProgramTest, RandomExpressionsOfExactOperationsHaveTheBitsOfTheReference) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < num_seeds(); ++seed) {
     Expression e = random_expression(seed, 24, Op::kMul, {});
     for (Node& node : e.nodes)
       if (!is_exact(node.op)) node.op = node.op == Op::kPow ? Op::kMin : Op::kNeg;
@@ -147,8 +171,7 @@ TEST_P(RunProgramTest, RandomExpressionsOfExactOperationsHaveTheBitsOfTheReferen
           y.push_back(static_cast<float>(words[1] * 0x1p-30 - 2));
     }
     const auto expected = evaluate(e, {row_of(x), row_of(y), scalar_of(0.37)}, Arithmetic::kFp32);
-    const Tensor found =
-        run_on(*GetParam(), Program(e), {{"x", tensor_of(x)}, {"y", tensor_of(y)}}, {0.37}, numel)[0];
+    const Tensor found = run(Program(e), {{"x", tensor_of(x)}, {"y", tensor_of(y)}}, {0.37}, numel)[0];
     for (int64_t i = 0; i < numel; ++i)
       ASSERT_EQ(ulps_between(static_cast<float>(expected[0].numbers[static_cast<size_t>(i)]),
                              found.const_data_ptr<float>()[i]),
@@ -163,7 +186,7 @@ TEST_P(RunProgramTest, ReadsAnArrayBeforeItIsOverwritten) {
       "{'inputs':[{'name':'x'},{'name':'y'}],'nodes':[['input',0],['input',1],['mul',0,1],['add',2,0]],"
       "'outputs':[{'name':'x','node':1},{'name':'y','node':0},{'name':'z','node':3}]}");
   const Tensor x = at::arange(1000, at::kFloat), y = x + 5;
-  const auto out = run_on(*GetParam(), Program(e), {{"x", x}, {"y", y}}, {}, 1000);
+  const auto out = run(Program(e), {{"x", x}, {"y", y}}, {}, 1000);
   EXPECT_TRUE(at::equal(out[0], y));
   EXPECT_TRUE(at::equal(out[1], x));
   EXPECT_TRUE(at::equal(out[2], x * y + x));
@@ -175,7 +198,7 @@ TEST_P(RunProgramTest, WritesOutputsThatAreNumbersOrInputs) {
       "0],"
       "['input',1],['mul',3,3],['broadcast',4,0]],'outputs':[{'name':'a','node':2},{'name':'b','node':0},"
       "{'name':'c','node':5},{'name':'s','node':4},{'name':'d','node':5}]}"));
-  const auto out = run_on(*GetParam(), program, {{"x", at::arange(700, at::kFloat)}}, {3}, 700);
+  const auto out = run(program, {{"x", at::arange(700, at::kFloat)}}, {3}, 700);
   ASSERT_EQ(out.size(), 4u);
   EXPECT_TRUE(at::equal(out[0], at::full({700}, -1.0f)));
   EXPECT_TRUE(at::equal(out[1], at::arange(700, at::kFloat)));
@@ -191,7 +214,7 @@ TEST_P(RunProgramTest, PowersByOneNumberAreTorchs) {
     const Program program(expression_of(
         "{'inputs':[{'name':'x'},{'name':'k','scalar':true}],'nodes':[['input',0],['input',1],['pow',0,1]],"
         "'outputs':[{'name':'y','node':2}]}"));
-    const Tensor found = run_on(*GetParam(), program, {{"x", x}}, {exponent}, x.numel())[0];
+    const Tensor found = run(program, {{"x", x}}, {exponent}, x.numel())[0];
     const Tensor expected = at::pow(x, exponent);
     for (int64_t i = 0; i < x.numel(); ++i)
       EXPECT_LE(ulps_between(found.const_data_ptr<float>()[i], expected.const_data_ptr<float>()[i]), 2)
@@ -204,117 +227,81 @@ TEST_P(RunProgramTest, RoundsBf16WhenItIsWritten) {
       expression_of("{'inputs':[{'name':'x'}],'nodes':[['input',0],['number',3],['div',0,1],['mul',2,2]],"
                     "'outputs':[{'name':'x','node':2},{'name':'y','node':3}]}"));
   const Tensor x = at::arange(2000, at::kFloat).to(at::kBFloat16);
-  const auto out = run_on(*GetParam(), program, {{"x", x}}, {}, 2000);
+  const auto out = run(program, {{"x", x}}, {}, 2000);
   const Tensor third = x.to(at::kFloat) / 3;
   EXPECT_TRUE(at::equal(out[0], third.to(at::kBFloat16)));
   EXPECT_TRUE(at::equal(out[1], third * third)) << "of what was not rounded yet";
 }
 
 TEST_P(RunProgramTest, RowsMayBePartsOfLongerRowsOrShareANumber) {
-  constexpr int64_t kRows = 5, kDim = 300;
+  constexpr int64_t kRows = 5;
   const Program program(expression_of(
       "{'inputs':[{'name':'gate'},{'name':'up'},{'name':'bias'},{'name':'scale'}],'nodes':[['input',0],"
       "['input',1],['input',2],['input',3],['add',0,2],['mul',4,1],['mul',5,3]],"
       "'outputs':[{'name':'y','node':6}]}"));
-  const Tensor gate_up = at::randn({kRows, 2 * kDim}).to(at::kBFloat16), bias = at::randn({kDim}),
-               scale = at::randn({kRows});
-  Tensor y = at::empty({kRows, kDim});
-  auto* halves = static_cast<at::BFloat16*>(gate_up.mutable_data_ptr());
-  const ProgramMemory arrays[] = {
-      {.data = halves, .dtype = Dtype::kBf16, .row_step = 2 * kDim, .read = true},
-      {.data = halves + kDim, .dtype = Dtype::kBf16, .row_step = 2 * kDim, .read = true},
-      {.data = bias.mutable_data_ptr(), .read = true},
-      {.data = scale.mutable_data_ptr(), .row_step = 1, .step = 0, .read = true},
-      {.data = y.mutable_data_ptr(), .row_step = kDim, .written = true}};
-  GetParam()->run_program({kRows, kDim}, program.tiles({}), arrays, nullptr);
-  const Tensor wide = gate_up.to(at::kFloat);
-  EXPECT_TRUE(
-      at::equal(y, (wide.narrow(1, 0, kDim) + bias) * wide.narrow(1, kDim, kDim) * scale.unsqueeze(1)));
-}
-
-TEST(RunProgramByAten, ExactOperationsHaveTheBitsOfTheKernel) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    Expression e = random_expression(seed, 24, seed % 2 ? Op::kFma : Op::kClamp, {});
-    for (Node& node : e.nodes)
-      if (!is_exact(node.op)) node.op = node.op == Op::kPow ? Op::kMin : Op::kNeg;
-    const Program program(e);
-    const std::vector<float> constants = program.constants(program.scalars({0.37}));
-    auto generator = at::detail::createCPUGenerator(seed);
-    const Tensor x = at::randn({301}, generator, at::TensorOptions()),
-                 y = at::randn({301}, generator, at::TensorOptions());
-    Tensor kernel = at::zeros({301}), aten = at::zeros({301});
-    run_program(program, {0.37}, {{x}, {y}, {kernel}});
-    run_program_by_aten(program.tiles(constants), program.arrays(), {{x}, {y}, {aten}}, 301);
-    EXPECT_TRUE(at::equal(kernel, aten)) << seed;
+  for (const int64_t dim : {300, 301}) {
+    const Tensor gate_up = at::randn({kRows, 2 * dim}).to(device_of(*table_), at::kBFloat16),
+                 bias = at::randn({dim}).to(device_of(*table_)),
+                 scale = at::randn({kRows}).to(device_of(*table_));
+    Tensor y = at::empty({kRows, dim}, bias.options());
+    auto* halves = static_cast<at::BFloat16*>(gate_up.mutable_data_ptr());
+    const ProgramMemory arrays[] = {
+        {.data = halves, .dtype = Dtype::kBf16, .row_step = 2 * dim, .read = true},
+        {.data = halves + dim, .dtype = Dtype::kBf16, .row_step = 2 * dim, .read = true},
+        {.data = bias.mutable_data_ptr(), .read = true},
+        {.data = scale.mutable_data_ptr(), .row_step = 1, .step = 0, .read = true},
+        {.data = y.mutable_data_ptr(), .row_step = dim, .written = true}};
+    table_->run_program({kRows, dim}, program.tiles({}), arrays, nullptr);
+    const Tensor wide = gate_up.to(at::kFloat);
+    EXPECT_TRUE(
+        at::equal(y, (wide.narrow(1, 0, dim) + bias) * wide.narrow(1, dim, dim) * scale.unsqueeze(1)));
   }
-}
-
-/// AdamW as a recipe writes it.
-Expression adamw() {
-  return expression_of(
-      "{'inputs':[{'name':'p'},{'name':'g'},{'name':'m'},{'name':'v'},{'name':'scale','shape':[1,1]},"
-      "{'name':'lr','scalar':true},{'name':'b1','scalar':true},{'name':'b2','scalar':true},"
-      "{'name':'eps','scalar':true},{'name':'decay','scalar':true},{'name':'c1','scalar':true},"
-      "{'name':'c2','scalar':true}],'nodes':[['input',0],['input',1],['input',2],['input',3],['input',4],"
-      "['input',5],['input',6],['input',7],['input',8],['input',9],['input',10],['input',11],['number',1],"
-      "['mul',1,4],['sub',12,6],['sub',12,7],['mul',2,6],['mul',13,14],['add',16,17],['mul',3,7],['mul',13,"
-      "13],"
-      "['mul',20,15],['add',19,21],['sqrt',22],['sqrt',11],['div',12,24],['mul',23,25],['add',26,8],['div',"
-      "18,27],"
-      "['sub',12,9],['mul',0,29],['div',5,10],['mul',28,31],['sub',30,32]],"
-      "'outputs':[{'name':'p','node':33},{'name':'m','node':18},{'name':'v','node':22}]}");
 }
 
 TEST_P(RunProgramTest, AdamWHasTheBitsOfTheBuiltInForEveryFormOfWeights) {
-  constexpr int64_t kNumel = 40013;
-  const Program program(adamw());
+  const Program program(adamw_expression());
   const std::vector<float> constants =
       program.constants(program.scalars({3e-3, 0.9, 0.95, 1e-8, 3e-4, 0.271, 0.142625}));
   const AdamWScalars scalars = {3e-3, 0.9, 0.95, 1e-8, 3e-4, 0.271, 0.142625};
-  const auto drawn = [](uint64_t seed, double scale) {
-    auto generator = at::detail::createCPUGenerator(seed);
-    return at::randn({kNumel}, generator, at::TensorOptions()).mul_(scale);
-  };
-  for (const auto& [type, master, stochastic] : {std::tuple{at::kFloat, false, false},
-                                                 {at::kBFloat16, true, false},
-                                                 {at::kBFloat16, false, false},
-                                                 {at::kBFloat16, false, true}}) {
-    WeightTensors one{.params = drawn(1, 1.0).to(type), .stochastic = stochastic, .key = 7, .step = 3};
-    if (master) one.master = drawn(1, 1.0);
-    WeightTensors other = one;
-    other.params = one.params.clone(), other.master = master ? one.master.clone() : Tensor();
-    Tensor g = drawn(2, 0.1), scale = at::full({1}, 0.37f), m = drawn(3, 0.1), v = drawn(4, 0.1).square();
-    Tensor own_m = m.clone(), own_v = v.clone();
-    WeightTensors third = one;
-    third.params = one.params.clone(), third.master = master ? one.master.clone() : Tensor();
-    run_program_by_aten(program.tiles(constants), program.arrays(),
-                        {{{}, &third}, {g}, {m.clone()}, {v.clone()}, {scale}}, kNumel);
-    GetParam()->adamw_step(kNumel, scalars, scale.const_data_ptr<float>(), optimized_weights("test", one),
-                           g.const_data_ptr<float>(), own_m.mutable_data_ptr<float>(),
-                           own_v.mutable_data_ptr<float>(), nullptr);
-    const OptimizedWeights raw = optimized_weights("test", other);
-    const ProgramMemory arrays[] = {{.dtype = raw.dtype, .read = true, .written = true, .weights = &raw},
-                                    {.data = g.mutable_data_ptr(), .read = true},
-                                    {.data = m.mutable_data_ptr(), .read = true, .written = true},
-                                    {.data = v.mutable_data_ptr(), .read = true, .written = true},
-                                    {.data = scale.mutable_data_ptr(), .step = 0, .read = true}};
-    GetParam()->run_program({1, kNumel}, program.tiles(constants), arrays, nullptr);
-    EXPECT_TRUE(at::equal(one.params, other.params)) << type << master << stochastic;
-    EXPECT_TRUE(at::equal(one.params, third.params)) << "by ATen " << type << master << stochastic;
-    if (master) {
-      EXPECT_TRUE(at::equal(one.master, other.master));
+  for (const int64_t numel : {40013, 4096})
+    for (const auto& [type, master, stochastic] : {std::tuple{at::kFloat, false, false},
+                                                   {at::kBFloat16, true, false},
+                                                   {at::kBFloat16, false, false},
+                                                   {at::kBFloat16, false, true}}) {
+      const auto drawn = [&, n = numel](uint64_t seed, double scale) {
+        auto generator = at::detail::createCPUGenerator(seed);
+        return at::randn({n}, generator, at::TensorOptions()).mul_(scale).to(device_of(*table_));
+      };
+      WeightTensors one{.params = drawn(1, 1.0).to(type), .stochastic = stochastic, .key = 7, .step = 3};
+      // Rows of 30 elements of a parameter's rows of 100, from the 7th column on.
+      if (stochastic) one.place = {.first = 5, .row = 30, .whole_row = 100, .there = {7}};
+      if (master) one.master = drawn(1, 1.0);
+      WeightTensors other = one;
+      other.params = one.params.clone(), other.master = master ? one.master.clone() : Tensor();
+      Tensor g = drawn(2, 0.1), scale = at::full({1}, 0.37f, g.options()), m = drawn(3, 0.1),
+             v = drawn(4, 0.1).square();
+      Tensor own_m = m.clone(), own_v = v.clone();
+      table_->adamw_step(numel, scalars, scale.const_data_ptr<float>(), optimized_weights("test", one),
+                         g.const_data_ptr<float>(), own_m.mutable_data_ptr<float>(),
+                         own_v.mutable_data_ptr<float>(), nullptr);
+      const OptimizedWeights raw = optimized_weights("test", other);
+      const ProgramMemory arrays[] = {{.dtype = raw.dtype, .read = true, .written = true, .weights = &raw},
+                                      {.data = g.mutable_data_ptr(), .read = true},
+                                      {.data = m.mutable_data_ptr(), .read = true, .written = true},
+                                      {.data = v.mutable_data_ptr(), .read = true, .written = true},
+                                      {.data = scale.mutable_data_ptr(), .step = 0, .read = true}};
+      table_->run_program({1, numel}, program.tiles(constants), arrays, nullptr);
+      EXPECT_TRUE(at::equal(one.params, other.params)) << type << master << stochastic;
+      if (master) {
+        EXPECT_TRUE(at::equal(one.master, other.master));
+      }
+      EXPECT_TRUE(at::equal(m, own_m));
+      EXPECT_TRUE(at::equal(v, own_v));
     }
-    EXPECT_TRUE(at::equal(m, own_m));
-    EXPECT_TRUE(at::equal(v, own_v));
-  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, RunProgramTest, testing::ValuesIn(cpu_tables()), [](const auto& info) {
-  std::string name = info.param->name;
-  for (char& c : name)
-    if (c == ' ') c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Tables, RunProgramTest, testing::ValuesIn(kWholeTables),
+                         [](const auto& info) { return info.param; });
 
 TEST(RunProgramOp, NamesTheArrayThatDoesNotFit) {
   const Program program(expression_of(
