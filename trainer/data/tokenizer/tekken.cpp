@@ -116,7 +116,7 @@ std::vector<std::string> read_tokens(const Reader& reader, const Json& vocab, si
     if (!bytes || bytes->empty())
       reader.malformed("the token_bytes of rank {} are not base64", tokens.size());
     if (tokens.size() < kNumBytes && *bytes != std::string(1, static_cast<char>(tokens.size())))
-      reader.malformed("expected the byte 0x{:02x} as the token of rank {0}", tokens.size());
+      reader.malformed("expected the byte 0x{0:02x} as the token of rank {0}", tokens.size());
     tokens.push_back(*bytes);
   }
   return tokens;
