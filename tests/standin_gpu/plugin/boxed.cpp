@@ -162,7 +162,7 @@ class Call {
   }
 
   void tell() {
-    if (!device_) return;
+    if (!device_ || !checks()) return;
     const c10::DeviceGuard guard(*device_);
     for (const Pair& pair : pairs_) add_uses(uses_, pair.device, pair.is_written);
     enqueued_now(op_.schema().name(), uses_);

@@ -124,6 +124,7 @@ Tensor& scaled_mm_out(const Tensor& a, const Tensor& b, const Tensor& factor_a, 
                   factor_a.scalar_type() == at::kFloat && factor_b.scalar_type() == at::kFloat,
               "expected factors of rows and columns");
   TORCH_CHECK(b.scalar_type() == at::kFloat8_e4m3fn, "mat2 must be e4m3");
+  tell("aten::_scaled_mm", {a, b, factor_a, factor_b}, {out});
   put(out, at::mm(wide(a), wide(b)) * on_cpu(factor_a) * on_cpu(factor_b));
   return out;
 }

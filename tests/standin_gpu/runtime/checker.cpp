@@ -20,14 +20,6 @@ constexpr int kExitCode = 97;
 constexpr long kFirstMark = 1L << 40;  // behind the numbers of events
 std::atomic<bool> any_enqueued = false;
 
-bool is_on() {
-  static const bool on = [] {
-    const char* asked = std::getenv("TYCHO_STANDIN_ORDER");
-    return asked == nullptr || std::strcmp(asked, "off") != 0;
-  }();
-  return on;
-}
-
 /// TYCHO_STANDIN_MUTANT: wait, record or done, then :STEP:NUMBER.
 Mutant asked_mutant() {
   const char* text = std::getenv("TYCHO_STANDIN_MUTANT");
@@ -83,10 +75,13 @@ Checker& checker() {
 }
 
 thread_local int own_number = -1;
+thread_local long begun_at = 0;  // mark of the thread's start
 thread_local std::vector<std::string> names;
 
 int thread_number(Checker& all) {
-  if (own_number < 0) own_number = all.num_actors++;
+  if (own_number >= 0) return own_number;
+  own_number = all.num_actors++;
+  if (begun_at != 0) all.apply({.kind = Action::Kind::kTakeOver, .thread = own_number, .event = begun_at});
   return own_number;
 }
 
@@ -99,7 +94,7 @@ std::string with_place(const std::string& name) {
 /// Tells the checker of an action of this thread. `fill` sets the rest of it, holding the mutex.
 template <class Fill>
 void tell(Action::Kind kind, const Fill& fill) {
-  if (!is_on()) return;
+  if (!checks()) return;
   Checker& all = checker();
   const std::lock_guard lock(all.mutex);
   Action action = {.kind = kind, .thread = thread_number(all)};
@@ -108,7 +103,7 @@ void tell(Action::Kind kind, const Fill& fill) {
 }
 
 void add(std::vector<Bytes>& list, const void* begin, size_t bytes) {
-  if (bytes == 0 || begin == nullptr || !is_on() || owner_of(begin).place == Place::kUnknown) return;
+  if (bytes == 0 || begin == nullptr || owner_of(begin).place == Place::kUnknown) return;
   const auto from = reinterpret_cast<uintptr_t>(begin);
   if (!list.empty() && list.back().end == from)
     list.back().end += bytes;
@@ -133,6 +128,15 @@ struct TellAtExit {
 
 }  // namespace
 
+bool checks() {
+  static const bool on = [] {
+    const char* asked = std::getenv("TYCHO_STANDIN_ORDER");
+    return (asked == nullptr || std::strcmp(asked, "off") != 0) &&
+           std::getenv("TYCHO_STANDIN_RECORD") == nullptr;
+  }();
+  return on;
+}
+
 Uses& Uses::read(const void* begin, size_t bytes) {
   add(reads, begin, bytes);
   return *this;
@@ -143,7 +147,7 @@ Uses& Uses::write(const void* begin, size_t bytes) {
 }
 
 void enqueued(const std::string& name, cudaStream_t stream, const Uses& uses) {
-  if (is_on()) {
+  if (checks()) {
     static const TellAtExit tell_at_exit;
     any_enqueued = true;
   }
@@ -202,7 +206,7 @@ void host_waits_for_device(const char* name) {
 }
 
 bool is_told_done(long event, cudaStream_t stream) {
-  if (!is_on()) return true;
+  if (!checks()) return true;
   Checker& all = checker();
   const std::lock_guard lock(all.mutex);
   const int number = event < 0 ? all.stream_number(stream) : -1;
@@ -222,6 +226,11 @@ void handed_over(long mark) {
 }
 void took_over(long mark) {
   tell(Action::Kind::kTakeOver, [&](Checker&, Action& action) { action.event = kFirstMark + mark; });
+}
+
+void begun(long mark) { begun_at = kFirstMark + mark; }
+void ends(long mark) {
+  if (own_number >= 0) handed_over(mark);
 }
 
 void enter(const std::string& name) { names.push_back(name); }

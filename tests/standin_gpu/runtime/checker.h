@@ -19,7 +19,8 @@ struct Uses {
   Uses& write(const void* begin, size_t bytes);
 };
 
-// Each does nothing where TYCHO_STANDIN_ORDER is off.
+/// False where TYCHO_STANDIN_ORDER is off, and in record mode. All that follows then does nothing.
+bool checks();
 void enqueued(const std::string& name, cudaStream_t stream, const Uses& uses);
 void used_by_host(const std::string& name, const Uses& uses);
 void freed(const void* begin, size_t bytes);
@@ -39,6 +40,9 @@ bool is_in_use();
 /// This thread leaves what it knows at a mark, or takes what was left there.
 void handed_over(long mark);
 void took_over(long mark);
+/// As these, for a thread's own start and end. Most threads tell nothing, and get no number.
+void begun(long mark);
+void ends(long mark);
 
 /// What this thread does, as reports call it: "optimizer". A step ends where "optimizer" does.
 void enter(const std::string& name);

@@ -1,4 +1,6 @@
-// Names of CUDA's errors, as the runtime spells those that the stand-in returns.
+// Names of the errors of CUDA and NCCL that the stand-in returns, as these spell them.
+#include <nccl.h>
+
 #include "tests/standin_gpu/runtime/state.h"
 
 namespace {
@@ -38,5 +40,20 @@ extern "C" {
 
 const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return text_of(error).sentence; }
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess: return "no error";
+    case ncclUnhandledCudaError: return "unhandled cuda error";
+    case ncclSystemError: return "unhandled system error";
+    case ncclInternalError: return "internal error";
+    case ncclInvalidArgument: return "invalid argument";
+    case ncclInvalidUsage: return "invalid usage";
+    case ncclRemoteError: return "remote process exited or there was a network error";
+    case ncclInProgress: return "NCCL operation in progress";
+    default: return "unknown result code";
+  }
+}
+const char* ncclGetLastError(ncclComm_t) { return "of the stand-in"; }
 
 }  // extern "C"

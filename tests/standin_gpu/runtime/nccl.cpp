@@ -97,14 +97,6 @@ ncclResult_t refused(const char* name, Communicator& own, std::initializer_list<
   return own.ended ? ncclInvalidUsage : ncclSuccess;
 }
 
-/// In record mode the call is written down, with the size of its group: the other ranks need not exist.
-bool recorded(const char* name, const Communicator& own, size_t read, size_t written) {
-  if (!standin_records()) return false;
-  standin_record((std::string(name) + " of " + std::to_string(own.num_ranks)).c_str(),
-                 static_cast<double>(read), static_cast<double>(written), 0);
-  return true;
-}
-
 /// Runs each(where a part begins, its elements) over parts that fit a slot; garbage in `to` when this
 /// communicator was aborted meanwhile.
 template <class Each>
@@ -137,9 +129,21 @@ struct Later {
 thread_local int group_depth = 0;
 thread_local std::vector<Later> later;
 
-/// Puts a call on its stream at once, or where its group ends.
+size_t sum_of(const std::vector<standin::Bytes>& parts) {
+  size_t sum = 0;
+  for (const standin::Bytes& part : parts) sum += part.end - part.begin;
+  return sum;
+}
+
+/// Puts a call on its stream at once, or where its group ends. In record mode it is written down, with the
+/// size of its group: the other ranks need not exist.
 ncclResult_t now_or_later(Communicator& own, int way, const char* name, cudaStream_t stream,
                           standin::Uses uses, std::function<void()> run) {
+  if (standin_records()) {
+    standin_record((std::string(name) + " of " + std::to_string(own.num_ranks)).c_str(),
+                   static_cast<double>(sum_of(uses.reads)), static_cast<double>(sum_of(uses.writes)), 0);
+    return ncclSuccess;
+  }
   const auto tell = [=, uses = std::move(uses)] { standin::enqueued(name, stream, uses); };
   if (group_depth > 0) {
     later.push_back({&own, way, std::move(run), tell});
@@ -266,16 +270,16 @@ ncclResult_t ncclAllReduce(const void* from, void* to, size_t count, ncclDataTyp
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
   count_registered(own, to, count * width);
-  if (recorded("ncclAllReduce", own, count * width, count * width)) return ncclSuccess;
-  return now_or_later(own, -1, "ncclAllReduce", stream, standin::Uses().write(to, count * width), [=, &own] {
-    in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
-      char* part = static_cast<char*>(to) + begin * width;
-      std::memcpy(own.shared->slots[own.rank], part, elements * width);
-      if (!meet(own)) return false;
-      add(own.shared->slots, own.num_ranks, part, elements, type);
-      return true;
-    });
-  });
+  return now_or_later(own, -1, "ncclAllReduce", stream,
+                      standin::Uses().read(to, count * width).write(to, count * width), [=, &own] {
+                        in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
+                          char* part = static_cast<char*>(to) + begin * width;
+                          std::memcpy(own.shared->slots[own.rank], part, elements * width);
+                          if (!meet(own)) return false;
+                          add(own.shared->slots, own.num_ranks, part, elements, type);
+                          return true;
+                        });
+                      });
 }
 
 ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
@@ -285,18 +289,17 @@ ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataTyp
   if (const ncclResult_t no = refused("ncclBroadcast", own, {to}, stream); no != ncclSuccess) return no;
   if (fails_on_gpu(own)) return ncclSuccess;
   const size_t width = bytes_of(type);
-  if (recorded("ncclBroadcast", own, count * width, count * width)) return ncclSuccess;
   standin::Uses uses;
   own.rank == root ? uses.read(to, count * width) : uses.write(to, count * width);
-  standin::enqueued("ncclBroadcast", stream, uses);
-  in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
-    char* part = static_cast<char*>(to) + begin * width;
-    if (own.rank == root) std::memcpy(own.shared->slots[root], part, elements * width);
-    if (!meet(own)) return false;
-    std::memcpy(part, own.shared->slots[root], elements * width);
-    return true;
+  return now_or_later(own, -1, "ncclBroadcast", stream, uses, [=, &own] {
+    in_parts(own, to, count * width, count, width, [&](size_t begin, size_t elements) {
+      char* part = static_cast<char*>(to) + begin * width;
+      if (own.rank == root) std::memcpy(own.shared->slots[root], part, elements * width);
+      if (!meet(own)) return false;
+      std::memcpy(part, own.shared->slots[root], elements * width);
+      return true;
+    });
   });
-  return ncclSuccess;
 }
 
 ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type, ncclComm_t comm,
@@ -307,7 +310,6 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
   const size_t width = bytes_of(type), piece = count * width;
   const size_t whole = piece * static_cast<size_t>(own.num_ranks);
   count_registered(own, from, piece), count_registered(own, to, whole);
-  if (recorded("ncclAllGather", own, piece, whole)) return ncclSuccess;
   const auto uses = standin::Uses().read(from, piece).write(to, whole);
   return now_or_later(own, -1, "ncclAllGather", stream, uses, [=, &own] {
     in_parts(own, to, whole, count, width, [&](size_t begin, size_t elements) {
@@ -332,7 +334,6 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
   const size_t width = bytes_of(type), piece = count * width;
   const size_t whole = piece * static_cast<size_t>(own.num_ranks);
   count_registered(own, from, whole), count_registered(own, to, piece);
-  if (recorded("ncclReduceScatter", own, whole, piece)) return ncclSuccess;
   const auto uses = standin::Uses().read(from, whole).write(to, piece);
   return now_or_later(own, -1, "ncclReduceScatter", stream, uses, [=, &own] {
     for (int r = 0; r < own.num_ranks; ++r)  // the pieces one after the other
@@ -354,9 +355,8 @@ ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int p
   if (peer < 0 || peer >= own.num_ranks || peer == own.rank) return ncclInvalidArgument;
   if (const ncclResult_t no = refused("ncclSend", own, {from}, stream); no != ncclSuccess) return no;
   const size_t bytes = count * bytes_of(type);
-  if (recorded("ncclSend", own, bytes, 0)) return ncclSuccess;
-  Channel& channel = own.shared->channels[own.rank][peer];
-  return now_or_later(own, peer, "ncclSend", stream, standin::Uses().read(from, bytes), [=, &own, &channel] {
+  return now_or_later(own, peer, "ncclSend", stream, standin::Uses().read(from, bytes), [=, &own] {
+    Channel& channel = own.shared->channels[own.rank][peer];
     for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
       std::memcpy(channel.bytes, static_cast<const char*>(from) + begin,
                   std::min(kMessageBytes, bytes - begin));
@@ -372,10 +372,9 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
   if (peer < 0 || peer >= own.num_ranks || peer == own.rank) return ncclInvalidArgument;
   if (const ncclResult_t no = refused("ncclRecv", own, {to}, stream); no != ncclSuccess) return no;
   const size_t bytes = count * bytes_of(type);
-  if (recorded("ncclRecv", own, 0, bytes)) return ncclSuccess;
-  Channel& channel = own.shared->channels[peer][own.rank];
   const auto uses = standin::Uses().write(to, bytes);
-  return now_or_later(own, kMostRanks + peer, "ncclRecv", stream, uses, [=, &own, &channel] {
+  return now_or_later(own, kMostRanks + peer, "ncclRecv", stream, uses, [=, &own] {
+    Channel& channel = own.shared->channels[peer][own.rank];
     for (size_t begin = 0; begin < bytes; begin += kMessageBytes) {
       if (!wait_until(own, [&] { return channel.sent > channel.taken; })) {
         std::memset(to, 0xff, bytes);
@@ -397,20 +396,5 @@ ncclResult_t ncclGroupEnd() {
   if (--group_depth == 0) run_together(std::exchange(later, {}));
   return ncclSuccess;
 }
-
-const char* ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-    case ncclSuccess: return "no error";
-    case ncclUnhandledCudaError: return "unhandled cuda error";
-    case ncclSystemError: return "unhandled system error";
-    case ncclInternalError: return "internal error";
-    case ncclInvalidArgument: return "invalid argument";
-    case ncclInvalidUsage: return "invalid usage";
-    case ncclRemoteError: return "remote process exited or there was a network error";
-    case ncclInProgress: return "NCCL operation in progress";
-    default: return "unknown result code";
-  }
-}
-const char* ncclGetLastError(ncclComm_t) { return "of the stand-in"; }
 
 }  // extern "C"

@@ -35,9 +35,9 @@ struct Start {
 void* begin(void* given) {
   const Start start = *static_cast<Start*>(given);
   delete static_cast<Start*>(given);
-  standin::took_over(start.begin);
+  standin::begun(start.begin);
   void* const result = start.run(start.argument);
-  standin::handed_over(start.end);
+  standin::ends(start.end);
   return result;
 }
 
