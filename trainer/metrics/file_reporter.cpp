@@ -76,7 +76,7 @@ class FileReporter : public Reporter {
  private:
   /// Returns true for events that precede the first step of a start and have no meaning without one.
   static bool is_of_opening(const std::string& kind) {
-    return kind == "wait" || kind == "data" || kind == "resume" || kind == "warning";
+    return kind == "wait" || kind == "data" || kind == "resume" || kind == "warning" || kind == "fp8";
   }
 
   /// Takes back the lines of this start. Returns false, and leaves them, when that fails.
