@@ -300,8 +300,6 @@ struct KernelTable {
   void (*cast)(int64_t n, Dtype from, const void* x, Dtype to, void* y, Stream) = nullptr;
   /// y (fp32) += x
   void (*add_to_fp32)(int64_t n, Dtype, const void* x, float* y, Stream) = nullptr;
-  void (*run_program)(RowsShape, const TileProgram&, const ProgramMemory* arrays, Stream) = nullptr;
-
   // Rows of bf16 x may be apart: row_step elements. codes are contiguous.
   void (*fp8_rows)(RowsShape, int64_t row_step, Fp8Rule, const void* x, uint8_t* codes, float* factors_R,
                    Stream) = nullptr;
@@ -314,6 +312,7 @@ struct KernelTable {
   /// x, and its scale is that of amax[r].
   void (*fp8_cast)(RowsShape, int64_t row_step, Fp8Rule, bool transposed, const void* x, const float* amax,
                    uint8_t* codes, float* factors, Stream) = nullptr;
+  void (*run_program)(RowsShape, const TileProgram&, const ProgramMemory* arrays, Stream) = nullptr;
 
   /// Sums in fp32, rounds once.
   void (*matmul)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, Stream) = nullptr;
