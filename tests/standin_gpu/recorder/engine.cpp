@@ -30,7 +30,7 @@ int record_run(const tycho::RunRequest& request, bool, const tycho::StopFlag& st
   return 0;
 }
 
-constexpr tycho::EngineApi kApi = {.run = &record_run};
+const tycho::EngineApi kApi = {.run = &record_run};
 
 }  // namespace
 
