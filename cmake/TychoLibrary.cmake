@@ -158,7 +158,8 @@ function(tycho_library name)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ${TYCHO_UNITY} UNITY_BUILD_BATCH_SIZE 4)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # takes a source that is included for a header
   endif()
-  tycho_layer(${name} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS} EDGES ${edges})
+  tycho_glob(texts ${arg_FOLDER} cuh WITHOUT ${arg_WITHOUT})  # CUDA C that is text here
+  tycho_layer(${name} SOURCES ${arg_SOURCES} ${texts} HEADERS ${arg_HEADERS} EDGES ${edges})
 endfunction()
 
 # tycho_layer(NAME SOURCES ... [HEADERS ...] EDGES ...): tells the house rules whose these files are and what they may

@@ -20,7 +20,7 @@ set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
-foreach(part nvrtc program_cache program_paths run_program status)
+foreach(part nvrtc program_cache program_places run_program status)
   target_sources(standin_cuda PRIVATE ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/${part}.cpp)
 endforeach()
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)

@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include "tests/standin_nvrtc/image.h"
-#include "trainer/kernels/cuda/program_paths.h"
+#include "trainer/kernels/cuda/program_places.h"
 
 cudaError_t cudaGetDevice(int* device) {
   *device = 0;
@@ -30,7 +30,10 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** a
 
 namespace tycho::cuda {
 
-std::vector<std::string> own_nvrtc_paths() { return {TYCHO_EMULATED_NVRTC}; }
+const Nvrtc& own_nvrtc() {
+  static const Nvrtc opened({TYCHO_EMULATED_NVRTC});
+  return opened;
+}
 /// Programs of an emulator that has changed since would not fit.
 std::string program_folder() { return ""; }
 

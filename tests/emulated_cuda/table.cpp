@@ -10,7 +10,7 @@ namespace {
 
 constexpr KernelTable table() {
   using namespace cuda;
-  return {.name = "cuda emulated", TYCHO_KERNELS(TYCHO_TABLE_ENTRY) TYCHO_TABLE_ENTRY(run_program)};
+  return {.name = "cuda emulated", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
 }
 constexpr KernelTable kTable = table();
 

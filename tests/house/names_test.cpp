@@ -86,11 +86,12 @@ std::vector<std::string> defined_twice(const Sources& sources) {
   return twice;
 }
 
-/// Each program has its own: main, the engine's one function, and what is compiled once for each instruction
-/// set, in a namespace that the build names.
+/// Each program has its own: main, the engine's one function, what a GPU needs of its machine, and what is
+/// compiled once for each instruction set, in a namespace that the build names.
 bool is_a_program_s_own(const std::string& finding) {
   return finding.starts_with("main(") || finding.starts_with("tycho_engine_api()") ||
-         finding.starts_with("tycho::TYCHO_ISA::");
+         finding.starts_with("tycho::cuda::own_nvrtc()") ||
+         finding.starts_with("tycho::cuda::program_folder()") || finding.starts_with("tycho::TYCHO_ISA::");
 }
 
 TEST(Names, AreDefinedInOnePlace) {

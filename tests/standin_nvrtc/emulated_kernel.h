@@ -10,10 +10,12 @@
 namespace standin {
 
 template <class Program>
-void run(void (*kernel)(Program), const void* arguments, unsigned blocks, unsigned threads) {
+void run_emulated(void (*kernel)(Program), const void* arguments, unsigned blocks, unsigned threads) {
   emulated::launch("tycho_program", reinterpret_cast<const void*>(kernel), kernel,
                    std::source_location::current(), dim3(blocks),
                    dim3(threads))(*static_cast<const Program*>(arguments));
 }
 
 }  // namespace standin
+
+#define STANDIN_RUN ::standin::run_emulated

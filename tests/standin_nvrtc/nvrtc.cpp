@@ -35,7 +35,7 @@ std::string compile(const std::string& text, std::string& image) {
                         << text
                         << "extern \"C\" void tycho_run_image(unsigned blocks, unsigned threads, const void* "
                            "arguments) {\n"
-                           "  standin::run(tycho_program, arguments, blocks, threads);\n}\n";
+                           "  STANDIN_RUN(tycho_program, arguments, blocks, threads);\n}\n";
   // Linked without the flags: the emulator answers the sanitizers' calls.
   const std::string object = base + "/program.o", compiler = STANDIN_NVRTC_COMPILER,
                     to_log = " >>" + base + "/log 2>&1";

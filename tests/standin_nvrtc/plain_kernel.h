@@ -23,7 +23,7 @@ static thread_local standin::Index threadIdx, blockIdx, blockDim, gridDim;
 namespace standin {
 
 template <class Program>
-void run(void (*kernel)(Program), const void* arguments, unsigned blocks, unsigned threads) {
+void run_threads(void (*kernel)(Program), const void* arguments, unsigned blocks, unsigned threads) {
   blockDim.x = threads, gridDim.x = blocks;
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
     for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)
@@ -31,3 +31,5 @@ void run(void (*kernel)(Program), const void* arguments, unsigned blocks, unsign
 }
 
 }  // namespace standin
+
+#define STANDIN_RUN ::standin::run_threads

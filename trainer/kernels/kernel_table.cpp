@@ -103,9 +103,7 @@ std::vector<std::string> missing_kernels(const KernelTable& table) {
 #define TYCHO_NAME_IF_MISSING(name) \
   if (!table.name) missing.push_back(#name);
   TYCHO_KERNELS(TYCHO_NAME_IF_MISSING)
-  if (std::string_view(table.name).starts_with("cuda")) {
-    TYCHO_NAME_IF_MISSING(run_program)
-  } else {
+  if (!std::string_view(table.name).starts_with("cuda")) {
     TYCHO_CPU_ONLY_KERNELS(TYCHO_NAME_IF_MISSING)
   }
 #undef TYCHO_NAME_IF_MISSING

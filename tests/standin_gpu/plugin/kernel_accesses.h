@@ -14,7 +14,8 @@ namespace standin::accesses_of {
 using tycho::Activation, tycho::AdamWScalars, tycho::DropoutMask, tycho::Dtype, tycho::Fp8Rule,
     tycho::LionScalars;
 using tycho::LogitRules, tycho::NormShape, tycho::OptimizedWeights, tycho::PositionRows, tycho::RopeShape;
-using tycho::RowPositions, tycho::RowsShape, tycho::SgdScalars, tycho::Stream, tycho::TemperatureRule;
+using tycho::ProgramMemory, tycho::RowPositions, tycho::RowsShape, tycho::SgdScalars, tycho::Stream;
+using tycho::TemperatureRule, tycho::TileProgram;
 
 inline int64_t width(Dtype dtype) { return dtype == Dtype::kFp32 ? 4 : 2; }
 inline Access in_rows(const void* x, int64_t rows, int64_t row_bytes, int64_t step_bytes) {
@@ -262,5 +263,25 @@ inline Accesses fp8_cast(RowsShape s, int64_t row_step, Fp8Rule, bool transposed
 inline constexpr std::nullptr_t rms_norm_backward_workspace{}, layer_norm_backward_workspace{},
     bias_activation_backward_workspace{}, bias_gradient_workspace{}, fp8_amax_workspace{},
     embedding_backward_workspace{};
+
+inline Accesses run_program(RowsShape s, const TileProgram& program, const ProgramMemory* arrays, Stream) {
+  Accesses all;
+  for (int32_t i = 0; i < program.num_arrays; ++i) {
+    const ProgramMemory& array = arrays[i];
+    if (array.weights != nullptr && array.written) {
+      update_weights(all, s.rows * s.dim, *array.weights);
+    } else if (array.weights != nullptr && array.read) {
+      const bool mixed = array.weights->master != nullptr;
+      all.push_back(in(mixed ? array.weights->master : array.weights->params,
+                       s.rows * s.dim * (mixed ? 4 : width(array.dtype))));
+    } else if (array.read || array.written) {
+      const int64_t each = width(array.dtype), count = array.step == 0 ? 1 : s.dim;
+      const Access access = in_rows(array.data, s.rows, count * each, array.row_step * each);
+      if (array.read) all.push_back(access);
+      if (array.written) all.push_back(written(access));
+    }
+  }
+  return all;
+}
 
 }  // namespace standin::accesses_of

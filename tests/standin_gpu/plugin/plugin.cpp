@@ -31,7 +31,8 @@ void check_pointer(const char* name, const void* pointer) {
 
 template <class Arg>
 void check_argument(const char* name, const Arg& argument) {
-  if constexpr (std::is_pointer_v<Arg>) check_pointer(name, argument);
+  if constexpr (std::is_pointer_v<Arg> && !std::is_same_v<Arg, const tycho::ProgramMemory*>)
+    check_pointer(name, argument);
   if constexpr (std::is_same_v<Arg, tycho::OptimizedWeights>) {
     check_pointer(name, argument.params);
     check_pointer(name, argument.master);
@@ -78,18 +79,25 @@ template <auto Entry, class Function>
 struct Checked;
 template <auto Entry, class Result, class... Args>
 struct Checked<Entry, Result (*)(Args...)> {
+  static constexpr bool is_program = std::is_same_v<Result (*)(Args...), decltype(KernelTable::run_program)>;
   static inline const char* name = "";
   static inline standin::Accesses (*accesses)(Args...) = nullptr;
   static Result call(Args... arguments) {
     if constexpr (std::is_void_v<Result>) {
       check_launch(name, arguments...);
       const standin::Accesses all = accesses(arguments...);
+      if constexpr (is_program)
+        for (const standin::Access& one : all) check_pointer(name, one.data);
       if (standin_records())
         return standin_record(with_shape(name, arguments...).c_str(), bytes_of(all, false),
                               bytes_of(all, true), 0);
       standin::enqueued(name, stream_of(arguments...), standin::uses_of(all));
     }
-    return (tycho::cpu_kernels().*Entry)(arguments...);
+    // The GPU's own: its text is compiled for this machine.
+    if constexpr (is_program)
+      tycho::cuda::run_program(arguments...);
+    else
+      return (tycho::cpu_kernels().*Entry)(arguments...);
   }
 };
 
@@ -101,23 +109,10 @@ struct Checked<Entry, Result (*)(Args...)> {
     table.entry = &Kernel::call;                                               \
   }
 
-/// The GPU's own: its text is compiled for this machine.
-void run_program(tycho::RowsShape shape, const tycho::TileProgram& program,
-                 const tycho::ProgramMemory* arrays, tycho::Stream stream) {
-  check_launch("run_program", stream);
-  for (int32_t i = 0; i < program.num_arrays; ++i) {
-    if (!arrays[i].read && !arrays[i].written) continue;
-    check_pointer("run_program", arrays[i].data);
-    if (arrays[i].weights != nullptr) check_argument("run_program", *arrays[i].weights);
-  }
-  tycho::cuda::run_program(shape, program, arrays, stream);
-}
-
 const KernelTable& checked_table() {
   static const KernelTable all = [] {
     KernelTable table{.name = "cuda"};
     TYCHO_KERNELS(STANDIN_FILL)
-    table.run_program = &run_program;
     return table;
   }();
   return all;

@@ -42,7 +42,7 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(GpuText, OfAdamWIsAKernelThatReadsAndWritesEachElementOnce) {
   const std::string text = own_text(adamw_expression(), Form::kMixed);
   const std::string golden =
-      std::string(std::getenv("TYCHO_SOURCE_DIR")) + "/tests/golden/expression/adamw.cu";
+      std::string(std::getenv("TYCHO_SOURCE_DIR")) + "/tests/golden/expression/adamw_kernel.txt";
   if (std::getenv("TYCHO_UPDATE_GOLDENS") != nullptr) std::ofstream(golden) << text;
   EXPECT_EQ(text, read_file(golden));
 }

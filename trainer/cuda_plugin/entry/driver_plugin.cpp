@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/kernels/cuda/nvrtc.h"
+#include "trainer/kernels/cuda/program_places.h"
 #include "trainer/kernels/cuda/status.h"
 
 namespace tycho {

@@ -7,8 +7,7 @@
 
 namespace tycho::cuda {
 
-static constexpr KernelTable kTable{.name = "cuda",
-                                    TYCHO_KERNELS(TYCHO_TABLE_ENTRY) TYCHO_TABLE_ENTRY(run_program)};
+static constexpr KernelTable kTable{.name = "cuda", TYCHO_KERNELS(TYCHO_TABLE_ENTRY)};
 
 }  // namespace tycho::cuda
 

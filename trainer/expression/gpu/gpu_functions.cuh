@@ -1,7 +1,7 @@
 // The text before the kernel of every program, compiled by NVRTC without contraction: the functions of
 // kernels/cpu/expression on one element, to the bit, and how arrays are read and written.
 
-namespace tycho {
+namespace tycho::gpu_program {
 
 constexpr float kInfinity = 1.0f / 0.0f;
 
@@ -220,4 +220,4 @@ __device__ inline void over_elements(const Program& program) {
   }
 }
 
-}  // namespace tycho
+}  // namespace tycho::gpu_program

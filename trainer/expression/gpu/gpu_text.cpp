@@ -62,7 +62,7 @@ class GpuTextWriter {
 
   std::string run() {
     for (const GpuSource& source : gpu_sources()) out_ += without_pragma(source.text);
-    out_ += "\nnamespace tycho {\n\nstruct Program {\n  GpuRun run;\n";
+    out_ += "\nnamespace tycho::gpu_program {\n\nstruct Program {\n  GpuRun run;\n";
     add("  GpuArrayMemory arrays[{}];\n", arrays_.size());
     if (program_.num_constants > 0) add("  float constants[{}];\n", program_.num_constants);
     out_ += "\n  template <int width>\n  __device__ void elements(long long row, long long at) const {\n";
@@ -78,11 +78,11 @@ class GpuTextWriter {
     out_ += "    }\n";
     for (size_t i = 0; i < arrays_.size(); ++i)
       if (arrays_[i].written) add_write(i);
-    out_ += "  }\n};\n\n}  // namespace tycho\n\n";
-    add("extern \"C\" __global__ void {}(const tycho::Program program) {{\n", kGpuKernel);
+    out_ += "  }\n};\n\n}  // namespace tycho::gpu_program\n\n";
+    add("extern \"C\" __global__ void {}(const tycho::gpu_program::Program program) {{\n", kGpuKernel);
     out_ +=
-        "  if (program.run.packs)\n    tycho::over_elements<4>(program);\n  else\n"
-        "    tycho::over_elements<1>(program);\n}\n";
+        "  if (program.run.packs)\n    tycho::gpu_program::over_elements<4>(program);\n  else\n"
+        "    tycho::gpu_program::over_elements<1>(program);\n}\n";
     return std::move(out_);
   }
 

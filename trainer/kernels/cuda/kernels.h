@@ -8,7 +8,5 @@ namespace tycho::cuda {
 void check_launch(const char* op);
 
 TYCHO_KERNELS(TYCHO_DECLARE_KERNEL)
-// The one entry of TYCHO_CPU_ONLY_KERNELS that a GPU has, too: tables name it by itself.
-TYCHO_DECLARE_KERNEL(run_program)
 
 }  // namespace tycho::cuda

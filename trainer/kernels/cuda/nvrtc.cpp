@@ -9,7 +9,6 @@
 
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
-#include "trainer/kernels/cuda/program_paths.h"
 
 namespace tycho::cuda {
 namespace {
@@ -132,11 +131,6 @@ std::string Nvrtc::compile(const std::string& text, const NvrtcTarget& target) c
       target.own ? read_bytes(f.cubin_bytes, f.cubin, handle) : read_bytes(f.ptx_bytes, f.ptx, handle);
   TYCHO_CHECK(!code.empty(), "[run_program] expected code from NVRTC for {}, got none", arch);
   return code;
-}
-
-const Nvrtc& own_nvrtc() {
-  static const Nvrtc opened(own_nvrtc_paths());
-  return opened;
 }
 
 }  // namespace tycho::cuda

@@ -62,7 +62,4 @@ class Nvrtc {
   Functions functions_;
 };
 
-/// Returns NVRTC from own_nvrtc_paths(), opened on the first call.
-const Nvrtc& own_nvrtc();
-
 }  // namespace tycho::cuda

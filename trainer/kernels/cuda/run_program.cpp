@@ -14,7 +14,7 @@
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/nvrtc.h"
 #include "trainer/kernels/cuda/program_cache.h"
-#include "trainer/kernels/cuda/program_paths.h"
+#include "trainer/kernels/cuda/program_places.h"
 #include "trainer/kernels/cuda/status.h"
 
 namespace tycho::cuda {

@@ -14,8 +14,6 @@
 
 namespace tycho::cuda {
 
-std::vector<std::string> own_nvrtc_paths() { return {}; }
-
 namespace {
 
 using Form = GpuArray::Form;

@@ -1,5 +1,5 @@
 // NVRTC is first of all looked for beside the CUDA runtime that this process uses.
-#include "trainer/kernels/cuda/program_paths.h"
+#include "trainer/kernels/cuda/program_places.h"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -7,14 +7,16 @@
 #include <filesystem>
 
 #include "trainer/base/environment.h"
-#include "trainer/kernels/cuda/nvrtc.h"
 
 namespace tycho::cuda {
 
-std::vector<std::string> own_nvrtc_paths() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&cudaRuntimeGetVersion), &info) == 0) return nvrtc_paths(".");
-  return nvrtc_paths(std::filesystem::absolute(info.dli_fname).parent_path());
+const Nvrtc& own_nvrtc() {
+  static const Nvrtc opened = [] {
+    Dl_info info;
+    const bool found = dladdr(reinterpret_cast<const void*>(&cudaRuntimeGetVersion), &info) != 0;
+    return Nvrtc(nvrtc_paths(found ? std::filesystem::absolute(info.dli_fname).parent_path().string() : "."));
+  }();
+  return opened;
 }
 
 std::string program_folder() {
