@@ -2,7 +2,6 @@
 local r = require "gpt2-124m":extend "gpt2-1.5b"
 
 r.model.width, r.model.heads, r.model.layers = 1600, 25, 48
-r.micro_batch  = "4sp"
 r.optimizer.lr = 2e-4
 
 return r

@@ -4,7 +4,7 @@ local r = t.recipe "gpt2-124m"
 
 r.seq_len      = 1024
 r.global_batch = "480sp"                                   -- half a million tokens
-r.micro_batch  = "16sp"
+r.micro_batch  = "auto"                                    -- as many as fit; the fastest
 r.max_duration = "20000ba"                                 -- 10B tokens
 r.precision    = "bf16"
 

@@ -5,6 +5,6 @@ r.model = {
   width = 2048, layers = 16, heads = 32, kv_heads = 8, ffn_width = 8192, tied = true,
   rope_scaling = { type = "llama3", factor = 32 },
 }
-r.micro_batch = "2sp"
+r.micro_batch = "auto"                                     -- as many as fit; the fastest
 
 return r
