@@ -43,9 +43,11 @@ std::optional<TrainConfig> kept_choices(const TrainConfig& config, int64_t num_r
   return kept;
 }
 
-/// Sets this machine as the one to plan for. Where it has GPUs whose figures are not known, the recipe must
-/// say which machine it is.
-TrainConfig with_machine(TrainConfig config) {
+/// Sets the machine to plan for: of the named GPU, else this machine. Where it has GPUs whose figures are not
+/// known, the recipe must say which machine it is.
+TrainConfig with_machine(TrainConfig config, const PlanDevices& devices) {
+  if (!config.machine.name.empty()) return config;
+  config.machine.name = machine_of_gpu(devices.gpu);
   if (!config.machine.name.empty()) return config;
   config.machine.name = "cpu";
   if (config.device == DeviceKind::kCpu || (config.device == DeviceKind::kAuto && visible_gpus().empty()))
@@ -99,7 +101,7 @@ void choose_axes(TrainConfig& config, const std::optional<TrainConfig>& kept, co
     choices.text = fmt::format("mesh: {}, as this run had it before\n", describe(mesh));
     return;
   }
-  config = with_machine(config);
+  config = with_machine(config, devices);
   const Machine machine = planned_machine(config, devices);
   const std::vector<MeshChoice> meshes = rank_meshes(config, devices);
   const MeshShape mesh = best_mesh(meshes, machine).mesh;
@@ -121,7 +123,7 @@ void choose_cp_attention(TrainConfig& config, const std::optional<TrainConfig>& 
     choices.text +=
         fmt::format("cp_attention: {}, as this run had it before\n", enum_name(config.parallel.cp_attention));
   } else if (config.parallel.cp > 1) {
-    TrainConfig planned = with_machine(config);
+    TrainConfig planned = with_machine(config, devices);
     if (leaves_memory(planned)) planned = with_choice(planned, choose_memory(planned, devices));
     const std::vector<CpForm> forms = compare_cp_forms(planned, model_layout(planned.model), devices);
     config.parallel.cp_attention = faster_form(forms);
@@ -146,10 +148,10 @@ void choose_for_memory(const TrainConfig& config, const std::optional<TrainConfi
     if (leaves_micro_batch(config))
       choices.text += fmt::format("micro_batch: {}sp, as this run had it before\n", choice.sequences);
   } else {
-    const TrainConfig planned = with_machine(config);
+    const TrainConfig planned = with_machine(config, devices);
     choice = choose_memory(planned, devices);
     choices.text += choice_text(config, choice);
-    if (!choice.fits && config.machine.name.empty())
+    if (!choice.fits && config.machine.name.empty() && devices.gpu.empty())
       choices.text +=
           fmt::format("planned for this machine, \"{}\"; name another one to plan for it: machine=h100\n",
                       planned.machine.name);

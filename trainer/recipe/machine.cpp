@@ -86,9 +86,9 @@ std::string what_to_write(std::string name, const std::vector<std::string>& name
 std::vector<std::string> machine_names() { return {"h100", "h200", "gb200", "cpu", "custom"}; }
 
 std::string machine_of_gpu(std::string_view model) {
-  if (model == "NVIDIA H100 80GB HBM3") return "h100";
-  if (model == "NVIDIA H200") return "h200";
-  return model.starts_with("NVIDIA GB200") ? "gb200" : "";
+  if (model == "NVIDIA H100 80GB HBM3" || model == "H100 HBM3") return "h100";
+  if (model == "NVIDIA H200" || model == "H200") return "h200";
+  return model.starts_with("NVIDIA GB200") || model == "GB200" ? "gb200" : "";
 }
 
 void check(const MachineConfig& machine, ConfigProblems& problems) {

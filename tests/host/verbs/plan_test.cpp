@@ -220,6 +220,10 @@ TEST_F(PlanProbeTest, SaysForWhichMachineNothingFits) {
   const Outcome named = plan("plan x.lua model.width=1048576 recompute.mode=auto machine=h100");
   EXPECT_CONTAINS(named.output, ": too much, and there is no other\n");
   EXPECT_EQ(named.output.find("planned for this machine"), std::string::npos);
+  // The GPU of --gpu, too, and not the memory of this machine, says what fits.
+  const Outcome gpu = plan("plan x.lua micro_batch=auto --gpu \"H100 HBM3\"");
+  EXPECT_EQ(gpu.code, 0);
+  EXPECT_CONTAINS(gpu.output, " of 84.8 GB\n");
 }
 
 TEST_F(PlanProbeTest, ChoosesTheLeastRecomputationThatFitsAndARunKeepsIt) {

@@ -78,6 +78,11 @@ TEST(MachineConfig, IsFoundByTheModelOfItsGpus) {
   EXPECT_EQ(machine_of_gpu("NVIDIA H100 80GB HBM3"), "h100");
   EXPECT_EQ(machine_of_gpu("NVIDIA H200"), "h200");
   EXPECT_EQ(machine_of_gpu("NVIDIA GB200"), "gb200");
+  for (const char* name : {"h100", "h200", "gb200"}) {
+    MachineConfig config;
+    config.name = name;
+    EXPECT_EQ(machine_of_gpu(machine_of(config).gpu), name);
+  }
   EXPECT_EQ(machine_of_gpu("NVIDIA H100 PCIe"), "") << "it has other figures";
   EXPECT_EQ(machine_of_gpu("NVIDIA GH200 480GB"), "");
   EXPECT_EQ(machine_of_gpu(""), "");
