@@ -78,8 +78,8 @@ struct HostSize {
 
 /// Returns the valid values of `machine.name`.
 std::vector<std::string> machine_names();
-/// Returns the name of the machines that have GPUs of this model, as the driver or Machine::gpu names it; ""
-/// for a model whose figures are not known.
+/// Returns the name of the machines that have GPUs of this model, as the driver names it; "" for a model
+/// whose figures are not known.
 std::string machine_of_gpu(std::string_view model);
 /// Returns the machine of a config that check() passed, with a name. `host` and `ranks_per_node` are used
 /// only for "cpu", whose ranks share the host.
