@@ -39,7 +39,7 @@ __device__ inline float exp_polynomial(float r) {
   p = p * r + 5.0000001201e-1f;
   return p * (r * r) + r + 1.0f;
 }
-__device__ inline float power_of_two(int n) { return from_bits((n + 127) << 23); }
+__device__ inline float power_of_two(int n) { return __uint_as_float(static_cast<unsigned>(n + 127) << 23); }
 
 /// e^x; 0 below -87.3, infinity above 88.37.
 __device__ inline float narrow_exp(float x) {
