@@ -338,8 +338,8 @@ struct KernelTable {
   X(bias_gradient_workspace) X(dropout) X(rope) X(temperature) X(embedding) X(embedding_backward) \
   X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
-  X(sum_of_squares) X(cast) X(add_to_fp32) X(run_program) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) \
-  X(fp8_cast)
+  X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) X(fp8_cast) \
+  X(run_program)
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.
