@@ -3,10 +3,9 @@
 
 namespace tycho::gpu_program {
 
-constexpr float kInfinity = 1.0f / 0.0f;
-
 __device__ inline int bits_of(float x) { return __float_as_int(x); }
 __device__ inline float from_bits(int bits) { return __int_as_float(bits); }
+__device__ inline float infinity() { return from_bits(0x7f800000); }
 
 /// Booleans are 32 equal bits.
 __device__ inline float mask_of(bool yes) { return from_bits(yes ? -1 : 0); }
@@ -59,7 +58,7 @@ __device__ inline float wide_exp(float x) {
 }
 
 __device__ inline float logarithm(float x) {
-  if (!(x > 0.0f && x < kInfinity)) return x == 0.0f ? -kInfinity : x < 0.0f ? from_bits(0x7fc00000) : x;
+  if (!(x > 0.0f && x < infinity())) return x == 0.0f ? -infinity() : x < 0.0f ? from_bits(0x7fc00000) : x;
   const bool tiny = x < 1.17549435e-38f;
   const int normal = bits_of(tiny ? x * 8388608.0f : x), exponent = (normal - 0x3f3504f3) >> 23;
   const float n = static_cast<float>(exponent - (tiny ? 23 : 0));
