@@ -5,6 +5,7 @@ add_library(cuda_emulator STATIC emulated_cuda/emulator.cpp emulated_cuda/fiber.
   emulated_cuda/sanitizer_calls.cpp)
 target_include_directories(cuda_emulator PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/emulated_cuda/include ${CMAKE_SOURCE_DIR})
 target_compile_options(cuda_emulator PRIVATE -Wall -Wextra -Werror)
+set_target_properties(cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default)  # for programs that are compiled while a test runs
 
 # tycho_emulated_kernels(TARGET FILES ...): adds .cu files, and .cuh files that they include, to the target.
 function(tycho_emulated_kernels target)
