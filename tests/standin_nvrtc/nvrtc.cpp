@@ -39,7 +39,8 @@ std::string compile(const std::string& text, std::string& image) {
   // Linked without the flags: the emulator answers the sanitizers' calls.
   const std::string object = base + "/program.o", compiler = STANDIN_NVRTC_COMPILER,
                     to_log = " >>" + base + "/log 2>&1";
-  const std::string command = compiler +
+  // The compiler is not to run with what stands in for a GPU.
+  const std::string command = "unset LD_PRELOAD; " + compiler +
                               " -std=c++20 -fPIC -w -ffp-contract=off " STANDIN_NVRTC_FLAGS " -c " + source +
                               " -o " + object + to_log + " && " + compiler + " -shared " + object + " -o " +
                               library + " " STANDIN_NVRTC_LIBRARIES + to_log;
