@@ -267,21 +267,6 @@ TEST(HfConfig, NamesTheArchitectureThatComputesTheModel) {
   expect_contains(foundry.warnings[0], "norms of queries and keys");
 }
 
-TEST(HfConfig, ReadsTheActivationOfAGate) {
-  Json json = llama3();
-  for (const auto& [name, activation, written] : {std::tuple{"gelu", Activation::kGelu, "gelu"},
-                                                  {"gelu_new", Activation::kGeluTanh, "gelu_pytorch_tanh"},
-                                                  {"swish", Activation::kSilu, "silu"},
-                                                  {"relu", Activation::kRelu, "relu"}}) {
-    json["hidden_act"] = name;
-    EXPECT_EQ(read<LlamaConfig>(json).activation, FeedForwardActivation(activation)) << name;
-    EXPECT_EQ(write_hf_config(read_hf_config(json, "").model, 1024).json["hidden_act"], written);
-  }
-  EXPECT_EQ(Gemma2Config().activation, FeedForwardActivation(Activation::kGeluTanh));
-  const HfConfigText gemma = write_hf_config({Gemma2Config()}, 1024);
-  EXPECT_EQ(gemma.json["hidden_activation"], "gelu_pytorch_tanh");
-}
-
 TEST(HfConfig, NamesEveryKeyThatItCannotRead) {
   Json json = llama3();
   json["hidden_act"] = "gelo";

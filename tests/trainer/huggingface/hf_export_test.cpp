@@ -325,6 +325,25 @@ TEST(HfExport, LeavesNothingOfAnExportThatFailed) {
   EXPECT_TRUE(std::filesystem::exists(dir / "out/config.json"));
 }
 
+TEST(HfExport, ReadsAndWritesTheActivationOfAGate) {
+  struct Case {
+    const char* name;
+    Activation activation;
+    const char* written;
+  };
+  Json json = read_json_file(golden_model("llama") + "/config.json");
+  for (const Case& c : {Case{"gelu", Activation::kGelu, "gelu"},
+                        Case{"gelu_new", Activation::kGeluTanh, "gelu_pytorch_tanh"},
+                        Case{"swish", Activation::kSilu, "silu"}, Case{"relu", Activation::kRelu, "relu"}}) {
+    json["hidden_act"] = c.name;
+    const ModelConfig model = read_hf_config(json, "").model;
+    EXPECT_EQ(std::get<LlamaConfig>(model.value).activation, FeedForwardActivation(c.activation)) << c.name;
+    EXPECT_EQ(write_hf_config(model, 1024).json["hidden_act"], c.written);
+  }
+  const HfConfigText gemma = write_hf_config({Gemma2Config()}, 1024);
+  EXPECT_EQ(gemma.json["hidden_activation"], "gelu_pytorch_tanh");
+}
+
 TEST(HfExport, RefusesAnActivationOfTheRecipeInEveryFamily) {
   const auto refuses = [](auto family) {
     family.activation.expression = silu_function(), family.activation.code.at = "recipes/x.lua:7";
