@@ -10,6 +10,7 @@
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/hf_names.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/recipe/train_config.h"
 
 namespace tycho {
 

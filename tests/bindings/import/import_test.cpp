@@ -198,7 +198,6 @@ TEST(Import, MapsTheFinetuningLoader) {
   EXPECT_EQ(file.find("pack = true"), std::string::npos);
   EXPECT_CONTAINS(lua("hf_name: mosaicml/dolly_hhrlhf, split: train"),
                   "path = \"hf://datasets/mosaicml/dolly_hhrlhf\",\n  split = \"train\",");
-  EXPECT_CONTAINS(lua("hf_name: 'hf://datasets/a/b@v1', split: train"), "path = \"hf://datasets/a/b@v1\",");
   EXPECT_CONTAINS(lua("hf_name: a/b/c, split: train"), "is neither a folder here nor OWNER/NAME");
   EXPECT_CONTAINS(lua("hf_name: a--b/c, split: train"), "expected a name without");
   EXPECT_CONTAINS(lua("hf_name: tatsu-lab/alpaca, split: train"), "with a function of Python");
