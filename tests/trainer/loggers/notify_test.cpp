@@ -153,7 +153,7 @@ TEST_F(NotifyTest, AServerThatFailsDelaysNothingAndItsAddressStaysSecret) {
 TEST_F(NotifyTest, ACertificateThatIsNotTrustedIsSaidAtOnce) {
   const ScopedEnv certificates("CURL_CA_BUNDLE", (dir_ / "none.pem").c_str());
   const ScopedEnv encrypted("TYCHO_TEST_WEBHOOK", ("https" + server_.url().substr(4) + kSecretPath).c_str());
-  const auto reporter = open(callbacks(), {.num_tries = 1'000'000, .first_wait_s = 3600, .end_s = 600});
+  const auto reporter = open(callbacks(), {.first_wait_s = 3600, .num_tries = 1'000'000, .end_s = 600});
   step(*reporter, 1);
   reporter->run_end("done, 1 steps", {});
   ASSERT_EQ(told_.warnings.size(), 1u);
