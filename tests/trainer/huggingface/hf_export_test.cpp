@@ -332,9 +332,9 @@ TEST(HfExport, ReadsAndWritesTheActivationOfAGate) {
     const char* written;
   };
   Json json = read_json_file(golden_model("llama") + "/config.json");
-  for (const Case& c : {Case{"gelu", Activation::kGelu, "gelu"},
-                        Case{"gelu_new", Activation::kGeluTanh, "gelu_pytorch_tanh"},
-                        Case{"swish", Activation::kSilu, "silu"}, Case{"relu", Activation::kRelu, "relu"}}) {
+  for (const Case& c :
+       {Case{"gelu", Activation::kGelu, "gelu"}, Case{"gelu_new", Activation::kGeluTanh, "gelu_pytorch_tanh"},
+        Case{"swish", Activation::kSilu, "silu"}, Case{"relu", Activation::kRelu, "relu"}}) {
     json["hidden_act"] = c.name;
     const ModelConfig model = read_hf_config(json, "").model;
     EXPECT_EQ(std::get<LlamaConfig>(model.value).activation, FeedForwardActivation(c.activation)) << c.name;
