@@ -9,7 +9,7 @@ namespace {
 std::string with_adamw(bool own, const std::string& lines) {
   const std::string kind = own ? "mine" : "t.optim.adamw";
   return "local mine = t.optim.define {\n"
-         "  name = \"mine\", defaults = { betas = { 0.9, 0.95 }, eps = 1e-8, weight_decay = 0.1 },\n"
+         "  name = \"mine\", defaults = { betas = { 0.9, 0.95 }, eps = 1e-8 },\n"
          "  state = { exp_avg = \"like\", exp_avg_sq = \"like\" },\n"
          "  update = function(p, g, s, h)\n"
          "    local b1, b2 = h.betas[1], h.betas[2]\n"
