@@ -111,7 +111,9 @@ HttpAnswer WandbServer::exchanged(HttpCall call) {
 
 void WandbServer::refuse(const HttpAnswer& answer, const std::string& what) const {
   const ExitCode code = may_help_again(answer) ? ExitCode::kStorage : ExitCode::kUnusable;
-  if (answer.status == 0) fail(code, "[wandb] {}: {}", settings_.url, answer.problem);
+  if (answer.status == 0)
+    fail(code, "[wandb] {}: {}{}", settings_.url, answer.problem,
+         answer.is_untrusted ? "" : "; does this machine reach it, and is WANDB_BASE_URL right?");
   const Json body = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   std::string text = answer.body;
   if (body.is_object() && body.contains("errors") && body["errors"].is_array() && !body["errors"].empty() &&
