@@ -1,4 +1,4 @@
-// NVRTC is first of all looked for beside the CUDA runtime that this process uses.
+// NVRTC is looked for by its name, then beside the CUDA runtime that this process uses, then in toolkits.
 #include "trainer/kernels/cuda/program_places.h"
 
 #include <cuda_runtime_api.h>
