@@ -7,9 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-// The engine names the first file that it missed, and no place in the recipe.
-if (before_first_step && commits_of_rank_0.empty() && error.code() == ExitCode::kUnusable)
-  require_files(now.recipe, recipe_request);
 #include <string_view>
 
 #include "bindings/run/lua_callbacks.h"
@@ -148,17 +145,13 @@ int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
     try {
       return run_once(now, argv, options, before_first_step, commits_of_rank_0);
     } catch (const Error& error) {
-<<<<<<< HEAD
+      // The engine names the first file that it missed, and no place in the recipe.
+      if (before_first_step && commits_of_rank_0.empty() && error.code() == ExitCode::kUnusable)
+        require_files(now.recipe, recipe_request);
       std::optional<ChosenRecipe> next = !commits_of_rank_0.empty()
                                              ? with_commits(commits_of_rank_0, recipe_request)
                                          : before_first_step ? after_error(error, now, recipe_request)
                                                              : std::nullopt;
-=======
-      // The engine names the first file that it missed, and no place in the recipe.
-      if (before_first_step && error.code() == ExitCode::kUnusable) require_files(now.recipe, recipe_request);
-      std::optional<ChosenRecipe> next =
-          before_first_step ? after_error(error, now, recipe_request) : std::nullopt;
->>>>>>> 916828cb (A run whose files do not exist says all of them with their places in the recipe, as tycho check does)
       if (!next) throw;
       if (!commits_of_rank_0.empty())
         fmt::print(stderr, "{}", next->text);
