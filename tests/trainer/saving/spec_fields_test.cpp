@@ -168,6 +168,7 @@ void flip(const std::string&, FeedForwardActivation& x) {
 void flip(const std::string&, RopeScaling& x) { x = RopeScaling::kNone; }
 void flip(const std::string&, DecoderInit&) {}
 void flip(const std::string&, LoraConfig&) {}
+void flip(const std::string&, Fp8Config&) {}
 
 /// The fixture, a folder of tests/golden/families, in which a field decides about logits or about the file.
 const std::map<std::string, const char*>& fixtures() {
