@@ -180,8 +180,9 @@ void CheckpointUploads::clear_leftovers(const std::stop_token& stop) {
   int num_aborted = 0;
   if (aborts) {
     check_owner(stop);
-    num_aborted = settings_.remote->bucket().abort_unfinished(settings_.remote->object_name("", ""),
-                                                              seconds_since(start_) + 1, stop);
+    std::string all = settings_.remote->object_name("", "");  // "checkpoints//"
+    all.pop_back();
+    num_aborted = settings_.remote->bucket().abort_unfinished(all, seconds_since(start_) + 1, stop);
   }
   const std::lock_guard lock(mutex_);
   leftovers_.clear();

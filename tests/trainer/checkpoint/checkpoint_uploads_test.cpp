@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -160,6 +162,19 @@ TEST_F(CheckpointUploadsTest, AStartRemovesWhatNobodyWillFinish) {
   wait_for_all(uploads);
   EXPECT_EQ(uploaded(), std::vector<int64_t>{2});
   EXPECT_TRUE(unfinished().empty());
+}
+
+TEST_F(CheckpointUploadsTest, AStartAbortsUploadsThatAKillLeftHalfDone) {
+  namespace fs = std::filesystem;
+  const fs::path folder = store_ + "/checkpoints/step-000000009.aaaaaaaa",
+                 half = folder / ".tycho-upload-1-1-rank-00000.safetensors";
+  fs::create_directories(folder);
+  std::ofstream(half) << "half";
+  fs::last_write_time(half, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CheckpointUploads uploads(settings());
+  uploads.begin({}, {});
+  wait_until([&] { return !fs::exists(half); });
+  wait_until([&] { return !uploads.take_events().empty(); });
 }
 
 TEST_F(CheckpointUploadsTest, TheCommitComesAfterThePartsOfAllRanks) {
