@@ -9,6 +9,7 @@
 #include "tests/trainer/expression/activation_functions.h"
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/families/hf_family.h"
 #include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/hf_import.h"

@@ -54,6 +54,17 @@ TYCHO_EMULATION __m512 min_ps(__mmask16 mask, __m512 a, __m512 b) {
   return least;
 }
 
+// a 2^floor(b), rounded once.
+TYCHO_EMULATION __m512 scalef_ps(__mmask16 mask, __m512 a, __m512 b) {
+  __m512 scaled = {};
+  for (int i = 0; i < 16; ++i) {
+    if (!(mask >> i & 1)) continue;
+    const bool is_number = a[i] == a[i] && b[i] == b[i];
+    scaled[i] = is_number ? std::ldexp(a[i], static_cast<int>(std::floor(b[i]))) : a[i] + b[i];
+  }
+  return scaled;
+}
+
 TYCHO_EMULATION __m512d sqrt_pd(__mmask8 mask, __m512d x) {
   __m512d root = {};
   for (int i = 0; i < 8; ++i)
@@ -176,6 +187,7 @@ static inline void tile_dpbf16ps(int sums, int a, int b) {
 #define _mm512_maskz_cvtepu16_epi32 tycho_emulation::cvtepu16_epi32
 #define _mm512_maskz_cvtepi32_epi16 tycho_emulation::cvtepi32_epi16
 #define _mm512_maskz_max_ps tycho_emulation::max_ps
+#define _mm512_maskz_scalef_ps tycho_emulation::scalef_ps
 #define _mm512_maskz_min_ps tycho_emulation::min_ps
 #define _mm512_maskz_sqrt_pd tycho_emulation::sqrt_pd
 #define _mm512_maskz_mul_epu32 tycho_emulation::mul_epu32

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/trainer/aten.h"
+#include "trainer/base/error.h"
 #include "trainer/base/random/normal_numbers.h"
 #include "trainer/base/random/philox.h"
 #include "trainer/layout/model_layout.h"
@@ -84,7 +85,9 @@ TEST(DefinedInit, OfAFamilysFormulaHasItsBits) {
         draw_init(param, 5, 0, std::ssize(family), family.data());
         ASSERT_EQ(own.draw(param, 5, 0, std::ssize(mine), mine.data()), param.shape.size() == 2)
             << param.name;
-        if (param.shape.size() == 2) EXPECT_EQ(mine, family) << param.name;
+        if (param.shape.size() == 2) {
+          EXPECT_EQ(mine, family) << param.name;
+        }
       }
   }
 }
@@ -101,7 +104,6 @@ TEST(DefinedInit, ComputesWhatItsFormulaSays) {
     float normal[4];
     four_normals(key, i / 4, 1, normal);
     const float uniform = uniform_float(philox(uniform_key, i / 4)[i % 4]);
-    ASSERT_LT(std::abs(normal[i % 4]), 3.5f);
     if (uniform < 0.25f) ++num_normal;
     if (uniform < 0.25f)
       EXPECT_EQ(values[i], normal[i % 4] * 0.02f) << i;
