@@ -76,10 +76,12 @@ int64_t Fp8Product::all_outputs() const {
 
 Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& layers, const Fp8Config& fp8) {
   if (!fp8.is_used()) return {};
-  std::map<int, std::vector<LinearLayer>> by_view;
-  for (const LinearLayer& layer : layers) by_view[layer_outputs(block, layer).view].push_back(layer);
   Fp8Layers chosen;
-  for (const auto& [view, together] : by_view) {
+  for (size_t begin = 0; begin < layers.size();) {
+    const int view = layer_outputs(block, layers[begin]).view;
+    std::vector<LinearLayer> together;
+    for (; begin < layers.size() && layer_outputs(block, layers[begin]).view == view; ++begin)
+      together.push_back(layers[begin]);
     Fp8Product product = {
         .view = view, .outputs = {}, .inputs = together.front().columns, .recipe = fp8.recipe};
     Bf16Layers kept;

@@ -146,7 +146,7 @@ TEST(CheckConfig, WantsBf16AndWholeRowsForFp8) {
             "parallel.tp = 1 and "
             "share the model with parallel.dp_shard");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.model.fp8.skip = {"down_proj"}; }),
-            "fp8.skip: has no effect unless fp8.recipe is set");
+            "fp8.skip: has no effect unless fp8.recipe is set; remove it");
 }
 
 TEST(CheckConfig, WantsAModelForAdapters) {
