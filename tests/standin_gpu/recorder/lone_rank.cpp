@@ -25,7 +25,10 @@ class LoneRank final : public Communicator {
   int size() const override { return size_; }
   void all_reduce(Tensor& x) override {
     tycho::check_sum("all_reduce", x);
-    x.mul_(size_);
+    if (is_row_of_all_ranks(x))
+      x.fill_(x[0].item<int64_t>());
+    else
+      x.mul_(size_);
   }
   void all_gather(Tensor& out, const Tensor& in) override {
     tycho::check_all_gather(out, in, *this);
@@ -38,7 +41,14 @@ class LoneRank final : public Communicator {
     std::memmove(out.data_ptr(), in.const_data_ptr(), out.nbytes());
     out.mul_(size_);
   }
-  void broadcast(Tensor& x, int root) override { tycho::check_broadcast(x, root, *this); }
+  /// Other ranks repeat what this rank sent last: strings are gathered so, one rank after the other.
+  void broadcast(Tensor& x, int root) override {
+    tycho::check_broadcast(x, root, *this);
+    if (root == 0)
+      sent_ = x.clone();
+    else if (sent_.defined() && sent_.sizes() == x.sizes() && sent_.dtype() == x.dtype())
+      x.copy_(sent_);
+  }
   void barrier() override {}
   void send(const Tensor& x, int to) override { tycho::check_message("send", x, to, *this); }
   void recv(Tensor& x, int from) override { tycho::check_message("recv", x, from, *this); }
@@ -50,7 +60,14 @@ class LoneRank final : public Communicator {
   }
 
  private:
+  /// True for a number of each rank, of which this rank has written its own: lengths of strings.
+  bool is_row_of_all_ranks(const Tensor& x) const {
+    return x.scalar_type() == at::kLong && x.dim() == 1 && x.numel() == size_ &&
+           x.narrow(0, 1, size_ - 1).eq(0).all().item<bool>();
+  }
+
   int size_;
+  Tensor sent_;
   std::deque<int> splits_;  // sizes of the groups that the mesh will make, in its order
 };
 
