@@ -57,6 +57,25 @@ std::string checked_tokenizer(const TrainedSource& checkpoint, const EvalData& s
   return place;
 }
 
+/// Returns the recipe that is evaluated. An import of a Hugging Face model, which was trained elsewhere,
+/// names neither data nor its tokenizer: it gets what it is evaluated on, and the tokenizer that came with
+/// it.
+Json evaluated_recipe(const TrainedSource& checkpoint, const std::optional<DataConfig>& data) {
+  Json recipe = checkpoint.info().manifest.at("recipe");
+  TrainConfig config;
+  const Json none = config_to_json(config).at("train_data");
+  if (recipe.value("train_data", none) != none) return recipe;
+  if (!data)
+    fail(ExitCode::kUsage,
+         "[eval] {} has no eval_data, for it was trained elsewhere: name the data with --data DIR",
+         checkpoint.info().path);
+  config.train_data = *data;
+  recipe["train_data"] = config_to_json(config).at("train_data");
+  if (const std::string kept = kept_tokenizer(checkpoint); !kept.empty())
+    recipe["tokenizer"] = checkpoint.info().path + "/" + kept;
+  return recipe;
+}
+
 }  // namespace
 
 std::optional<EvalResults> evaluate_checkpoint(const TrainedSource& checkpoint,
@@ -65,7 +84,7 @@ std::optional<EvalResults> evaluate_checkpoint(const TrainedSource& checkpoint,
                                                const std::atomic<int>& stop) {
   const std::string& path = checkpoint.info().path;
   const TrainConfig config =
-      read_trained_config(checkpoint.info().manifest.at("recipe"), TrainedUse::kEvaluation, path);
+      read_trained_config(evaluated_recipe(checkpoint, data), TrainedUse::kEvaluation, path);
   EvalData sets = data ? EvalData{{"", read_as(config.train_data, *data)}} : config.eval_data;
   use_kept_template(checkpoint, config.train_data, sets);
   if (sets.empty())
