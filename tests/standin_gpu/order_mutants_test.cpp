@@ -3,6 +3,7 @@
 // wait was not needed.
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "tests/standin_gpu/runtime/order.h"
 #include "tests/standin_gpu/standin_fixture.h"
@@ -13,6 +14,21 @@ namespace {
 using standin::Action;
 using standin::Mutant;
 using standin::Order;
+
+/// Waits and records without which the whole run has no pair of uses in the wrong order, and why.
+constexpr std::pair<const char*, const char*> kNotNeeded[] = {
+    {"the wait of cudaStreamSynchronize of ProfilerStep",
+     "losses go to ordinary memory, and a copy there is done when its call returns"},
+    {"the wait of cudaStreamSynchronize of checkpoint",
+     "item() reads a number in memory of LibTorch's own, which nobody else fills"},
+    {"the wait of cudaStreamWaitEvent of embedding forward",
+     "transfers of weights follow each other on one stream: an earlier wait ordered what they read and "
+     "replace"},
+    {"the wait of cudaStreamWaitEvent of block ",
+     "likewise; the ring's keys were ordered by its previous step"},
+    {"the record of an event of ",
+     "the stream's newest operation touches nothing that the waiting stream uses"},
+};
 
 class Mutants : public StandinTest {
  protected:
@@ -45,24 +61,34 @@ class Mutants : public StandinTest {
     return result;
   }
 
-  /// Makes every mistake of a kind in the step. Returns what was not reported, and how often.
-  std::map<std::string, int> unreported(const std::vector<Action>& actions, Mutant::Kind kind) const {
+  /// Makes every mistake of a kind in the step. Each is reported, changes no clock, or is one of kNotNeeded.
+  static void expect_reported(const std::vector<Action>& actions, Mutant::Kind kind) {
     std::map<std::string, int> left;
-    int num_reported = 0, num_without_effect = 0;
+    int num_reported = 0, num_without_effect = 0, num_not_needed = 0;
     for (long number = 1;; ++number) {
       const Again one = again(actions, {kind, kStep, number});
-      if (one.order.changed().empty()) break;
-      if (one.found)
+      const std::string what = one.order.changed();
+      if (what.empty()) break;
+      if (one.found) {
         ++num_reported;
-      else if (one.order.changed_nothing())
+      } else if (one.order.changed_nothing()) {
         ++num_without_effect;
-      else
-        ++left[one.order.changed()];
+      } else {
+        EXPECT_NE(reason(what), nullptr) << what << " was not missed";
+        ++num_not_needed, ++left[what];
+      }
     }
-    std::printf("[  mutants ] %d reported, %d change no clock\n", num_reported, num_without_effect);
+    std::printf("[  mutants ] %d reported, %d change no clock, %d are not needed\n", num_reported,
+                num_without_effect, num_not_needed);
     for (const auto& [what, times] : left) std::printf("[  mutants ] %d x %s\n", times, what.c_str());
-    EXPECT_GT(num_reported, 0);
-    return left;
+    EXPECT_GT(num_reported, num_not_needed);
+  }
+
+ private:
+  static const char* reason(const std::string& what) {
+    for (const auto& [begin, text] : kNotNeeded)
+      if (what.starts_with(begin)) return text;
+    return nullptr;
   }
 };
 
@@ -70,16 +96,16 @@ TEST_F(Mutants, OfFullyShardedStages) {
   const auto actions =
       traced("pp", "max_duration=6ba ckpt.every=2ba parallel.dp_shard=2 parallel.pp=2 micro_batch=1sp", 0);
   ASSERT_FALSE(again(actions, {}).found);
-  EXPECT_TRUE(unreported(actions, Mutant::Kind::kNoWait).empty());
-  EXPECT_TRUE(unreported(actions, Mutant::Kind::kEarlyRecord).empty());
+  expect_reported(actions, Mutant::Kind::kNoWait);
+  expect_reported(actions, Mutant::Kind::kEarlyRecord);
 }
 
 TEST_F(Mutants, OfFullyShardedContext) {
   const auto actions =
       traced("cp", "max_duration=6ba ckpt.every=2ba parallel.dp_shard=2 parallel.cp=2 micro_batch=1sp", 3);
   ASSERT_FALSE(again(actions, {}).found);
-  EXPECT_TRUE(unreported(actions, Mutant::Kind::kNoWait).empty());
-  EXPECT_TRUE(unreported(actions, Mutant::Kind::kEarlyRecord).empty());
+  expect_reported(actions, Mutant::Kind::kNoWait);
+  expect_reported(actions, Mutant::Kind::kEarlyRecord);
 }
 
 // The program itself ends at the first mistake, and names both places.
