@@ -217,7 +217,7 @@ TEST_F(CanonicalRun, BeginsWithValuesOfTheRecipeOnAnyMesh) {
   init.formulas = {{{}, value}};
   for (const char* role : {"embedding", "head", "q", "k", "v", "out", "gate", "up", "down"})
     init.formulas[0].of.push_back({role, 0, 1000});
-  config_.max_duration = {1, DurationUnit::kBatch};
+  config_.max_duration = {3, DurationUnit::kBatch};
   const Left family = left_by(kOneRank, "family");
   config_.init.value = init;
   expect_bits_of_one_rank("own values", {kReplicas2, kShards8, kMixed8});
