@@ -162,7 +162,8 @@ ServerReply AzureServer::list(const Query& query) const {
     xml += "<Blob><Name>" + xml_escaped(last) + "</Name><Properties>";
     if (blob != blobs_.end())
       xml += fmt::format(
-          "<Last-Modified>{}</Last-Modified><Etag>0x{:x}</Etag><Content-Length>{}</Content-Length>",
+          "<Last-Modified>{}</Last-Modified><Etag>0x{:x}</Etag><Content-Length>{}</Content-Length>"
+          "<BlobType>BlockBlob</BlobType>",
           time_text(now_s(), "%a, %d %b %Y %H:%M:%S GMT"), blob->second.version, blob->second.bytes.size());
     xml += "</Properties></Blob>";
   }
