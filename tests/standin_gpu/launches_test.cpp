@@ -54,7 +54,6 @@ const std::vector<Case> kCases = {
     {"gpt2-350m", "gpt2-350m"},
     {"gpt2-774m", "gpt2-774m"},
     {"gpt2-1.5b", "gpt2-1.5b"},
-    {"llama-tiny", "llama-tiny"},
     {"llama-1b", "llama-1b"},
     {"llama-1b-2048", "llama-1b", 1, "seq_len=2048 micro_batch=4sp global_batch=64sp"},
     {"llama-1b-2048-any-order", "llama-1b", 1,
