@@ -40,8 +40,9 @@ TEST(Import, MakesTheGoldenRecipes) {
 TEST(Import, Fp8OfTransformerEngineIsTensorwise) {
   const Imported made = import_recipe("x.yaml", foundry("precision: amp_fp8\n"));
   EXPECT_CONTAINS(made.lua, "r.precision = \"bf16\"\nr.fp8 = t.fp8 { recipe = \"tensorwise\" }\n");
-  ASSERT_FALSE(made.notes.empty());
-  EXPECT_CONTAINS(made.notes[0], "Transformer Engine scales by the maxima of earlier steps");
+  std::string notes;
+  for (const std::string& note : made.notes) notes += note;
+  EXPECT_CONTAINS(notes, "Transformer Engine scales by");
 }
 
 TEST(Import, NamesEveryKeyThatItCannotHonour) {
