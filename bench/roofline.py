@@ -193,7 +193,7 @@ def show(path, gpu, without, detail):
     model = Model(launches, GPUS[gpu], without)
     flops = sum(part[2] for part in model.parts.values())
     print(f"{pathlib.Path(path).stem:26s} {model.step * 1e3:9.1f} ms a step (host {model.host * 1e3:.1f}), "
-          f"{model.tokens_per_s:9.0f} tokens/s of a GPU, {100 * flops / model.step / PEAK:.1f} % of the peak with everything computed twice")
+          f"{model.tokens_per_s:9.0f} tokens/s of a GPU, {100 * flops / model.step / PEAK:.1f} % of the peak, recomputation included")
     if detail:
         for part, (seconds, num_bytes, flops, count) in sorted(model.parts.items(), key=lambda item: -item[1][0]):
             print(f"    {part:18s} {seconds * 1e3:9.2f} ms {100 * seconds / model.step:5.1f} %  {num_bytes / 1e9:9.2f} GB "

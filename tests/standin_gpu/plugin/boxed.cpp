@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -66,7 +67,7 @@ class Call {
       (*stack)[i] = on_cpu((*stack)[i]);
     }
     check();
-    op_.callBoxed(stack);
+    compute(stack, first);
     for (const Pair& pair : pairs_) keep_what_was_resized(pair);
     for (size_t i = first; i < stack->size(); ++i) (*stack)[i] = on_device((*stack)[i]);
     standin_records() ? record() : tell();
@@ -83,6 +84,19 @@ class Call {
     const bool is_written = argument_->alias_info() != nullptr && argument_->alias_info()->isWrite();
     const bool fills = op_.schema().name() == "aten::zero_" || op_.schema().name() == "aten::fill_";
     return {device, cpu, !is_written || !(argument_->is_out() || fills), is_written};
+  }
+
+  /// Some operators have no kernel without memory: what they write has its shape already.
+  void compute(torch::jit::Stack* stack, size_t first) const {
+    try {
+      op_.callBoxed(stack);
+    } catch (const c10::NotImplementedError&) {
+      const auto written =
+          std::find_if(pairs_.begin(), pairs_.end(), [](const Pair& pair) { return pair.is_written; });
+      if (!standin_records() || written == pairs_.end()) throw;
+      stack->resize(first);
+      stack->emplace_back(written->cpu);
+    }
   }
 
   /// Without memory in record mode.
