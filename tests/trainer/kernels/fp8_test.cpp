@@ -26,7 +26,7 @@ Tensor codes_of(const Tensor& x, const Tensor& scale, Fp8Format format) {
 Tensor without_sign_of_nan(const Tensor& codes, Fp8Format format) {
   const Tensor magnitude = codes.bitwise_and(0x7f);
   const Tensor is_nan = format == Fp8Format::kE4m3 ? magnitude == 0x7f : magnitude > 0x7c;
-  return at::where(is_nan, at::full_like(codes, 0x7f), codes);
+  return codes.masked_fill(is_nan, 0x7f);
 }
 
 struct Cast {
@@ -131,7 +131,7 @@ TEST(Fp8Op, MultipliesCodesAsDouble) {
   const auto numbers = [](const Fp8Matrix& m) {
     return m.codes_RD.to(at::kDouble) * m.factors_R.to(at::kDouble).unsqueeze(1);
   };
-  const Tensor wanted = at::mm(numbers(left), numbers(right).t()), added = at::randn({70, 33});
+  const Tensor wanted = at::matmul(numbers(left), numbers(right).t()), added = at::randn({70, 33});
   Tensor fp32 = at::empty({70, 33}), bf16 = at::empty({70, 33}, at::kBFloat16);
   fp8_product(left, right, {}, false, fp32);
   EXPECT_TRUE(at::allclose(fp32.to(at::kDouble), wanted, 1e-5, 1e-4));
