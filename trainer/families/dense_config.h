@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/rope_config.h"

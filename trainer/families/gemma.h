@@ -1,5 +1,6 @@
 // Gemma configurations.
 #pragma once
+#include "trainer/base/activation.h"
 #include "trainer/families/dense_config.h"
 
 namespace tycho {

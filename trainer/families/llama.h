@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "trainer/base/activation.h"
 #include "trainer/base/fields.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/rope_config.h"

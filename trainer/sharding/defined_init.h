@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/base/json.h"
 #include "trainer/expression/program.h"
 #include "trainer/families/config.h"
 #include "trainer/layout/param_spec.h"
