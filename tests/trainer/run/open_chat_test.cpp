@@ -48,7 +48,7 @@ class OpenChatTest : public RunTest {
     return answer;
   }
   std::string generated(const std::string& prompt, int64_t max_tokens = 8) {
-    Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+    Generator generator(TrainedSource(run_dir()), "", at::kCPU);
     return generator
         .generate(
             {generator.encode(prompt)}, {.sampling = {.temperature = 0}, .max_tokens = max_tokens},
@@ -129,7 +129,7 @@ TEST_F(OpenChatTest, DropsTheOldestTurnsAndKeepsTheSystemMessage) {
     prompt += "the quick brown fox\n";
   EXPECT_EQ(answer.text, generated(prompt + "the lazy", 6));
   // One turn more would not have fitted.
-  Generator generator(CheckpointReader(find_checkpoint(run_dir())), "", at::kCPU);
+  Generator generator(TrainedSource(run_dir()), "", at::kCPU);
   const auto tokenizer = load_tokenizer(dir_ / "tokenizer.json");
   EXPECT_GT(std::ssize(tokenizer->encode("fox\nthe quick brown fox\n" + prompt.substr(4) + "the lazy")) + 6,
             48);
