@@ -117,7 +117,8 @@ TEST_F(Mutants, EndTheProgramThatMakesThem) {
   const Outcome outcome = here("export TYCHO_STANDIN_MUTANT=wait:3:1; " + launch + "mutant");
   EXPECT_NE(outcome.code, 0);
   EXPECT_CONTAINS(outcome.output, "[standin] nothing orders two uses of the bytes");
-  EXPECT_CONTAINS(outcome.output, " in step 3, and a ");
+  EXPECT_CONTAINS(outcome.output, ": a write by adamw_step of ");
+  EXPECT_CONTAINS(outcome.output, " in step 2, and a read by ncclAllGather of ");
 }
 
 // A query that is answered "done" too early makes LibTorch hand out a pinned buffer again from which a copy
