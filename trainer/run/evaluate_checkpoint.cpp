@@ -2,6 +2,7 @@
 #include "trainer/run/evaluate_checkpoint.h"
 
 #include "trainer/base/error.h"
+#include "trainer/base/json.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/mds/cached_index.h"
 #include "trainer/recipe/config_io.h"
@@ -64,7 +65,7 @@ Json evaluated_recipe(const TrainedSource& checkpoint, const std::optional<DataC
   Json recipe = checkpoint.info().manifest.at("recipe");
   TrainConfig config;
   const Json none = config_to_json(config).at("train_data");
-  if (recipe.value("train_data", none) != none) return recipe;
+  if (canonical_json(recipe.value("train_data", none)) != canonical_json(none)) return recipe;
   if (!data)
     fail(ExitCode::kUsage,
          "[eval] {} has no eval_data, for it was trained elsewhere: name the data with --data DIR",
