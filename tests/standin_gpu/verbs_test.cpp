@@ -95,7 +95,7 @@ TEST_F(Verbs, ProductsInFp8AreTheCpus) {
     ASSERT_EQ(train(name + "_cpu", "cpu").code, 0);
     const auto gpu = numbers(name + "_gpu", "loss"), cpu = numbers(name + "_cpu", "loss");
     ASSERT_EQ(gpu.size(), cpu.size());
-    for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(gpu[i] / cpu[i], 1, 3e-3) << fp8 << " step " << i;
+    for (const auto& [step, loss] : cpu) EXPECT_NEAR(gpu.at(step) / loss, 1, 3e-3) << fp8 << " step " << step;
   }
 }
 
