@@ -149,9 +149,9 @@ Steps train(const std::string& recipe, Recompute recompute = Recompute::kNone) {
   return steps;
 }
 
-/// bf16 is rounded at other places there than here, so some codes are those of a neighbour, one in thirty of
-/// each cast: half as much noise as the codes' own. A gradient that fp8 rounded independently would be 1.4
-/// times as far from torchao's as one of bf16; without fp8 it would be as far.
+/// bf16 is rounded at other places there than here, so some numbers get a neighbour's code. A gradient that
+/// fp8 rounded independently would be 1.4 times as far from torchao's as one of bf16; without fp8 it would be
+/// as far.
 TEST(Fp8Oracles, StepsOfATinyLlamaAreTorchaos) {
   const Golden golden("steps.safetensors");
   const Steps bf16 = train("bf16");
