@@ -132,7 +132,7 @@ TEST_F(HubRecipes, TakeTheCommitOfRankZeroWhereCachesDiffer) {
   const auto rank = [&](int number, const std::string& run_dir, const std::string& with = "") {
     const std::string n = std::to_string(number);
     return "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 "
-           "TYCHO_TOKEN=0123456789abcdef "
+           "TYCHO_TOKEN=secret-of-two-ranks "
            "TYCHO_PORT=" +
            std::to_string(port.number()) + " TYCHO_RANK=" + n + " TYCHO_LOCAL_RANK=" + n + " " + with +
            " " TYCHO_PROGRAM " run x.lua global_batch=4sp run_dir=" + run_dir + " > rank_" + n + ".log 2>&1";
