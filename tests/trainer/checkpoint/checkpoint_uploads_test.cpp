@@ -174,7 +174,6 @@ TEST_F(CheckpointUploadsTest, AStartAbortsUploadsThatAKillLeftHalfDone) {
   CheckpointUploads uploads(settings());
   uploads.begin({}, {});
   wait_until([&] { return !fs::exists(half); });
-  wait_until([&] { return !uploads.take_events().empty(); });
 }
 
 TEST_F(CheckpointUploadsTest, TheCommitComesAfterThePartsOfAllRanks) {
