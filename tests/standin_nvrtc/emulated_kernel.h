@@ -5,7 +5,6 @@
 #define __fmaf_rn(a, b, c) __builtin_fmaf(a, b, c)
 #define __float_as_int(x) __builtin_bit_cast(int, x)
 #define __int_as_float(bits) __builtin_bit_cast(float, bits)
-#define __uint_as_float(bits) __builtin_bit_cast(float, bits)
 
 namespace standin {
 
