@@ -34,7 +34,7 @@ class Programs : public StandinTest {
     StandinTest::SetUp();
     setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
   }
-  std::vector<double> losses(const std::string& name) const { return numbers(name, "loss"); }
+  std::map<int64_t, double> losses(const std::string& name) const { return numbers(name, "loss"); }
 };
 
 TEST_F(Programs, TrainAsOnACpuWithTheBitsOfTheBuiltInOptimizer) {
