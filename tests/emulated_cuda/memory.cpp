@@ -182,7 +182,9 @@ void touch(const void* pointer, size_t size, bool write) {
   if (!runner.active) return;
   const auto at = reinterpret_cast<uintptr_t>(pointer);
   Region* const region = region_of(at, size, write);
-  if (region == nullptr) return;
+  // A single byte (of fp8) shares its cell with a neighbour, which another thread may write: only its place
+  // is checked.
+  if (region == nullptr || size < kCellBytes) return;
   Cell* const cells = region->cells_or_make();
   for (size_t i = (at - region->begin) / kCellBytes; i <= (at + size - 1 - region->begin) / kCellBytes; ++i) {
     Cell& cell = cells[i];

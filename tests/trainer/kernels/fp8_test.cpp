@@ -150,7 +150,7 @@ TEST(Fp8Op, RejectsOtherTypesAndShapes) {
   EXPECT_EQ(error_of([&] {
               to_fp8(at::ones({4, 16}), false, Fp8Group::kRow, {});
             }),
-            "[to_fp8] x: expected bf16 [4, 16] with contiguous rows on cpu, got fp32 [4, 16] on cpu");
+            "[to_fp8] x: expected BFloat16 [4, 16] contiguous on cpu, got Float [4, 16] contiguous on cpu");
   EXPECT_EQ(error_of([&] { fp8_product(left, turned, {}, false, y); }),
             "[fp8_product] the operands do not fit: their common dim is 16 on the left and 4 on the right");
   EXPECT_EQ(error_of([&] {
