@@ -37,7 +37,7 @@ tycho_test(plain_line_test SOURCES host/repl/plain_line_test.cpp ${CMAKE_SOURCE_
 tycho_test(repl_test SOURCES host/repl/json_lines_test.cpp host/repl/repl_test.cpp LIBS base)
 tycho_test(hub_recipes_test SOURCES host/hub_recipes_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
 tycho_test(core_eval_test SOURCES host/core_eval_test.cpp LIBS base)
-set_tests_properties(hub_recipes_test core_eval_test PROPERTIES LABELS torch)
+set_tests_properties(hub_recipes_test core_eval_test PROPERTIES LABELS torch TIMEOUT 600)
 tycho_test(hub_verbs_test SOURCES host/data/convert_test.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
 target_compile_definitions(hub_verbs_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(push_test SOURCES host/verbs/push_test.cpp trainer/hub/hub_uploads.cpp trainer/hub/hub_server.cpp trainer/data/storage/http_server.cpp LIBS storage)
