@@ -280,32 +280,36 @@ TEST(RunLock, ExactlyOneOfManyStartsWins) {
   constexpr int kStarts = 8;
   for (int round = 0; round < 10; ++round) {
     const TempDir dir;
-    std::vector<pid_t> children;
+    int gate[2];  // who holds the lock reads from it until this process closes it
+    ASSERT_EQ(::pipe(gate), 0);
     for (int i = 0; i < kStarts; ++i) {
-      const pid_t child = ::fork();
-      if (child == 0) {
-        try {
-          const RunLock lock(real_files(), dir.path(), 1);
-          lock.check();
-          std::this_thread::sleep_for(300ms);
-          lock.check();
-          ::_exit(0);
-        } catch (const Error& error) {
-          ::_exit(static_cast<int>(error.code()));
+      if (::fork() != 0) continue;
+      ::close(gate[1]);
+      try {
+        const RunLock lock(real_files(), dir.path(), 1);
+        lock.check();
+        char none;
+        while (::read(gate[0], &none, 1) < 0) {
         }
+        lock.check();
+        ::_exit(0);
+      } catch (const Error& error) {
+        ::_exit(static_cast<int>(error.code()));
       }
-      children.push_back(child);
     }
+    // The holder stays until every other start has tried, however slow the machine is.
     int winners = 0;
-    for (const pid_t child : children) {
+    for (int i = 0; i < kStarts; ++i) {
+      if (i == kStarts - 1) ::close(gate[1]);
       int status = 0;
-      ::waitpid(child, &status, 0);
+      ASSERT_GT(::wait(&status), 0);
       ASSERT_TRUE(WIFEXITED(status));
       if (WEXITSTATUS(status) == 0)
         ++winners;
       else
         EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::kFolderOwned));
     }
+    ::close(gate[0]);
     EXPECT_EQ(winners, 1);
   }
 }
