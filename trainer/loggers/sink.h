@@ -65,14 +65,13 @@ std::unique_ptr<MetricSink> make_sink(const WandbSinkConfig& config, const SinkT
 /// Error (kStorage) when a file cannot be opened.
 std::vector<std::unique_ptr<Reporter>> make_sink_reporters(
     const std::vector<SinkConfig>& sinks, const std::string& run_dir, FileOps& files = real_files(),
-    const std::vector<StoredCheckpoint>& checkpoints = {});
+    const std::vector<StoredCheckpoint>& checkpoints = std::vector<StoredCheckpoint>());
 
 /// Combines all reporters of a run: its sinks, its folder, `others`, and the display, which may be null.
 /// `checkpoints` are those of earlier starts.
-std::unique_ptr<Reporter> make_run_reporter(const std::string& run_dir, const LogConfig& log,
-                                            std::unique_ptr<Reporter> display,
-                                            std::vector<std::unique_ptr<Reporter>> others = {},
-                                            FileOps& files = real_files(),
-                                            const std::vector<StoredCheckpoint>& checkpoints = {});
+std::unique_ptr<Reporter> make_run_reporter(
+    const std::string& run_dir, const LogConfig& log, std::unique_ptr<Reporter> display,
+    std::vector<std::unique_ptr<Reporter>> others = {}, FileOps& files = real_files(),
+    const std::vector<StoredCheckpoint>& checkpoints = std::vector<StoredCheckpoint>());
 
 }  // namespace tycho

@@ -47,7 +47,7 @@ using WandbEntry = std::variant<std::monostate, WandbRun, WandbStepEntry, WandbS
 /// Reads a record. A damaged one gives std::monostate.
 WandbEntry read_wandb_entry(std::string_view record);
 
-/// What the files of a run hold already.
+/// Facts of the files of a run, as far as earlier attempts wrote them.
 struct WandbEnd {
   int64_t step = -1;                // the highest one; -1: none
   double runtime_s = 0;             // the run's time then
