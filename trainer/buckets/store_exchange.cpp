@@ -35,6 +35,7 @@ std::string said(const HttpAnswer& answer) {
 }
 
 std::string advice(const HttpAnswer& answer, const StoreAsk& ask) {
+  if (answer.is_untrusted) return ", or in AWS_CA_BUNDLE for S3";
   const std::string code = store_code(answer);
   std::string region = answer.header("x-amz-bucket-region");
   if (region.empty()) region = xml_value(answer.body, "Region");
