@@ -79,6 +79,7 @@ target_compile_definitions(standin_launches_test PRIVATE TYCHO_SOURCE_DIR="${CMA
   TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${recorder}/bin/tycho")
 add_dependencies(standin_launches_test recorder_tree)
 set_tests_properties(standin_launches_test PROPERTIES TIMEOUT 1200)
+set_tests_properties(standin_programs_test PROPERTIES TIMEOUT 600)  # a compiler runs in every process
 # NCCL's half of the plug-in under the thread sanitizer, with an NCCL that frees and hangs.
 add_executable(nccl_races_test ${folder}/nccl_races_test.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_include_directories(nccl_races_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
