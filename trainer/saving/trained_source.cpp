@@ -13,10 +13,13 @@
 
 namespace tycho {
 
+TrainedSource::TrainedSource(const CheckpointInfo& checkpoint, bool ema)
+    : info_(checkpoint),
+      checkpoint_(std::make_unique<CheckpointReader>(info_, evaluated_weights(info_, ema))) {}
+
 TrainedSource::TrainedSource(const std::string& path, const at::Device& device, bool ema) {
   if (!is_hf_folder(path)) {
-    info_ = find_checkpoint(path);
-    checkpoint_ = std::make_unique<CheckpointReader>(info_, evaluated_weights(info_, ema));
+    *this = TrainedSource(find_checkpoint(path), ema);
     return;
   }
   if (ema)

@@ -22,6 +22,7 @@ class TrainedSource {
   /// on a CPU, else in bf16. Throws Error: kUnusable for what cannot be read, kUsage for `ema` without an
   /// average of the weights.
   explicit TrainedSource(const std::string& path, const at::Device& device = at::kCPU, bool ema = false);
+  explicit TrainedSource(const CheckpointInfo& checkpoint, bool ema = false);
 
   /// Returns path, step and manifest, in which a folder of Hugging Face has only its recipe. The path of a
   /// model of the hub names its commit.

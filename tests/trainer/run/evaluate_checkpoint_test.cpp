@@ -61,10 +61,7 @@ TEST_F(EvaluateCheckpointTest, ARuleThatIsNewerThanACheckpointCountsOnlyForWhatI
   const auto with = [&](const std::function<void(Json&)>& edit) {
     CheckpointInfo info = find_checkpoint(run_dir());
     edit(info.manifest["recipe"]);
-    return evaluate_checkpoint(TrainedSource(info.path), split("train"), 0, at::kCPU, stop_)
-        .value()
-        .at("")
-        .loss;
+    return evaluate_checkpoint(TrainedSource(info), split("train"), 0, at::kCPU, stop_).value().at("").loss;
   };
   EXPECT_EQ(with([](Json& recipe) { recipe["guard"]["max_skips"] = 3; }), loss);
   EXPECT_EQ(with([](Json& recipe) { recipe["optimizer"]["gone"] = 1; }), loss);

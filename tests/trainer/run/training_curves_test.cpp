@@ -46,30 +46,40 @@ class TrainingCurves : public RunTest {
     std::visit([&](auto& family) { family.weights = folder; }, config_.model.value);
   }
 
-  /// The largest relative distance of the run's losses to a golden curve.
-  double distance(const std::string& model, const std::string& curve) {
+  /// Relative distances of losses to those of a golden curve.
+  struct Distance {
+    double largest = 0, rms = 0;
+  };
+  static Distance distance_between(const std::map<int64_t, double>& losses,
+                                   const std::vector<double>& wanted) {
+    EXPECT_EQ(losses.size(), wanted.size());
+    Distance distance;
+    for (const auto& [step, loss] : losses) {
+      const double apart = std::abs(loss / wanted[static_cast<size_t>(step - 1)] - 1);
+      distance.largest = std::max(distance.largest, apart);
+      distance.rms += apart * apart / static_cast<double>(losses.size());
+    }
+    distance.rms = std::sqrt(distance.rms);
+    return distance;
+  }
+  Distance distance_of_run(const std::vector<double>& wanted) {
     std::filesystem::remove_all(run_dir());
     EXPECT_EQ(run(), 0);
-    const auto wanted = curves()[model][curve].get<std::vector<double>>();
-    return largest_distance(losses(), wanted);
-  }
-  static double largest_distance(const std::map<int64_t, double>& losses, const std::vector<double>& wanted) {
-    EXPECT_EQ(losses.size(), wanted.size());
-    double largest = 0;
-    for (const auto& [step, loss] : losses)
-      largest = std::max(largest, std::abs(loss / wanted[static_cast<size_t>(step - 1)] - 1));
-    return largest;
+    return distance_between(losses(), wanted);
   }
 
-  /// fp32 follows the curve in double; bf16 strays from it as PyTorch's autocast does.
+  /// fp32 follows the curve in double; bf16 strays from it as PyTorch's autocast does. How far the worst step
+  /// of 200 strays in bf16 depends on the order of sums, and so on the processor; the rms hardly does.
   void expect_same_curves(const std::string& model) {
-    EXPECT_LT(distance(model, "fp64"), 1e-5);
     const auto exact = curves()[model]["fp64"].get<std::vector<double>>();
+    EXPECT_LT(distance_of_run(exact).largest, 1e-5);
     std::map<int64_t, double> autocast;
     for (const double loss : curves()[model]["bf16"].get<std::vector<double>>())
       autocast[static_cast<int64_t>(autocast.size()) + 1] = loss;
     config_.precision = Precision::kBf16;
-    EXPECT_LT(distance(model, "fp64"), 2 * largest_distance(autocast, exact));
+    const Distance ours = distance_of_run(exact), theirs = distance_between(autocast, exact);
+    EXPECT_LT(ours.rms, 2 * theirs.rms);
+    EXPECT_LT(ours.largest, 4 * theirs.largest);
   }
 };
 
