@@ -41,7 +41,8 @@ TEST_F(SweepTest, EveryMistakeOfASweepIsSaidWithWhatToWrite) {
        "metric.name is eval.loss, but recipe.lua has no evaluation"},
       {"s.metric.name = \"eval.c5.loss\"\ns.pins[\"eval_data.c4\"] = \"mds{local_dir=d}\"\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
-       "metric.name is eval.c5.loss, which is not a metric of recipe.lua; did you mean \"eval.c4.loss\""},
+       "metric.name is eval.c5.loss, which is not a metric of recipe.lua; available: eval.loss, "
+       "eval.perplexity, eval.c4.loss, eval.c4.perplexity; did you mean \"eval.c4.loss\""},
       {"s.metric.name = \"loss\"\ns.stop.flat = t.stop.patience { metric = \"eval.c4.loss\" }\n"
        "s.space[\"optimizer.lr\"] = t.space.log(1e-4, 1e-2)\n",
        "stop.flat.metric is eval.c4.loss, but recipe.lua has no evaluation"},
