@@ -276,8 +276,11 @@ TEST_F(HubRecipes, ModelsAreEvaluatedAndGenerateText) {
 }
 
 TEST_F(HubRecipes, PathsWithoutTheSchemeAreNeverAskedFor) {
+  const Outcome checked = here("tycho check x.lua tokenizer=acme/words");
+  EXPECT_EQ(checked.code, 0) << checked.output;
+  EXPECT_CONTAINS(checked.output, "or hf://OWNER/NAME for one of the hub");
   for (const char* command :
-       {"tycho check x.lua tokenizer=acme/words", "tycho run x.lua tokenizer=acme/words",
+       {"tycho run x.lua tokenizer=acme/words",
         "tycho run x.lua train_data.path=acme/texts tokenizer=tokenizer.json",
         "tycho tokenizer encode acme/words one", "tycho generate acme/tiny --prompt one",
         "tycho eval acme/tiny", "tycho convert acme/tiny out"}) {
