@@ -69,6 +69,7 @@ foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}
     TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu>:$<TARGET_FILE:standin_nvrtc> ${standin}/bin/tycho"
     TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
   add_dependencies(${name} standin_tree standin_nvrtc standin_communicator bench_nccl_loopback)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900)
 endforeach()
 target_sources(standin_order_mutants_test PRIVATE ${folder}/runtime/order.cpp)
 set_source_files_properties(${folder}/runtime/order.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)  # runs are done again a hundred times
@@ -79,7 +80,6 @@ target_compile_definitions(standin_launches_test PRIVATE TYCHO_SOURCE_DIR="${CMA
   TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${recorder}/bin/tycho")
 add_dependencies(standin_launches_test recorder_tree)
 set_tests_properties(standin_launches_test PROPERTIES TIMEOUT 1200)
-set_tests_properties(standin_programs_test PROPERTIES TIMEOUT 600)  # a compiler runs in every process
 # NCCL's half of the plug-in under the thread sanitizer, with an NCCL that frees and hangs.
 add_executable(nccl_races_test ${folder}/nccl_races_test.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 target_include_directories(nccl_races_test SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
