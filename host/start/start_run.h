@@ -5,6 +5,7 @@
 
 #include "bindings/define/recipe.h"
 #include "host/start/choose_mesh.h"
+#include "trainer/base/json.h"
 #include "trainer/hub/hub_pins.h"
 #include "trainer/session/run_request.h"
 

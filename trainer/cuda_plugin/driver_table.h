@@ -3,6 +3,7 @@
 #include <string>
 
 #include "trainer/base/gpu_shape.h"
+#include "trainer/kernels/twins/program_compiler.h"
 
 namespace tycho {
 
@@ -12,13 +13,6 @@ struct DriverState {
   std::string error;  // words and number of CUDA: "no CUDA-capable device is detected (100)"; "" if none
   int driver = 0;     // newest CUDA that the driver supports; 0 without a driver
   int runtime = 0;    // CUDA that LibTorch uses here
-};
-
-/// NVRTC, which compiles the mathematics of recipes for the GPU, or why there is none.
-struct ProgramCompiler {
-  std::string problem;  // "" if there is one
-  std::string path;     // of the library
-  int version = 0;      // 13000 for 13.0
 };
 
 struct DriverTable {

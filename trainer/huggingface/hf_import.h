@@ -6,6 +6,7 @@
 
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/families/config.h"
 #include "trainer/huggingface/hf_config.h"
 #include "trainer/huggingface/hf_folder.h"
 #include "trainer/huggingface/hf_names.h"

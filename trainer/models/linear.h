@@ -1,6 +1,7 @@
 // A linear layer: a matrix and perhaps a bias.
 #pragma once
 #include "trainer/kernels/tensor.h"
+#include "trainer/layout/fp8_layers.h"
 #include "trainer/models/adapters.h"
 #include "trainer/models/fp8_linear.h"
 #include "trainer/sharding/gathered_unit.h"

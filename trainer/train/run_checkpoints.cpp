@@ -1,3 +1,4 @@
+// A run continues from what is saved here: its order is that of a start, a save, and a later start.
 #include "trainer/train/run_checkpoints.h"
 
 #include <csignal>

@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/metrics/step_metrics.h"
+#include "trainer/recipe/train_config.h"
+#include "trainer/state/train_state.h"
 #include "trainer/train/batch_pass.h"
 #include "trainer/train/evaluations.h"
 #include "trainer/train/hooks.h"

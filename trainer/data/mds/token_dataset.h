@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trainer/data/mds/mds_format.h"
+#include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/recut.h"
 #include "trainer/data/mds/shard_source.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/cuda_plugin/driver_table.h"
+#include "trainer/kernels/twins/program_compiler.h"
 
 namespace tycho::cuda {
 
