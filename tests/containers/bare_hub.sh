@@ -9,6 +9,7 @@ set -euo pipefail
 ((EUID == 0)) || { echo "skipped: a chroot needs root"; exit 77; }
 source=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}") suite=${1:-bookworm} result=${TYCHO_RESULT:-/dev/null}
 serve=${TYCHO_BUILD:-$source/build/cpu}/bin/serve_hub wheel=$(echo "$(realpath "$TYCHO_BARE_PACKAGES")"/tycho_lm-*.whl)
+# shellcheck source=tests/containers/bare_system.sh
 source "$source/tests/containers/bare_system.sh"
 fail() { echo "$suite: $*"; echo "0 passed, 1 failed" >"$result"; exit 1; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
@@ -48,12 +49,15 @@ echo "$suite: tycho init, data and tokenizer of the hub, 10 steps in $((took / 1
 # The fastest of ten: what the program takes, and not this machine's other work.
 fastest=100000
 for _ in $(seq 10); do
+  # shellcheck disable=SC2016  # ann's shell expands it
   us=$(as_ann 't=$(date +%s%N); env/bin/tycho --help >/dev/null; echo $((($(date +%s%N) - t) / 1000))')
   ((us >= fastest)) || fastest=$us
 done
 echo "$suite: tycho --help in $((fastest / 1000)).$((fastest / 100 % 10)) ms"
 ((fastest < 50000)) || fail "expected --help within 50 ms"
-exec {HUB[1]}>&-
+# shellcheck disable=SC2093,SC1083  # closes the server's input
+to_hub=${HUB[1]}
+exec {to_hub}>&-
 cat <&"${HUB[0]}"
 wait "$HUB_PID" || fail "the stand-in was asked what it does not know"
 rm -rf "$hub"

@@ -10,6 +10,7 @@ set -euo pipefail
 [[ -n ${TYCHO_BARE_PACKAGES:-} ]] || { echo "skipped: TYCHO_BARE_PACKAGES names no folder of packages"; exit 77; }
 ((EUID == 0)) || { echo "skipped: a chroot needs root"; exit 77; }
 dist=$(realpath "$TYCHO_BARE_PACKAGES") result=${TYCHO_RESULT:-/dev/null}
+# shellcheck source=tests/containers/bare_system.sh
 source "$(dirname "$0")/bare_system.sh"
 (cd "$dist" && sha256sum --quiet -c SHA256SUMS)
 suites=() kinds=()

@@ -1,5 +1,7 @@
+# shellcheck shell=bash
 # Bare Debian systems for tests of packages; sourced. Needs root, debootstrap and Debian's packages. The systems are kept in TYCHO_BARE_ROOTS.
 # Sets root, the folder of the system that fresh() made; it goes at the end of the script.
+# shellcheck shell=bash disable=SC2154
 roots=${TYCHO_BARE_ROOTS:-/var/cache/fresh-machine}
 root=''
 clean() {
@@ -9,9 +11,9 @@ clean() {
   root=''
 }
 trap clean EXIT
-# fresh: a copy of the bare system, with this machine's certificates and ways to the network, and the user ann.
+# fresh: a copy of the bare system of $suite, with this machine's certificates and ways to the network, and the user ann.
 fresh() {
-  local base=$roots/$suite file
+  local base=$roots/${suite:?} file
   if [[ ! -e $base/.complete ]]; then
     rm -rf "$base"
     mkdir -p "$base"
