@@ -24,6 +24,8 @@ awk 'BEGIN { for (i = 0; i < 36000; ++i) { s = ""; for (j = 0; j < 40; ++j) s = 
 cp "$source/tests/golden/tokenizer/whole.json" "$hub/models/openai-community/gpt2/tokenizer.json"
 coproc HUB { "$serve" "$hub"; }
 read -r url <&"${HUB[0]}"
+server_pid=$! to_hub=${HUB[1]}
+exec {from_hub}<&"${HUB[0]}"  # bash closes its own when the program ends
 
 fresh
 as_root "apt-get update -qq && apt-get install -y --no-install-recommends python3-venv" >"$root.log" || fail "$(tail -20 "$root.log")"
@@ -56,9 +58,8 @@ done
 echo "$suite: tycho --help in $((fastest / 1000)).$((fastest / 100 % 10)) ms"
 ((fastest < 50000)) || fail "expected --help within 50 ms"
 # shellcheck disable=SC2093,SC1083  # closes the server's input
-to_hub=${HUB[1]}
 exec {to_hub}>&-
-cat <&"${HUB[0]}"
-wait "$HUB_PID" || fail "the stand-in was asked what it does not know"
+cat <&"$from_hub"
+wait "$server_pid" || fail "the stand-in was asked what it does not know"
 rm -rf "$hub"
 echo "1 passed, 0 failed" | tee "$result"
