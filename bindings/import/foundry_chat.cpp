@@ -35,7 +35,7 @@ void map_split_of_folder(Mapper& mapper, const DocEntry& entry, const std::strin
 
 /// Returns false after reporting why a data set of the hub cannot be read as LLM Foundry reads it.
 bool check_hub_data(Mapper& mapper, const DocEntry& entry, const std::string& name) {
-  // Those whose rows LLM Foundry 0.22 rewrites by itself.
+  // Data sets whose rows LLM Foundry 0.22 rewrites by itself.
   constexpr std::array kRewritten = {"tatsu-lab/alpaca", "HuggingFaceH4/databricks_dolly_15k",
                                      "bigscience/P3",    "Muennighoff/P3",
                                      "Muennighoff/flan", "teknium/OpenHermes-2.5"};

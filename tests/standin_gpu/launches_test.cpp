@@ -119,7 +119,7 @@ class Launches : public ShellTest, public ::testing::WithParamInterface<Case> {
            (one.recipe.starts_with("mpt") ? " eval_data.val.recut=true" : "");
   }
 
-  /// What `tycho plan` is certain that LibTorch allocates on such a GPU.
+  /// Bytes that LibTorch certainly allocates on such a GPU, by `tycho plan`.
   double planned_bytes(const Case& one) const {
     const Outcome outcome = here("TYCHO_DATA=" + data_.string() + " tycho plan " + recipe_of(one) +
                                  " --ranks " + std::to_string(one.ranks) + " device=cuda --json");

@@ -1,4 +1,4 @@
-// What the stand-in for NVRTC makes: a shared library of this machine as bytes.
+// Images that the stand-in for NVRTC makes: a shared library of this machine as bytes.
 #pragma once
 #include <string>
 

@@ -24,12 +24,11 @@ struct Fp8Config {
   void fields(Visitor& v) {
     v("recipe", recipe,
       "Scales of operands, as in torchao: tensorwise (one of a matrix), rowwise (one of a row or column, a "
-      "power "
-      "of two), rowwise_with_gw_hp (as rowwise, but gradients of weights are products of bf16), none (no "
-      "fp8). The "
-      "linear layers of the blocks multiply in fp8, the head does not. Needs precision = \"bf16\". Has not "
-      "run on a "
-      "GPU yet; on CPUs it is slower than bf16.");
+      "power of "
+      "two), rowwise_with_gw_hp (as rowwise, but gradients of weights are products of bf16), none (no fp8). "
+      "The linear layers of the blocks multiply in fp8, the head does not. Needs precision = \"bf16\". Has "
+      "not "
+      "run on a GPU yet; on CPUs it is slower than bf16.");
     v("skip", skip,
       "Parts of names of linear layers that stay bf16, such as \"down_proj\" or \"layers.0.\".");
     v("skip_small", skip_small,

@@ -79,7 +79,7 @@ class Call {
     bool is_read = true, is_written = false;
   };
 
-  /// What becomes of a tensor of the argument: results (out) and tensors to fill are written only.
+  /// Use of the argument's tensors: results (out) and tensors to fill are written only.
   Pair used(const at::Tensor& device, const at::Tensor& cpu) const {
     const bool is_written = argument_->alias_info() != nullptr && argument_->alias_info()->isWrite();
     const bool fills = op_.schema().name() == "aten::zero_" || op_.schema().name() == "aten::fill_";

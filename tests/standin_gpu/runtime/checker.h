@@ -40,11 +40,11 @@ bool is_in_use();
 /// This thread leaves what it knows at a mark, or takes what was left there.
 void handed_over(long mark);
 void took_over(long mark);
-/// As these, for a thread's own start and end. Most threads tell nothing, and get no number.
+/// Notes a thread's own start and end. Most threads tell nothing, and get no number.
 void begun(long mark);
 void ends(long mark);
 
-/// What this thread does, as reports call it: "optimizer". A step ends where "optimizer" does.
+/// Names the work of this thread for reports: "optimizer". A step ends where "optimizer" does.
 void enter(const std::string& name);
 void leave();
 

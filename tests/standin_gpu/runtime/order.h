@@ -68,7 +68,7 @@ class Order {
   int step() const { return step_; }
   long num_waits() const { return num_waits_; }      // of this step, so far
   long num_records() const { return num_records_; }  // likewise
-  /// What the mutant changed, and whether that took an order away; "" before it was met.
+  /// Change that the mutant made, and whether it took an order away; "" before it was met.
   const std::string& changed() const { return changed_; }
   bool changed_nothing() const { return changed_nothing_; }
 

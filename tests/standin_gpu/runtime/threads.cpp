@@ -41,7 +41,7 @@ void* begin(void* given) {
   return result;
 }
 
-/// Where the engine's code lies. It is loaded before anything is put on a stream.
+/// Addresses of the engine's code, which is loaded before anything is put on a stream.
 class OwnCode {
  public:
   bool has(const void* address) const {
