@@ -84,6 +84,13 @@ struct DocPin {
   std::string value;
 };
 
+/// Returns true for a value that cannot stand where the file has a map of keys: tokenizer=tokenizer.json and
+/// optimizer=lion{} are Tycho's.
+bool names_one_value(const std::string& value) {
+  const DocNode node = read_yaml(value, "argument");
+  return node.is_scalar() && !read_scalar(node).is(DocScalar::Kind::kNull) && !node.text.starts_with("${");
+}
+
 /// Parses a pin of the other system. Helm passes a.b=c on as "yamlUpdates.a\.b=c".
 std::optional<DocPin> doc_pin(const DocNode& root, const Rows& rows, const std::string& pin) {
   const size_t equals = pin.find('=');
@@ -94,9 +101,10 @@ std::optional<DocPin> doc_pin(const DocNode& root, const Rows& rows, const std::
   constexpr std::string_view kHelm = "yamlUpdates.";
   if (path.starts_with(kHelm)) path.erase(0, kHelm.size());
   std::erase(path, '\\');
-  const bool is_there = root.at(path) != nullptr;
-  if (!path.starts_with("variables.") && !is_there && !known_path(rows, path)) return std::nullopt;
+  const DocNode* there = root.at(path);
+  if (!path.starts_with("variables.") && there == nullptr && !known_path(rows, path)) return std::nullopt;
   DocPin out = {{}, pin.substr(equals + 1)};
+  if (there != nullptr && there->is_map() && names_one_value(out.value)) return std::nullopt;
   for (size_t at = 0; at <= path.size();) {
     const size_t dot = std::min(path.find('.', at), path.size());
     out.keys.push_back(path.substr(at, dot - at));

@@ -178,5 +178,17 @@ TEST(Nanotron, QwenWithoutBiasesIsLlama) {
   EXPECT_CONTAINS(with("    z_loss_enabled: true\n"), "z-loss is not supported");
 }
 
+TEST(Nanotron, AnArgumentWithOneValueInPlaceOfAMapIsForTheKeyOfTycho) {
+  const std::vector<PinArgument> pins = {{2, "tokenizer=data/tokenizer.json"},
+                                         {3, "optimizer=lion{betas={0.9, 0.95}}"},
+                                         {4, "tokenizer={tokenizer_name_or_path: openai-community/gpt2}"},
+                                         {5, "logging=null"}};
+  const Imported made = import_recipe("nanotron.yaml", kUsual, pins);
+  EXPECT_CONTAINS(made.lua, "r.tokenizer = \"hf://openai-community/gpt2\"");
+  ASSERT_EQ(made.pins.size(), 2u);
+  EXPECT_EQ(made.pins[0].text, "tokenizer=data/tokenizer.json");
+  EXPECT_EQ(made.pins[1].text, "optimizer=lion{betas={0.9, 0.95}}");
+}
+
 }  // namespace
 }  // namespace tycho
