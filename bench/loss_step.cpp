@@ -17,6 +17,7 @@
 #include "trainer/device/device.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/segments.h"
 #include "trainer/sharding/init.h"
 

@@ -26,6 +26,7 @@
 #include "trainer/kernels/matmul.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/segments.h"
 #include "trainer/sharding/init.h"
 

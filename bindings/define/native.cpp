@@ -29,6 +29,7 @@
 #include "trainer/plan/plan_length.h"
 #include "trainer/plan/unread_files.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 #include "trainer/recipe/schedule.h"
 #include "trainer/recipe/step_tokens.h"
 #include "trainer/run_folder/run_folder.h"

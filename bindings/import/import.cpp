@@ -172,21 +172,6 @@ void refuse_bad_text(const std::string& file, const std::string& text) {
 
 }  // namespace
 
-std::string name_of_file(const std::string& file) {
-  std::string name;
-  for (const char c : std::filesystem::path(file).stem().string()) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_rest_of_character = (byte & 0xC0) == 0x80;
-    if (is_rest_of_character) continue;
-    name += std::isalnum(byte) != 0 || c == '.' || c == '_' || c == '-' ? c : '-';
-  }
-  return name.empty() || std::isalnum(static_cast<unsigned char>(name[0])) == 0 ? "imported" : name;
-}
-
-bool is_foreign_recipe(const std::string& file) {
-  return file.ends_with(".yaml") || file.ends_with(".yml") || is_toml(file);
-}
-
 bool is_foreign_sweep(const std::string& file, const std::string& text) {
   return is_foreign_recipe(file) && !is_toml(file) && is_wandb_sweep(read_yaml(text, file));
 }

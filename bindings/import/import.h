@@ -5,25 +5,12 @@
 #include <vector>
 
 #include "bindings/define/recipe.h"
-#include "bindings/define/source_file.h"
+#include "bindings/import/imported.h"
 
 namespace tycho {
 
-/// Returns true for the names of files that must be imported before they can run: .yaml, .yml and .toml.
-bool is_foreign_recipe(const std::string& file);
-
-/// Returns a name for the recipe made from this file, of letters, digits, '.', '_' and '-'.
-std::string name_of_file(const std::string& file);
-
 /// Returns true for the text of a YAML that is a sweep of Weights & Biases.
 bool is_foreign_sweep(const std::string& file, const std::string& text);
-
-struct Imported {
-  std::string lua;
-  std::vector<std::string> notes;      // "line 12  key: text": notes for the user
-  std::vector<PinArgument> pins;       // pins whose keys are not the file's
-  std::vector<SourceLocation> places;  // origin of each line of lua
-};
 
 /// Makes a recipe from a file's text, or a sweep from that of a sweep. The ending of `file` decides the
 /// syntax, and messages show its name. Arguments whose keys belong to the other system (variables.x=1) are

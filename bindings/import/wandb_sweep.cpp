@@ -7,7 +7,6 @@
 
 #include <fmt/ranges.h>
 
-#include "bindings/import/import.h"
 #include "bindings/import/lua_writer.h"
 #include "trainer/base/error.h"
 

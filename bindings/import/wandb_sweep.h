@@ -3,7 +3,7 @@
 #include <string>
 
 #include "bindings/import/document.h"
-#include "bindings/import/import.h"
+#include "bindings/import/imported.h"
 
 namespace tycho {
 

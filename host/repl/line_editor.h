@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "host/repl/plain_line.h"
+
 namespace tycho {
 
 /// Completions of a line up to the cursor: replacements for the last word, and a hint.
@@ -21,7 +23,7 @@ class LineEditor {
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
-  enum class End { kLine, kInterrupted, kClosed };
+  using End = LineEnd;
   /// Shows the prompt and reads a line without its end. Returns kInterrupted for Ctrl-C; kClosed for ^D on an
   /// empty line, or when the terminal is gone.
   End read(const std::string& prompt, std::string& line);

@@ -10,18 +10,18 @@
 
 namespace tycho {
 
-LineEditor::End read_plain_line(int fd, std::string& buffered, const std::function<bool()>& take_interrupt,
-                                std::string& line) {
+LineEnd read_plain_line(int fd, std::string& buffered, const std::function<bool()>& take_interrupt,
+                        std::string& line) {
   std::array<char, 4096> buffer;
   for (;;) {
     if (take_interrupt()) {
       buffered.clear();
-      return LineEditor::End::kInterrupted;
+      return LineEnd::kInterrupted;
     }
     if (const size_t end = buffered.find('\n'); end != std::string::npos) {
       line = buffered.substr(0, end);
       buffered.erase(0, end + 1);
-      return LineEditor::End::kLine;
+      return LineEnd::kLine;
     }
     pollfd input = {.fd = fd, .events = POLLIN, .revents = 0};
     const int ready = poll(&input, 1, -1);
@@ -29,7 +29,7 @@ LineEditor::End read_plain_line(int fd, std::string& buffered, const std::functi
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) {
       line = std::exchange(buffered, "");
-      return line.empty() ? LineEditor::End::kClosed : LineEditor::End::kLine;
+      return line.empty() ? LineEnd::kClosed : LineEnd::kLine;
     }
     buffered.append(buffer.data(), static_cast<size_t>(n));
   }

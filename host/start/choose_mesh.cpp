@@ -15,6 +15,7 @@
 #include "trainer/plan/mesh_choice.h"
 #include "trainer/plan/mesh_drawing.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 #include "trainer/run_folder/run_folder.h"
 #include "trainer/run_folder/run_record.h"
 

@@ -3,6 +3,7 @@
 #include "host/verb.h"
 #include "trainer/hub/hub_files.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 #include "trainer/recipe/train_config.h"
 
 namespace tycho {

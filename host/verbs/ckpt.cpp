@@ -8,6 +8,7 @@
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/folder_draft.h"
+#include "trainer/buckets/open_bucket.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/checkpoint/compare.h"
 #include "trainer/checkpoint/fetched_checkpoint.h"

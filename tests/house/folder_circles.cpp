@@ -1,4 +1,4 @@
-// Circles of folders.
+// Circles of folders and of files.
 #include "tests/house/folder_circles.h"
 
 #include <algorithm>
@@ -132,6 +132,18 @@ std::vector<FolderCircle> folder_circles(const Sources& sources) {
     }
   }
   return all;
+}
+
+std::vector<FolderCircle> file_circles(const Sources& sources) {
+  const auto node_of_file = [](const std::string& file) { return file.substr(0, file.rfind('.')); };
+  Graph graph;
+  for (const auto& [file, text] : sources)
+    for (const Include& include : includes_of(text)) {
+      const std::string from = node_of_file(file), to = node_of_file(include.target);
+      if (from != to && sources.contains(include.target))
+        graph[from].try_emplace(to, file + ":" + std::to_string(include.line));
+    }
+  return circles_of(graph);
 }
 
 }  // namespace tycho::house

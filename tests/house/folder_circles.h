@@ -1,4 +1,5 @@
-// Circles of folders: which folders reach each other over includes and forward declarations.
+// Circles of folders and of files: which reach each other over includes, folders over forward declarations
+// too.
 #pragma once
 #include <set>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tycho::house {
 
-/// Folders that all reach each other, and the lines that make their edges.
+/// Folders, or files, that all reach each other, and the lines that make their edges.
 struct FolderCircle {
   std::set<std::string> folders;
   std::vector<std::string> lines;  // "trainer/a/x.h:2 (trainer/a -> trainer/b)", one for each edge
@@ -18,5 +19,8 @@ struct FolderCircle {
 /// as part of it. A forward declaration of a class that only another folder defines is an edge, as an include
 /// is.
 std::vector<FolderCircle> folder_circles(const Sources& sources);
+
+/// Returns the circles of files by includes; a header and its source are one, named without the ending.
+std::vector<FolderCircle> file_circles(const Sources& sources);
 
 }  // namespace tycho::house

@@ -40,6 +40,34 @@ TEST(Layering, FoldersFormNoCircles) {
   }
 }
 
+// Numbers of today, with a header and its source as one file. They may only fall.
+constexpr size_t kMostFileCircles = 22, kLargestFileCircle = 9;
+
+TEST(Layering, FilesFormFewAndSmallCircles) {
+  const std::vector<FolderCircle> circles =
+      file_circles(read_sources({"trainer", "bindings", "host"}, {".h", ".cpp", ".cu", ".cuh"}));
+  EXPECT_LE(circles.size(), kMostFileCircles);
+  for (const FolderCircle& circle : circles) {
+    std::string text;
+    for (const std::string& line : circle.lines) text += "\n  " + line;
+    if (circles.size() > kMostFileCircles || circle.folders.size() > kLargestFileCircle)
+      ADD_FAILURE()
+          << "a circle of " << circle.folders.size() << " files:" << text
+          << "\nMove the function that chooses among the others into a file of its own, above them.";
+  }
+}
+
+TEST(Layering, SeesACircleOfFiles) {
+  const Sources sources = {{"trainer/a/face.h", ""},
+                           {"trainer/a/face.cpp", "#include \"trainer/a/kind.h\"\n"},
+                           {"trainer/a/kind.h", "#include \"trainer/a/face.h\"\n"},
+                           {"trainer/a/other.h", "#include \"trainer/a/face.h\"\n"}};
+  const std::vector<FolderCircle> circles = file_circles(sources);
+  ASSERT_EQ(circles.size(), 1u);
+  EXPECT_EQ(circles[0].folders, (std::set<std::string>{"trainer/a/face", "trainer/a/kind"}));
+  EXPECT_EQ(circles[0].lines.size(), 2u);
+}
+
 /// Returns the folder of a library: the one that all its sources are in. kernels_cuda compiles two.
 std::string folder_of(const Library& library) {
   if (library.name == "kernels_cuda") return "trainer/kernels/cuda";

@@ -2,14 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
-
-#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
@@ -78,10 +75,6 @@ class Bucket {
   virtual int abort_unfinished(const std::string& prefix, double older_than_s,
                                const std::stop_token& stop = {}) = 0;
 };
-
-/// Opens the objects below a place. Makes no request. Throws Error (kUnusable) when this machine lacks
-/// something that the store needs, or objects cannot be written to such a place (a web server, hf://).
-std::unique_ptr<Bucket> open_bucket(const RemoteUri& place, const RequestTries& tries = {});
 
 /// Checks the name of an object. Throws Error (kUnusable) that names `place`.
 void check_object_name(const std::string& name, const std::string& place);

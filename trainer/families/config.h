@@ -4,6 +4,8 @@
 #include <variant>
 
 #include "trainer/base/fields.h"
+#include "trainer/families/attention_config.h"
+#include "trainer/families/decoder_spec.h"
 #include "trainer/families/fp8_config.h"
 #include "trainer/families/gemma.h"
 #include "trainer/families/gpt2.h"
@@ -29,5 +31,8 @@ struct ModelConfig
     return std::visit([](const auto& family) { return family.vocab_size; }, value);
   }
 };
+
+/// Converts a model of any family to the decoder's terms.
+DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention = {});
 
 }  // namespace tycho

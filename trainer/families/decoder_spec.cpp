@@ -3,10 +3,6 @@
 
 #include <cmath>
 
-#include "trainer/families/gpt2.h"
-#include "trainer/families/llama.h"
-#include "trainer/families/mpt.h"
-
 namespace tycho {
 
 Init normal(double std) { return {Init::Kind::kNormal, std}; }
@@ -60,14 +56,6 @@ bool DecoderSpec::shares_x() const {
   for (int64_t i = 0; i < layers; ++i)
     if (reuses_x(i)) return true;
   return false;
-}
-
-DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention) {
-  DecoderSpec spec = std::visit([](const auto& family) { return spec_of(family); }, config.value);
-  spec.lora = config.lora;
-  spec.fp8 = config.fp8;
-  spec.attention.any_order = !attention.deterministic;
-  return spec;
 }
 
 std::vector<float> alibi_slopes(int64_t heads, double bias_max) {

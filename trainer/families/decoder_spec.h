@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "trainer/base/activation.h"
-#include "trainer/families/attention_config.h"
-#include "trainer/families/config.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/fp8_config.h"
 #include "trainer/families/init.h"
@@ -159,9 +157,6 @@ struct DecoderSpec {
   bool shares_kv() const;
   bool shares_x() const;
 };
-
-/// Converts a model of any family to the decoder's terms.
-DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention = {});
 
 /// Returns a spec with what every family's config has under the same name: sizes, norm_eps, dropout of
 /// attention, activation, tied; blocks that differ in nothing; the scale of attention is 1 / sqrt(head_dim).

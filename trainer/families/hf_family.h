@@ -8,10 +8,8 @@
 #include "trainer/base/fields.h"
 #include "trainer/base/json.h"
 #include "trainer/base/json_reader.h"
-#include "trainer/families/config.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/families/hf_keys.h"
-#include "trainer/families/mpt.h"
 #include "trainer/families/rope_config.h"
 
 namespace tycho {
@@ -36,14 +34,6 @@ template <class Visit, class... Families>
 void for_each_family(const OneOf<Families...>&, const Visit& visit) {
   (visit(hf_family(Families{})), ...);
 }
-
-/// Returns the key init_config of an MPT.
-const HfTable<MptConfig>& mpt_init_hf_table();
-
-/// Returns the document with the defaults of its writer, where MPT's two writers differ.
-Json with_mpt_defaults(Json json);
-/// Returns what transformers' own MPT would compute differently; empty when it computes the model exactly.
-std::vector<std::string> beyond_transformers_mpt(const MptConfig& model);
 
 /// Returns the keys that any config.json of transformers may have and that change no weights and no logits.
 const std::vector<std::string>& universal_hf_keys();

@@ -1,5 +1,7 @@
 // The config.json of MPT, as transformers writes it (MptForCausalLM) and as LLM Foundry does
 // (MPTForCausalLM).
+#include "trainer/families/mpt_hf.h"
+
 #include <algorithm>
 
 #include "trainer/families/foundry_blocks.h"

@@ -9,8 +9,10 @@
 #include "trainer/base/error.h"
 #include "trainer/families/check.h"
 #include "trainer/families/hf_family.h"
+#include "trainer/families/mpt_hf.h"
 #include "trainer/huggingface/text_config.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "trainer/base/error.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/huggingface/export_folder.h"
 #include "trainer/huggingface/hf_import.h"

@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/text/line_list.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/huggingface/float_types.h"
 #include "trainer/huggingface/hf_folder.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trainer/families/attention_config.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/adapters.h"
 #include "trainer/layout/model_layout.h"

@@ -11,7 +11,9 @@ namespace tycho {
 
 /// Returns the decay of a step at `lr` as a share of the weight: lr x weight_decay, or, decoupled like in
 /// Composer, weight_decay x (lr / peak). lr and peak exclude the rule's scale.
-double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled);
+inline double decay_share(const ParamRule& rule, double lr, double peak, bool decoupled) {
+  return decoupled ? rule.weight_decay * (lr / peak) : rule.weight_decay * lr * rule.lr_scale;
+}
 
 /// Applies one AdamW update to a segment whose state is exp_avg, exp_avg_sq.
 void adamw_update(Segment& segment, double lr, double decay, double eps, int64_t step,

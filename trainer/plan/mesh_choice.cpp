@@ -11,6 +11,7 @@
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/memory_choice.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

@@ -14,6 +14,7 @@
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/fp8_layers.h"

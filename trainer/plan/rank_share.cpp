@@ -8,6 +8,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/fp8_layers.h"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/cp_part.h"
 #include "trainer/layout/param_rules.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"

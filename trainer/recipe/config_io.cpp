@@ -12,6 +12,7 @@
 #include "trainer/base/json_reader.h"
 #include "trainer/base/json_writer.h"
 #include "trainer/base/schema.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

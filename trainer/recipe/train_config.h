@@ -148,14 +148,6 @@ struct TrainConfig {
   }
 };
 
-/// Checks the rules between fields (heads and kv_heads, batch sizes, sequence lengths). Returns the problems.
-/// `num_ranks` is that of the run; without it, batches are checked for one rank.
-std::vector<ConfigProblem> check_config(const TrainConfig& config,
-                                        std::optional<int64_t> num_ranks = std::nullopt);
-/// The subset of these rules needed to load a model (check_model), or to evaluate it (check_evaluation).
-std::vector<ConfigProblem> check_model(const TrainConfig& config);
-std::vector<ConfigProblem> check_evaluation(const TrainConfig& config);
-
 /// Return global_batch and micro_batch in sequences. Require that check_config passed. A micro_batch of
 /// "auto" counts as the default until a run or a plan has chosen it (plan/memory_choice.h).
 int64_t global_batch_sequences(const TrainConfig& config);

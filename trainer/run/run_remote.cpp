@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/buckets/open_bucket.h"
 #include "trainer/checkpoint/listing.h"
 #include "trainer/checkpoint/retention.h"
 #include "trainer/comm/collective_strings.h"

@@ -98,17 +98,6 @@ std::string markdown_page(const SweepFolder& folder) {
 
 }  // namespace
 
-std::optional<RunSummary> SweepRuns::read(const std::string& run_dir, const std::string& metric) {
-  GrowingRun& run = runs_.try_emplace(run_dir, run_dir, std::vector<std::string>{metric}).first->second;
-  try {
-    run.update();
-    return run.summary();
-  } catch (const Error&) {
-    runs_.erase(run_dir);
-    return std::nullopt;
-  }
-}
-
 ReportPages sweep_report(const SweepFolder& folder, SweepRuns& runs, const SweepPageOptions& options) {
   return {sweep_page(folder, runs, options), markdown_page(folder)};
 }

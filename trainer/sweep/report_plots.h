@@ -4,7 +4,7 @@
 
 #include "trainer/sweep/board.h"
 #include "trainer/sweep/folder.h"
-#include "trainer/sweep/report.h"
+#include "trainer/sweep/sweep_runs.h"
 
 namespace tycho {
 

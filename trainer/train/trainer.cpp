@@ -13,6 +13,7 @@
 #include "trainer/comm/collective_strings.h"
 #include "trainer/recipe/step_tokens.h"
 #include "trainer/rendezvous/progress.h"
+#include "trainer/train/loss_by_position.h"
 #include "trainer/train/replica_check.h"
 #include "trainer/train/step_guard.h"
 

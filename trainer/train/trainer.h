@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/metrics/step_metrics.h"
@@ -15,7 +14,6 @@
 #include "trainer/train/evaluations.h"
 #include "trainer/train/hooks.h"
 #include "trainer/train/live_controls.h"
-#include "trainer/train/loss_by_position.h"
 #include "trainer/train/run_checkpoints.h"
 #include "trainer/train/step_figures.h"
 #include "trainer/train/trainer_context.h"
@@ -23,6 +21,8 @@
 #include "trainer/train/weight_update.h"
 
 namespace tycho {
+
+class LossByPosition;
 
 /// Trains: fetches batches, computes gradients, updates the weights, and at step boundaries evaluates, saves
 /// and does what callbacks and operators command. Owned by one thread.

@@ -3,6 +3,7 @@
 
 #include "trainer/comm/mesh.h"
 #include "trainer/layout/model_layout.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/segments.h"
 #include "trainer/profiler/range.h"
 

@@ -8,6 +8,7 @@
 #include "bindings/define/recipe.h"
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/optim/published_problem.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/sharding/unit_store.h"
 

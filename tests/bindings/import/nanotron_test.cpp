@@ -183,7 +183,8 @@ TEST(Nanotron, AnArgumentWithOneValueInPlaceOfAMapIsForTheKeyOfTycho) {
                                          {3, "optimizer=lion{betas={0.9, 0.95}}"},
                                          {4, "tokenizer={tokenizer_name_or_path: openai-community/gpt2}"},
                                          {5, "logging=null"}};
-  const Imported made = import_recipe("nanotron.yaml", kUsual, pins);
+  const Imported made =
+      import_recipe("nanotron.yaml", kUsual + "tokenizer: {tokenizer_name_or_path: gpt2}\n", pins);
   EXPECT_CONTAINS(made.lua, "r.tokenizer = \"hf://openai-community/gpt2\"");
   ASSERT_EQ(made.pins.size(), 2u);
   EXPECT_EQ(made.pins[0].text, "tokenizer=data/tokenizer.json");

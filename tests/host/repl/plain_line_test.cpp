@@ -23,12 +23,12 @@ class PlainLineTest : public ::testing::Test {
   void end() {
     if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
   }
-  LineEditor::End read() {
+  LineEnd read() {
     line_ = "";
     return read_plain_line(
         ends_[0], buffered_, [this] { return std::exchange(interrupted_, false); }, line_);
   }
-  std::string next() { return read() == LineEditor::End::kLine ? line_ : "no line"; }
+  std::string next() { return read() == LineEnd::kLine ? line_ : "no line"; }
 
   std::array<int, 2> ends_ = {-1, -1};
   std::string buffered_, line_;
@@ -48,14 +48,14 @@ TEST_F(PlainLineTest, MayLackItsEndWhereTheFileEnds) {
   type("last");
   end();
   EXPECT_EQ(next(), "last");
-  EXPECT_EQ(read(), LineEditor::End::kClosed);
+  EXPECT_EQ(read(), LineEnd::kClosed);
 }
 
 TEST_F(PlainLineTest, IsDroppedByCtrlC) {
   type("one\nhalf of two");
   EXPECT_EQ(next(), "one");
   interrupted_ = true;
-  EXPECT_EQ(read(), LineEditor::End::kInterrupted);
+  EXPECT_EQ(read(), LineEnd::kInterrupted);
   type("three\n");
   EXPECT_EQ(next().substr(0, 5), "three") << "half of two was typed before Ctrl-C";
 }

@@ -3,6 +3,7 @@
 
 #include "tests/trainer/buckets/bucket_conformance.h"
 #include "trainer/base/environment.h"
+#include "trainer/buckets/open_bucket.h"
 
 namespace tycho::testing {
 namespace {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/trainer/buckets/bucket_conformance.h"
+#include "trainer/buckets/open_bucket.h"
 
 namespace tycho::testing {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "tests/trainer/buckets/bucket_conformance.h"
 #include "tests/trainer/buckets/s3_server.h"
+#include "trainer/buckets/open_bucket.h"
 
 namespace tycho::testing {
 namespace {

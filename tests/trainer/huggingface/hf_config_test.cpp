@@ -5,6 +5,7 @@
 
 #include "tests/trainer/huggingface/convert_fixture.h"
 #include "trainer/base/json_writer.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 
 namespace tycho {

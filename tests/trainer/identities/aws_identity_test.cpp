@@ -17,6 +17,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
+#include "trainer/data/storage/open_remote_files.h"
 #include "trainer/data/storage/remote_files.h"
 #include "trainer/identities/aws_machine.h"
 #include "trainer/identities/aws_profile.h"

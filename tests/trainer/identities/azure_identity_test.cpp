@@ -16,6 +16,7 @@
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
 #include "trainer/data/storage/azure_access.h"
+#include "trainer/data/storage/open_remote_files.h"
 #include "trainer/data/storage/remote_files.h"
 
 namespace tycho::testing {

@@ -1,6 +1,7 @@
 // Layouts against the published tables: TorchTitan's for Llama, LLM Foundry's for MPT, GPT-2's paper; and
 // against Hugging Face's names.
 #include "trainer/layout/model_layout.h"
+#include "trainer/families/config.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include "tests/trainer/comm/rank_threads.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/layout/tp_parts.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 
 namespace tycho {

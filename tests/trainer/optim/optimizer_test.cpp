@@ -11,6 +11,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/newton_schulz.h"
 #include "trainer/optim/segments.h"
 #include "trainer/sharding/unit_store.h"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/optim/published_problem.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/sharding/unit_store.h"
 

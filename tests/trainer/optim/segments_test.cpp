@@ -11,6 +11,7 @@
 #include "trainer/base/error.h"
 #include "trainer/layout/tp_parts.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace tycho {
 namespace {

@@ -6,6 +6,7 @@
 #include "trainer/base/field_types.h"
 #include "trainer/plan/estimate.h"
 #include "trainer/plan/mesh_choice.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

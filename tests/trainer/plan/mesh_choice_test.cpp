@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/plan/estimate.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

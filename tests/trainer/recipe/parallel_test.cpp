@@ -8,6 +8,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/config_rules.h"
 
 namespace tycho {
 namespace {

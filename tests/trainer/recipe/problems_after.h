@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "trainer/recipe/config_rules.h"
 #include "trainer/recipe/train_config.h"
 
 namespace tycho {

@@ -2,6 +2,7 @@
 // batches.
 #include "tests/trainer/saving/oracle_model.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/segments.h"
 

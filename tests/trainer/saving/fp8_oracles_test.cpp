@@ -3,6 +3,7 @@
 #include "tests/trainer/saving/oracle_model.h"
 #include "trainer/kernels/fp8.h"
 #include "trainer/models/fp8_linear.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/segments.h"
 

@@ -15,6 +15,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/error.h"
 #include "trainer/checkpoint/manifest.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/saving/unit_tensors.h"
 #include "trainer/sharding/unit_store.h"

@@ -19,6 +19,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/train/numbered_save.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/sharding/sharded_units.h"
 

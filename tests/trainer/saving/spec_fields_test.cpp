@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/trainer/saving/oracle_model.h"
+#include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 
 namespace tycho {

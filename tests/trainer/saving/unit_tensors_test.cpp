@@ -7,6 +7,7 @@
 #include "tests/trainer/base/temp_dir.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/checkpoint/shard_writer.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/sharding/init.h"
 
 namespace tycho {

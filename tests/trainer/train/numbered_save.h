@@ -7,6 +7,7 @@
 #include "tests/trainer/aten.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/layout/param_rules.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/optim/weight_average.h"
 #include "trainer/saving/unit_tensors.h"

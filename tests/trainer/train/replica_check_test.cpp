@@ -7,6 +7,7 @@
 #include "trainer/base/error.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_rules.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/sharding/init.h"
 #include "trainer/sharding/unit_store.h"
 

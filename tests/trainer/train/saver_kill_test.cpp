@@ -19,6 +19,7 @@
 #include "tests/trainer/train/numbered_save.h"
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/comm/tcp.h"
+#include "trainer/optim/make_optimizer.h"
 #include "trainer/optim/optimizer.h"
 #include "trainer/rendezvous/meet/rendezvous.h"
 #include "trainer/saving/saver.h"

@@ -3,6 +3,7 @@
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/train/loop_fixture.h"
+#include "trainer/optim/make_optimizer.h"
 
 namespace tycho {
 namespace {

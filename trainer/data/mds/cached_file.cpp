@@ -13,6 +13,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/data/mds/shard_hash.h"
 #include "trainer/data/storage/download.h"
+#include "trainer/data/storage/open_remote_files.h"
 #include "trainer/data/storage/part_file.h"
 #include "trainer/recipe/remote_uri.h"
 

@@ -14,6 +14,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/data/mds/conversion_note.h"
+#include "trainer/data/storage/open_remote_files.h"
 #include "trainer/data/storage/part_file.h"
 
 namespace tycho {

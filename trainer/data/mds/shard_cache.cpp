@@ -23,6 +23,7 @@
 #include "trainer/data/mds/compressed_shard.h"
 #include "trainer/data/mds/shard_source.h"
 #include "trainer/data/storage/decompress.h"
+#include "trainer/data/storage/open_remote_files.h"
 
 namespace tycho {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/order_marks.h"
-#include "trainer/data/order/shuffle.h"
+#include "trainer/data/order/shuffle_parameters.h"
 
 namespace tycho {
 

@@ -8,6 +8,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/order/batching.h"
+#include "trainer/data/order/shuffle.h"
 
 namespace tycho {
 namespace {

@@ -10,7 +10,7 @@
 #include "trainer/data/order/flat_order.h"
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/order_marks.h"
-#include "trainer/data/order/shuffle.h"
+#include "trainer/data/order/shuffle_parameters.h"
 #include "trainer/data/order/stream_weights.h"
 #include "trainer/recipe/data.h"
 

@@ -7,20 +7,9 @@
 
 #include "trainer/data/order/id_stream.h"
 #include "trainer/data/order/order_marks.h"
-#include "trainer/recipe/data.h"
+#include "trainer/data/order/shuffle_parameters.h"
 
 namespace tycho {
-
-/// Parameters of the shuffle of an epoch's ids.
-struct Shuffle {
-  ShuffleAlgo algo = ShuffleAlgo::kNaive;
-  int64_t num_canonical_nodes = 1;
-  uint64_t seed = 0;
-  int64_t epoch = 0;
-  int64_t block_size = 0;  // for py1br and py1e
-  /// Number of ids between two marks. They are drawn in less than half a millisecond.
-  int64_t between_marks = 1 << 19;
-};
 
 /// Returns the ids of each canonical node in their order; together they are 0, 1, … up to the sum of
 /// `unit_sizes`, which must be less than 2^32 and at least the number of nodes. A unit is a shard, or one

@@ -16,9 +16,6 @@
 
 namespace tycho {
 
-/// Name of the file that holds a conversion's state, in the work folder of the first split.
-inline constexpr const char* kConversionState = ".resume";
-
 struct SplitState {
   int64_t documents = 0, bytes = 0, longest_bytes = 0, skipped_rows = 0;
   int64_t part_bytes = 0;     // bytes of the unfinished document

@@ -14,7 +14,6 @@
 
 #include "trainer/base/error.h"
 #include "trainer/data/mds/shard_hash.h"
-#include "trainer/data/prepare/conversion_state.h"
 #include "trainer/data/storage/compression.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 

@@ -41,6 +41,9 @@ void keep_tokenizer(FileOps& files, const std::string& out_dir, const std::strin
 
 /// Infix of the name of a work folder; the number of the process that writes the split follows.
 inline constexpr std::string_view kPartial = ".partial-";
+/// Name of the file that holds a conversion's state, in the work folder of the first split.
+inline constexpr const char* kConversionState = ".resume";
+
 /// True if a process, this one included, writes into that folder.
 bool is_folder_in_use(const std::string& dir);
 /// Returns the folder in which this process writes a split.

@@ -2,11 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
-
-#include "trainer/recipe/remote_uri.h"
 
 namespace tycho {
 
@@ -51,9 +48,5 @@ class RemoteFiles {
   /// Passes the bytes of a file from options.offset to its end to `sink`.
   virtual FetchOutcome fetch(const std::string& name, const FetchOptions& options, FetchSink& sink) = 0;
 };
-
-/// Opens the files of a remote. `sas_env` names the variable that holds the query of every URL; "" for the
-/// usual one. Throws Error (kUnusable) when this machine lacks something that the remote needs.
-std::unique_ptr<RemoteFiles> open_remote_files(const RemoteUri& place, const std::string& sas_env);
 
 }  // namespace tycho

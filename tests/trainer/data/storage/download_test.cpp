@@ -10,6 +10,7 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "tests/trainer/data/storage/http_server.h"
+#include "trainer/data/storage/open_remote_files.h"
 
 namespace tycho {
 namespace {

@@ -1,5 +1,5 @@
 // One case for each kind of remote.
-#include "trainer/data/storage/remote_files.h"
+#include "trainer/data/storage/open_remote_files.h"
 
 #include "trainer/data/storage/folder_files.h"
 #include "trainer/data/storage/http_files.h"

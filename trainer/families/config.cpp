@@ -1,0 +1,14 @@
+// Converts every family by its own spec_of.
+#include "trainer/families/config.h"
+
+namespace tycho {
+
+DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention) {
+  DecoderSpec spec = std::visit([](const auto& family) { return spec_of(family); }, config.value);
+  spec.lora = config.lora;
+  spec.fp8 = config.fp8;
+  spec.attention.any_order = !attention.deterministic;
+  return spec;
+}
+
+}  // namespace tycho
