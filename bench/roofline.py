@@ -3,7 +3,7 @@
 
     bench/roofline.py                     the recipes that have a target, beside it
     bench/roofline.py FILE... [--detail]  these lists, in parts
-    options: --gpu H100|H200, --without copies,bias,residuals,autotuned (what a change would save)
+    options: --gpu H100|H200, --without copies,autotuned (what a change would save)
 
 Every constant is an assumption until a GPU answers; docs/gpu.md says where they come from. It needs no GPU and no package.
 """
@@ -64,8 +64,6 @@ AUTOTUNED = (1.04, 1.03)          # of products by algorithms chosen by timing: 
 HIDDEN_COLLECTIVES_SLOW_BY = 0.1  # multiprocessors that NCCL takes while products run
 WITHOUT = {
     "copies": "copy of rows apart",      # attention writes into our rows
-    "residuals": "copy of the residual",  # cuBLASLt adds the residual to another matrix
-    "bias": ("add_bias", "bias_gradient"),  # epilogues of cuBLASLt
 }
 # Issue 32: tokens/s of a GPU, with attention in any order and with equal bits.
 TARGETS = [
@@ -140,7 +138,7 @@ class Model:
 
     def product(self, name, read, written, flops):
         m, n, k = map(int, re.match(r"product (\d+)x(\d+)x(\d+)", name).groups())
-        is_gradient = name.endswith("fp32")
+        is_gradient = "fp32" in name.partition(" to ")[2]
         small = min(m, n) if is_gradient else min(n, k)
         head = self.of.vocab in (m, n, k)
         share = 0.80 if small <= 1024 else 0.89 if small <= 2048 else 0.94

@@ -5,12 +5,14 @@ if(NOT TARGET tycho_cuda)
 endif()
 set(folder standin_gpu)
 # Preloaded: the CUDA runtime and NCCL that LibTorch's real libtorch_cuda.so calls.
-add_library(standin_gpu SHARED ${folder}/runtime/checker.cpp ${folder}/runtime/device.cpp ${folder}/runtime/errors.cpp ${folder}/runtime/kernels.cpp
-  ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/order.cpp ${folder}/runtime/record.cpp ${folder}/runtime/state.cpp
+add_library(standin_gpu SHARED ${folder}/runtime/checker.cpp ${folder}/runtime/cublas_lt.cpp ${folder}/runtime/device.cpp ${folder}/runtime/errors.cpp
+  ${folder}/runtime/kernels.cpp ${folder}/runtime/lt_sums.cpp ${folder}/runtime/memory.cpp ${folder}/runtime/nccl.cpp ${folder}/runtime/order.cpp
+  ${folder}/runtime/record.cpp ${folder}/runtime/refused_lt.cpp ${folder}/runtime/state.cpp
   ${folder}/runtime/threads.cpp standin_nvrtc/image.cpp)
 target_include_directories(standin_gpu PRIVATE ${CMAKE_SOURCE_DIR})
-target_include_directories(standin_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_NCCL_INCLUDE})
+target_include_directories(standin_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_CUBLAS_INCLUDE} ${TYCHO_NCCL_INCLUDE})
 target_compile_options(standin_gpu PRIVATE -fvisibility=default -Wall -Wextra -Werror)
+set_source_files_properties(${folder}/runtime/lt_sums.cpp PROPERTIES COMPILE_OPTIONS -O3)
 # LibTorch opens the driver by this name, and then finds the library that is loaded already.
 set_target_properties(standin_gpu PROPERTIES NO_SONAME ON)
 target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
@@ -20,12 +22,12 @@ set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
-foreach(part nvrtc program_cache program_places run_program status)
+foreach(part cublas_lt library_product nvrtc program_cache program_places run_program status)
   target_sources(standin_cuda PRIVATE ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/${part}.cpp)
 endforeach()
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)
 target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
-target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_CUBLAS_INCLUDE})
 target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_expression tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
 set_target_properties(standin_cuda PROPERTIES OUTPUT_NAME tycho_cuda LIBRARY_OUTPUT_DIRECTORY ${standin}/lib)
 set_property(TARGET standin_cuda APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
@@ -61,6 +63,13 @@ target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<T
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_attention_test standin_cuda)
 set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
+# Products by the library's C functions, whose rules the stand-in keeps.
+tycho_test(standin_products_test TORCH LIBS kernels
+  SOURCES ${kernels}/kernel_test.cpp ${kernels}/library_product_test.cpp ${kernels}/matmul_oracle.cpp ${folder}/products_test.cpp)
+target_compile_definitions(standin_products_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:standin_cuda>"
+  TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
+add_dependencies(standin_products_test standin_cuda)
+set_tests_properties(standin_products_test PROPERTIES ENVIRONMENT "${environment};LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 300)
 foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})

@@ -85,8 +85,8 @@ TEST_F(Errors, DoctorCountsTheGpusThatCudaFinds) {
 
 // Why LibTorch 2.11 is required.
 TEST_F(Errors, SumsInFp32OfProductsInBf16AreRefusedByOldReleasesOfLibTorch) {
-  const Outcome outcome =
-      train("run", "cuda", "precision=bf16 micro_batch=1sp", "export TYCHO_STANDIN_TORCH=2.9;");
+  const Outcome outcome = train("run", "cuda", "precision=bf16 micro_batch=1sp",
+                                "export TYCHO_STANDIN_TORCH=2.9 TYCHO_GEMM=aten;");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "self and mat2 must have the same dtype, but got Float and BFloat16");
 }

@@ -23,6 +23,7 @@
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/library_products.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/rendezvous/rank_cores.h"
 
@@ -56,7 +57,7 @@ const std::string& load_cuda_plugin() {
     if (library == nullptr) return std::string(dlerror());
     const auto init = reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(library, kCudaInit));
     if (init == nullptr) return path + " has no " + kCudaInit + ": it belongs to a different version";
-    init(&set_cuda_kernels, &set_nccl, &set_driver);
+    init(&set_cuda_kernels, &set_nccl, &set_driver, &set_library_products);
     return std::string();
   }();
   return problem;

@@ -6,15 +6,28 @@
 
 namespace tycho {
 
-// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32.
+// N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32. A GPU's
+// products are cuBLASLt's, which adds and sums along with the product where it has an algorithm for it. Where
+// it has none, which is said once for each form on standard error, own kernels do that apart, with one more
+// rounding, as on a CPU.
 
-/// y_NM = x_NK · w_MKᵀ (+ residual_NM when given; y may be the residual).
-void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM);
-void matmul_nt_add(const Tensor& x_NK, const Tensor& w_MK, const Tensor& residual_NM, Tensor& y_NM);
-/// dx_NK = dy_NM · w_MK, or += when accumulate.
-void matmul_nn(const Tensor& dy_NM, const Tensor& w_MK, Tensor& dx_NK, bool accumulate = false);
-/// dw_MK (fp32) = dy_NMᵀ · x_NK, or += when accumulate.
-void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate);
+/// Terms that are added to a product; undefined tensors stand for nothing. The residual may be the result.
+struct AddedTerms {
+  Tensor bias_M;  // to every row
+  Tensor residual_NM;
+};
+/// y_NM = x_NK · w_MKᵀ + what is added.
+void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM, const AddedTerms& added = {});
+/// y_NK = x_NM · w_MK + what is added, a bias_K and a residual_NK.
+void matmul_nn(const Tensor& x_NM, const Tensor& w_MK, Tensor& y_NK, const AddedTerms& added = {});
+
+/// Gradient of a bias beside that of a weight: the sums of one operand's columns (fp32); null for none.
+struct ColumnSums {
+  Tensor* of_dy_M = nullptr;
+  Tensor* of_x_K = nullptr;
+};
+/// dw_MK (fp32) = dy_NMᵀ · x_NK, or += when accumulate, and the sums likewise.
+void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate, ColumnSums sums = {});
 
 /// True if bf16 is multiplied by special units: a GPU's, or a CPU's where its kernels (kernel_table.h) use
 /// them.
@@ -24,8 +37,10 @@ bool bf16_is_native(const at::Device& device);
 /// better. Gradients of bf16 weights are always ours on a CPU.
 bool fp32_is_ours();
 bool bf16_is_ours();
+/// True if cuBLASLt multiplies on GPUs: where it is there, unless TYCHO_GEMM=aten.
+bool gpu_library_multiplies();
 /// Describes how products of a dtype are computed on a device, for users and for comparing two runs: "fp32 by
-/// Tycho's avx2 kernel", "bf16 by ATen".
+/// Tycho's avx2 kernel", "bf16 by ATen", "bf16 by cuBLASLt 13.1.0".
 std::string matmul_route(const at::Device& device, at::ScalarType dtype);
 
 }  // namespace tycho

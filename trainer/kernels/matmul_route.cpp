@@ -8,9 +8,12 @@
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/twins/library_products.h"
 
 namespace tycho {
 namespace {
+
+const LibraryProducts* products_of_gpu = nullptr;
 
 /// Returns the choice of TYCHO_GEMM; nothing when it is not set.
 std::optional<bool> wanted_ours() {
@@ -31,6 +34,9 @@ std::string_view instruction_set() { return std::string_view(cpu_kernels().name)
 
 }  // namespace
 
+void set_library_products(const LibraryProducts* products) { products_of_gpu = products; }
+const LibraryProducts* library_products() { return products_of_gpu; }
+
 bool fp32_is_ours() {
   static const bool ours = wanted_ours().value_or(cpu_has_tiles());
   return ours;
@@ -45,9 +51,17 @@ bool bf16_is_native(const at::Device& device) {
   return !device.is_cpu() || instruction_set().find("bf16") != std::string_view::npos;
 }
 
+bool gpu_library_multiplies() {
+  static const bool multiplies =
+      wanted_ours().value_or(true) && library_products() && *library_products()->name() != '\0';
+  return multiplies;
+}
+
 std::string matmul_route(const at::Device& device, at::ScalarType dtype) {
   const bool is_fp32 = dtype == at::kFloat;
   const char* name = is_fp32 ? "fp32" : "bf16";
+  if (!device.is_cpu() && gpu_library_multiplies())
+    return fmt::format("{} by {}", name, library_products()->name());
   if (!device.is_cpu() || !(is_fp32 ? fp32_is_ours() : bf16_is_ours()))
     return fmt::format("{} by ATen", name);
   const char* note = is_fp32 || bf16_is_native(device) ? "" : ", multiplied in fp32";

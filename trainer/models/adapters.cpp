@@ -119,7 +119,7 @@ void add_adapters(const LayerAdapters& adapters, const Tensor& x_NK, Tensor& y_N
   for_places(adapters, [&](const AdapterViews& place) {
     const Tensor& b = param(adapters, place.b);
     const Tensor low_NR = low_of(adapters, place, input_of(adapters, place, x_NK));
-    if (place.rows == y_NM.size(1)) return matmul_nt_add(low_NR, b, y_NM, y_NM);
+    if (place.rows == y_NM.size(1)) return matmul_nt(low_NR, b, y_NM, {.residual_NM = y_NM});
     Tensor own = room(adapters, block_scratch::kAdapterOutput, y_NM, place.rows);
     matmul_nt(low_NR, b, own);
     y_NM.narrow(1, place.first, place.rows).add_(own);
@@ -130,7 +130,7 @@ void add_adapters_input_gradient(const LayerAdapters& adapters, const Tensor& dy
   for_places(adapters, [&](const AdapterViews& place) {
     const Tensor& a_RK = param(adapters, place.a);
     const Tensor d_low_NR = low_gradient(adapters, place, own_columns(adapters, place, dy_NM));
-    if (adapters.dropout == 0) return matmul_nn(d_low_NR, a_RK, dx_NK, /*accumulate=*/true);
+    if (adapters.dropout == 0) return matmul_nn(d_low_NR, a_RK, dx_NK, {.residual_NM = dx_NK});
     Tensor d_kept_NK = room(adapters, block_scratch::kAdapterInput, dx_NK, place.columns);
     matmul_nn(d_low_NR, a_RK, d_kept_NK);
     drop(adapters, place, d_kept_NK, dx_NK, dx_NK);

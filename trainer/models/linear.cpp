@@ -16,27 +16,20 @@ Tensor& view(Views& views, int index) {
   return index < 0 ? none : views[static_cast<size_t>(index)];
 }
 
-void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) {
-  if (p.fp8)
-    fp8_linear(*p.fp8, p.weight, p.in_out, x_NK, {}, y_NM);
-  else
-    p.in_out ? matmul_nn(x_NK, p.weight, y_NM) : matmul_nt(x_NK, p.weight, y_NM);
-  if (p.bias_M.defined()) add_bias(p.bias_M, y_NM, y_NM);
-  add_adapters(p.adapters, x_NK, y_NM);
-}
+void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM) { linear_add(p, x_NK, {}, y_NM); }
 
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM) {
-  // Writes the bias first and lets the product add to it, so that a bias costs no extra pass.
-  if (p.bias_M.defined())
-    add_bias(p.bias_M, residual_NM, y_NM);
-  else if (p.in_out && !p.fp8)
-    y_NM.copy_(residual_NM);
-  if (p.fp8)
-    fp8_linear(*p.fp8, p.weight, p.in_out, x_NK, p.bias_M.defined() ? y_NM : residual_NM, y_NM);
-  else if (p.in_out)
-    matmul_nn(x_NK, p.weight, y_NM, /*accumulate=*/true);
-  else
-    matmul_nt_add(x_NK, p.weight, p.bias_M.defined() ? y_NM : residual_NM, y_NM);
+  const bool has_bias = p.bias_M.defined();
+  if (p.fp8) {
+    // A residual takes the bias first, and the product adds to it.
+    const bool both = has_bias && residual_NM.defined();
+    if (both) add_bias(p.bias_M, residual_NM, y_NM);
+    fp8_linear(*p.fp8, p.weight, p.in_out, x_NK, both ? y_NM : residual_NM, y_NM);
+    if (has_bias && !both) add_bias(p.bias_M, y_NM, y_NM);
+  } else {
+    const AddedTerms added{p.bias_M, residual_NM};
+    p.in_out ? matmul_nn(x_NK, p.weight, y_NM, added) : matmul_nt(x_NK, p.weight, y_NM, added);
+  }
   add_adapters(p.adapters, x_NK, y_NM);
 }
 
@@ -50,11 +43,14 @@ void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {
 
 void linear_weight_gradient(LinearParams p, const Tensor& x_NK, const Tensor& dy_NM, LinearGrads g,
                             bool add) {
-  if (g.weight.defined() && p.fp8 && has_fp8_weight_gradient(*p.fp8))
-    fp8_weight_gradient(*p.fp8, p.in_out, x_NK, dy_NM, g.weight, add);
-  else if (g.weight.defined())
-    p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add) : matmul_tn(dy_NM, x_NK, g.weight, add);
-  if (g.bias_M.defined()) bias_gradient(dy_NM, g.bias_M, add);
+  Tensor* const bias = g.bias_M.defined() ? &g.bias_M : nullptr;
+  if (g.weight.defined() && !(p.fp8 && has_fp8_weight_gradient(*p.fp8))) {
+    p.in_out ? matmul_tn(x_NK, dy_NM, g.weight, add, {.of_x_K = bias})
+             : matmul_tn(dy_NM, x_NK, g.weight, add, {.of_dy_M = bias});
+  } else {
+    if (g.weight.defined()) fp8_weight_gradient(*p.fp8, p.in_out, x_NK, dy_NM, g.weight, add);
+    if (bias) bias_gradient(dy_NM, *bias, add);
+  }
   adapters_weight_gradient(p.adapters, x_NK, dy_NM, g.unit, add);
 }
 

@@ -1,5 +1,5 @@
 // The stand-in's libtycho_cuda.so: the CPU's kernels as a GPU's, which look at the device, the stream and the
-// pointers that they are given; NCCL's half and programs of recipes are the real ones.
+// pointers that they are given; NCCL's half, products and programs of recipes are the real ones.
 #include <ATen/Context.h>
 #include <cuda_runtime_api.h>
 
@@ -14,6 +14,7 @@
 #include "trainer/cuda_plugin/entry/driver_plugin.h"
 #include "trainer/cuda_plugin/entry/nccl_plugin.h"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/library_product.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
 namespace {
@@ -122,9 +123,11 @@ const KernelTable& checked_table() {
 
 extern "C" __attribute__((visibility("default"))) void tycho_cuda_init(
     void (*register_kernels)(const tycho::KernelTable*), void (*register_nccl)(const tycho::NcclTable*),
-    void (*register_driver)(const tycho::DriverTable*)) {
+    void (*register_driver)(const tycho::DriverTable*),
+    void (*register_products)(const tycho::LibraryProducts*)) {
   standin::put_operators_on_the_cpu();
   register_kernels(&checked_table());
   register_nccl(tycho::nccl_table());
   register_driver(tycho::driver_table());
+  register_products(&tycho::cuda::cublas_lt_products());
 }

@@ -10,6 +10,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/cuda_plugin/cuda_plugin.h"
+#include "trainer/kernels/twins/library_products.h"
 
 namespace tycho {
 
@@ -94,7 +95,7 @@ CudaTables open_cuda_plugin() {
   TYCHO_CHECK(plugin, "[test] expected {}, got {}", TYCHO_CUDA_PLUGIN, dlerror());
   reinterpret_cast<decltype(&tycho_cuda_init)>(dlsym(plugin, kCudaInit))(
       [](const KernelTable* table) { tables.kernels = table; },
-      [](const NcclTable* table) { tables.nccl = table; }, [](const DriverTable*) {});
+      [](const NcclTable* table) { tables.nccl = table; }, [](const DriverTable*) {}, set_library_products);
 #endif
   return tables;
 }

@@ -31,15 +31,15 @@ TEST_P(MatmulTest, EqualsDouble) {
     Tensor y = at::empty({n, m}, type), dx = at::empty({n, k}, type), dw = at::empty({m, k});
     matmul_nt(x, w, y);
     forward.expect_near(y, nullptr, roundings);
-    matmul_nt_add(x, w, residual, y);
+    matmul_nt(x, w, y, {.residual_NM = residual});
     forward.expect_near(y, &residual, roundings);
     y.copy_(residual);
-    matmul_nt_add(x, w, y, y);
+    matmul_nt(x, w, y, {.residual_NM = y});
     forward.expect_near(y, &residual, roundings);
     matmul_nn(dy, w, dx);
     to_x.expect_near(dx, nullptr, roundings);
     dx.copy_(dx_before);
-    matmul_nn(dy, w, dx, true);
+    matmul_nn(dy, w, dx, {.residual_NM = dx});
     to_x.expect_near(dx, &dx_before, roundings);
     matmul_tn(dy, x, dw, false);  // fp32 sums on every route
     to_w.expect_near(dw);

@@ -1,0 +1,23 @@
+// The arithmetic of cuBLASLt's products.
+#pragma once
+#include <cstdint>
+
+namespace standin {
+
+/// Element (i, j) is number i * row_step + j * column_step of fp32 or bf16; null data stands for nothing.
+struct LtMatrix {
+  const void* data = nullptr;
+  bool bf16 = false;
+  int64_t row_step = 0, column_step = 0;
+};
+/// d [m, n] = a [m, k] · b [k, n] + c + bias of each row; sums of a's rows and of b's columns over k.
+struct LtProduct {
+  int64_t m = 0, n = 0, k = 0;
+  LtMatrix a, b, c, d;
+  LtMatrix bias, sums_of_a, sums_of_b;
+};
+
+/// Sums in fp32 and rounds once.
+void multiply(const LtProduct& product);
+
+}  // namespace standin

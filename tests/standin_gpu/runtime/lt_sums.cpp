@@ -1,0 +1,87 @@
+// A product by its definition, in the order that a compiler makes fast.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "tests/standin_gpu/runtime/cublas_lt.h"
+
+namespace standin {
+namespace {
+
+float element(const LtMatrix& x, int64_t i, int64_t j) {
+  const int64_t at = i * x.row_step + j * x.column_step;
+  if (!x.bf16) return static_cast<const float*>(x.data)[at];
+  const uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t*>(x.data)[at]) << 16;
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// bf16 is rounded to nearest even.
+void put(const LtMatrix& x, int64_t i, int64_t j, float value) {
+  const int64_t at = i * x.row_step + j * x.column_step;
+  void* const data = const_cast<void*>(x.data);
+  if (!x.bf16) {
+    static_cast<float*>(data)[at] = value;
+    return;
+  }
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  const bool is_nan = value != value;
+  bits = is_nan ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1);
+  static_cast<uint16_t*>(data)[at] = static_cast<uint16_t>(bits >> 16);
+}
+
+// Without FMA: the same bits with both.
+#ifdef __x86_64__
+#define STANDIN_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define STANDIN_CLONES
+#endif
+
+/// sums [m] += rows [k, m] weighted by b [k], one k after the other; eight at a time leave sums in registers.
+STANDIN_CLONES void add_rows(float* sums, const float* rows, const float* b, int64_t m, int64_t k) {
+  int64_t at = 0;
+  for (; at + 8 <= k; at += 8, rows += 8 * m) {
+    for (int64_t i = 0; i < m; ++i) {
+      float sum = sums[i];
+      for (int64_t one = 0; one < 8; ++one) sum += rows[one * m + i] * b[at + one];
+      sums[i] = sum;
+    }
+  }
+  for (; at < k; ++at, rows += m)
+    for (int64_t i = 0; i < m; ++i) sums[i] += rows[i] * b[at];
+}
+
+}  // namespace
+
+void multiply(const LtProduct& p) {
+  // Rows of a for one k lie together, so that the inner loop runs along them.
+  std::vector<float> a(static_cast<size_t>(p.m * p.k)), b(static_cast<size_t>(p.k)),
+      sums(static_cast<size_t>(p.m));
+  for (int64_t k = 0; k < p.k; ++k)
+    for (int64_t i = 0; i < p.m; ++i) a[static_cast<size_t>(k * p.m + i)] = element(p.a, i, k);
+  for (int64_t j = 0; j < p.n; ++j) {
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    for (int64_t k = 0; k < p.k; ++k) b[static_cast<size_t>(k)] = element(p.b, k, j);
+    add_rows(sums.data(), a.data(), b.data(), p.m, p.k);
+    for (int64_t i = 0; i < p.m; ++i) {
+      float sum = sums[static_cast<size_t>(i)];
+      if (p.c.data != nullptr) sum += element(p.c, i, j);
+      if (p.bias.data != nullptr) sum += element(p.bias, i, 0);
+      put(p.d, i, j, sum);
+    }
+  }
+  for (int64_t i = 0; p.sums_of_a.data != nullptr && i < p.m; ++i) {
+    float sum = 0;
+    for (int64_t k = 0; k < p.k; ++k) sum += element(p.a, i, k);
+    put(p.sums_of_a, i, 0, sum);
+  }
+  for (int64_t j = 0; p.sums_of_b.data != nullptr && j < p.n; ++j) {
+    float sum = 0;
+    for (int64_t k = 0; k < p.k; ++k) sum += element(p.b, k, j);
+    put(p.sums_of_b, j, 0, sum);
+  }
+}
+
+}  // namespace standin

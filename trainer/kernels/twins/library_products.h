@@ -1,0 +1,35 @@
+// Products by the library of a GPU, as the engine sees it. Torch-free.
+#pragma once
+#include <cstdint>
+
+#include "trainer/kernels/twins/kernel_table.h"
+
+namespace tycho {
+
+/// Work that the library does along with a product. Null pointers stand for nothing; one is set at most.
+struct ProductEpilogue {
+  const void* bias = nullptr;   // of the result's dtype: a number for each column, which is added
+  float* left_sums = nullptr;   // sums of the left operand over the depth, one for each row
+  float* right_sums = nullptr;  // the same of the right operand
+};
+
+/// Functions of libtycho_cuda.so. They use the current GPU, and neither wait nor allocate on it.
+struct LibraryProducts {
+  /// Returns name and version, as "cuBLASLt 13.1.0"; "" if the library is not there.
+  const char* (*name)() = nullptr;
+  /// Returns the number of bytes of workspace for a product; -1 if the library has no algorithm for one of
+  /// this form, or is not there.
+  int64_t (*workspace)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult,
+                       ProductEpilogue) = nullptr;
+  /// Sums in fp32 and rounds once, with the algorithm that `workspace` chose. Returns false if it turned out
+  /// not to do it; nothing was done then.
+  bool (*multiply)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, ProductEpilogue,
+                   void* workspace, Stream) = nullptr;
+};
+
+/// Sets the library. Passed to the CUDA plug-in's tycho_cuda_init, which calls it.
+void set_library_products(const LibraryProducts* products);
+/// Returns the library, null before a plug-in is open.
+const LibraryProducts* library_products();
+
+}  // namespace tycho
