@@ -9,21 +9,23 @@ namespace tycho {
 
 /// Shapes of two operations in one instruction; each result is rounded.
 enum class Fusion : uint8_t {
-  kNone,      // op(a, b, c)
-  kLeft,      // (a op b) then c
-  kRight,     // c then (a op b)
-  kProducts,  // a op b then c op d
+  kNone,   // op(a, b, c)
+  kLeft,   // (a op b) then c
+  kRight,  // c then (a op b)
 };
 
-/// Places are numbered: arrays, then temporary tiles, then constants. Booleans are 32 equal bits of a lane.
-/// kBroadcast copies a. `op` and `then` of fused ones are kAdd, kSub, kMul or kDiv; of kProducts, op is kMul
-/// and then is kAdd or kSub.
+/// Place that stands for registers: they hold the result of the instruction before.
+inline constexpr uint16_t kRegisters = 0xffff;
+
+/// Places are numbered: arrays, then temporary tiles, then constants. An instruction leaves its result in
+/// registers, and in `to` unless that is kRegisters. Booleans are 32 equal bits of a lane. kBroadcast copies
+/// a. Fused ones: op is kMul, `then` is kAdd, kSub, kMul or kDiv, c is kRegisters, a and b are not.
 struct TileInstruction {
   Op op = Op::kAdd;
   Op then = Op::kAdd;
   Fusion fusion = Fusion::kNone;
   uint16_t to = 0;
-  uint16_t a = 0, b = 0, c = 0, d = 0;
+  uint16_t a = 0, b = 0, c = 0;
 };
 
 /// A program as kernels see it.

@@ -1,4 +1,4 @@
-// Fuses operations and gives their results places.
+// Orders operations so that results pass to their only users in registers, and gives the others places.
 #include "trainer/expression/tile_compiler.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@ namespace tycho {
 namespace {
 
 constexpr int32_t kNobody = -1, kAtTheEnd = std::numeric_limits<int32_t>::max();
+constexpr int32_t kKept = std::numeric_limits<int32_t>::min();  // the result of the step before
 
 /// An instruction whose operands and result are nodes.
 struct Step {
@@ -40,9 +41,9 @@ class Compiler {
     count_uses();
     save_moved_inputs();
     for (size_t i = 0; i < expression_.nodes.size(); ++i)
-      if (is_computed(static_cast<int32_t>(i))) add_step(static_cast<int32_t>(i));
-    drop_fused();
+      if (is_computed(static_cast<int32_t>(i)) && is_stored_[i]) compute(static_cast<int32_t>(i));
     place_outputs();
+    forget_unread();
     place_temporaries();
     write_instructions();
     return std::move(out_);
@@ -109,6 +110,9 @@ class Compiler {
            is_computed(static_cast<int32_t>(i)) && k < operation(expression_.nodes[i].op).arguments; ++k)
         ++uses_[static_cast<size_t>(same(expression_.nodes[i].arguments[static_cast<size_t>(k)]))];
     for (const auto& [array, output] : outputs_) ++uses_[static_cast<size_t>(output)];
+    for (const int uses : uses_) is_stored_.push_back(uses > 1);
+    for (const auto& [array, output] : outputs_) is_stored_[static_cast<size_t>(output)] = true;
+    is_done_.resize(uses_.size());
   }
 
   /// An output that is an input of another name: what that held is copied first, since it may be overwritten.
@@ -122,52 +126,84 @@ class Compiler {
     }
   }
 
-  /// Returns the index of the step of a value that only the next step needs, or kNobody.
-  int32_t fusable(int32_t value) const {
-    const auto found = step_of_.find(value);
-    if (found == step_of_.end() || uses_[static_cast<size_t>(value)] != 1) return kNobody;
-    const Step& step = steps_[static_cast<size_t>(found->second)];
-    return is_basic(step.op) && step.fusion == Fusion::kNone ? found->second : kNobody;
+  bool is_pending(int32_t value) const { return is_computed(value) && !is_done_[static_cast<size_t>(value)]; }
+
+  std::vector<int32_t> operands_of(int32_t i) const {
+    std::vector<int32_t> operands;
+    for (int k = 0; k < operation(node(i).op).arguments; ++k)
+      operands.push_back(same(node(i).arguments[static_cast<size_t>(k)]));
+    return operands;
   }
 
-  void add_step(int32_t i) {
+  /// Returns true for a product that only one operation needs, of values that have places.
+  bool is_fusable(int32_t value) const {
+    if (!is_pending(value) || is_stored_[static_cast<size_t>(value)] || node(value).op != Op::kMul)
+      return false;
+    const std::vector<int32_t> factors = operands_of(value);
+    return !is_pending(factors[0]) && !is_pending(factors[1]);
+  }
+
+  /// Returns which operand is done within the step of a basic operation on two that are not done yet, or
+  /// kNobody.
+  int32_t fused_operand(int32_t i, const std::vector<int32_t>& operands) const {
+    if (!is_basic(node(i).op) || operands[0] == operands[1]) return kNobody;
+    if (!is_pending(operands[0]) || !is_pending(operands[1])) return kNobody;
+    if (is_fusable(operands[1])) return 1;
+    return is_fusable(operands[0]) ? 0 : kNobody;
+  }
+
+  void compute(int32_t i) {
+    if (!is_pending(i)) return;
+    std::vector<int32_t> operands = operands_of(i);
     Step step{.op = node(i).op, .result = i};
-    for (int k = 0; k < operation(step.op).arguments; ++k)
-      step.operands.push_back(same(node(i).arguments[static_cast<size_t>(k)]));
-    if (is_basic(step.op)) fuse(step);
-    step_of_[i] = static_cast<int32_t>(steps_.size());
+    if (const int32_t fused = fused_operand(i, operands); fused != kNobody) {
+      const int32_t product = operands[static_cast<size_t>(fused)];
+      const int32_t other = operands[static_cast<size_t>(1 - fused)];
+      compute(other);
+      step.then = step.op, step.op = Op::kMul, step.fusion = fused == 0 ? Fusion::kLeft : Fusion::kRight;
+      is_done_[static_cast<size_t>(product)] = true;
+      operands = operands_of(product);
+      operands.push_back(other);
+    } else {
+      compute_all(operands);
+    }
+    add_step(std::move(step), std::move(operands));
+  }
+
+  /// Computes operands; the last one stays in registers, others that are needed once get places, too.
+  void compute_all(const std::vector<int32_t>& operands) {
+    const auto last =
+        std::find_if(operands.rbegin(), operands.rend(), [&](int32_t o) { return is_pending(o); });
+    for (const int32_t operand : operands) {
+      if (last == operands.rend() || operand == *last) continue;
+      if (is_pending(operand)) is_stored_[static_cast<size_t>(operand)] = true;
+      compute(operand);
+    }
+    if (last != operands.rend()) compute(*last);
+  }
+
+  void add_step(Step step, std::vector<int32_t> operands) {
+    const int32_t before = steps_.empty() ? kNobody : steps_.back().result;
+    const auto keep = [&](int32_t& operand) { operand = operand == before ? kKept : operand; };
+    if (step.fusion == Fusion::kNone)
+      for (int32_t& operand : operands) keep(operand);
+    else
+      keep(operands[2]);
+    is_done_[static_cast<size_t>(step.result)] = true;
+    step.operands = std::move(operands);
     steps_.push_back(std::move(step));
   }
 
-  void fuse(Step& step) {
-    const int32_t left = fusable(step.operands[0]), right = fusable(step.operands[1]);
-    const bool sum = step.op == Op::kAdd || step.op == Op::kSub;
-    const auto is_product = [&](int32_t s) {
-      return s >= 0 && steps_[static_cast<size_t>(s)].op == Op::kMul;
-    };
-    step.then = step.op;
-    if (sum && is_product(left) && is_product(right)) {
-      step.fusion = Fusion::kProducts, step.op = Op::kMul;
-      step.operands = taken(left);
-      for (const int32_t operand : taken(right)) step.operands.push_back(operand);
-    } else if (left >= 0 || right >= 0) {
-      step.fusion = left >= 0 ? Fusion::kLeft : Fusion::kRight;
-      const int32_t other = step.operands[left >= 0 ? 1 : 0], first = left >= 0 ? left : right;
-      step.op = steps_[static_cast<size_t>(first)].op;
-      step.operands = taken(first);
-      step.operands.push_back(other);
-    }
-  }
-
-  /// Returns the operands of a step that another one does along.
-  std::vector<int32_t> taken(int32_t index) {
-    Step& step = steps_[static_cast<size_t>(index)];
-    step.result = kNobody;
-    return step.operands;
-  }
-
-  void drop_fused() {
-    std::erase_if(steps_, [](const Step& step) { return step.result == kNobody; });
+  /// Leaves results without a place in registers, if no step reads their place.
+  void forget_unread() {
+    std::vector<bool> is_read(places_.size());
+    for (const Step& step : steps_)
+      for (const int32_t operand : step.operands)
+        if (operand != kKept) is_read[static_cast<size_t>(operand)] = true;
+    for (Step& step : steps_)
+      if (step.result >= 0 && !is_read[static_cast<size_t>(step.result)] &&
+          place(step.result).kind == Place::Kind::kNone)
+        step.result = kKept;
   }
 
   /// Steps write outputs into their arrays, if no later step reads what was there; others are copied at the
@@ -196,7 +232,9 @@ class Compiler {
       steps_.push_back({.op = Op::kBroadcast, .result = -2 - array, .operands = {value}});
   }
 
-  bool is_own(int32_t value) const { return static_cast<size_t>(value) < expression_.nodes.size(); }
+  bool is_own(int32_t value) const {
+    return value >= 0 && static_cast<size_t>(value) < expression_.nodes.size();
+  }
 
   void place_temporaries() {
     std::map<int32_t, int32_t> last_use;
@@ -205,6 +243,7 @@ class Compiler {
     std::vector<int32_t> free;
     for (size_t i = 0; i < steps_.size(); ++i) {
       for (const int32_t operand : steps_[i].operands) {
+        if (operand == kKept) continue;
         auto& last = last_use[operand];
         if (last != static_cast<int32_t>(i) || place(operand).kind != Place::Kind::kTemporary) continue;
         free.push_back(place(operand).index);
@@ -218,6 +257,7 @@ class Compiler {
   }
 
   uint16_t number_of(int32_t value) {
+    if (value == kKept) return kRegisters;
     if (value <= -2) return static_cast<uint16_t>(-2 - value);
     Place& known = place(value);
     if (known.kind == Place::Kind::kNone && is_input(value)) known = {Place::Kind::kArray, array_of(value)};
@@ -235,7 +275,7 @@ class Compiler {
     for (const Step& step : steps_) {
       TileInstruction& instruction = out_.instructions.emplace_back();
       instruction.op = step.op, instruction.then = step.then, instruction.fusion = step.fusion;
-      uint16_t* to[] = {&instruction.a, &instruction.b, &instruction.c, &instruction.d};
+      uint16_t* to[] = {&instruction.a, &instruction.b, &instruction.c};
       for (size_t k = 0; k < step.operands.size(); ++k) *to[k] = number_of(step.operands[k]);
       instruction.to = number_of(step.result);
     }
@@ -251,8 +291,10 @@ class Compiler {
   std::vector<int32_t> same_;                         // node that a node is a broadcast of
   std::vector<Place> places_;                         // of nodes, then of saved inputs
   std::vector<int> uses_;
+  std::vector<bool>
+      is_stored_;  // values that need a place: several operations use them, or an output is them
+  std::vector<bool> is_done_;
   std::vector<Step> steps_;
-  std::map<int32_t, int32_t> step_of_;
 };
 
 }  // namespace

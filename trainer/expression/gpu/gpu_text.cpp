@@ -70,10 +70,12 @@ class GpuTextWriter {
       if (arrays_[i].read || arrays_[i].written) add_read(i);
     for (int32_t i = 0; i < program_.num_constants; ++i) add("    const float c{0} = constants[{0}];\n", i);
     out_ += "#pragma unroll\n    for (int k = 0; k < width; ++k) {\n";
+    out_ += "      float kept;\n";
     for (int32_t i = 0; i < program_.num_temporaries; ++i) add("      float t{};\n", i);
     for (int32_t i = 0; i < program_.num_instructions; ++i) {
       const TileInstruction& x = program_.instructions[i];
-      add("      {} = {};\n", place(x.to), value_of(x));
+      add("      kept = {};\n", value_of(x));
+      if (x.to != kRegisters) add("      {} = kept;\n", place(x.to));
     }
     out_ += "    }\n";
     for (size_t i = 0; i < arrays_.size(); ++i)
@@ -100,6 +102,7 @@ class GpuTextWriter {
   }
 
   std::string place(int32_t i) const {
+    if (i == kRegisters) return "kept";
     if (i < program_.num_arrays) return fmt::format("a{}[k]", i);
     if (i < first_constant_) return fmt::format("t{}", i - program_.num_arrays);
     return fmt::format("c{}", i - first_constant_);
@@ -110,7 +113,8 @@ class GpuTextWriter {
     if (const char* sign = sign_of_comparison(op))
       return fmt::format("mask_of({} {} {})", place(a), sign, place(b));
     if (op == Op::kPow)
-      return fmt::format("{}({}, {})", b >= first_constant_ ? "power_by" : "powf", place(a), place(b));
+      return fmt::format("{}({}, {})", b >= first_constant_ && b != kRegisters ? "power_by" : "powf",
+                         place(a), place(b));
     return fmt::format(fmt::runtime(pattern_of(op)), place(a), place(b), place(c));
   }
 
@@ -119,8 +123,7 @@ class GpuTextWriter {
     if (x.fusion == Fusion::kNone) return inner;
     const char* const then = sign_of_operation(x.then);
     if (x.fusion == Fusion::kLeft) return fmt::format("({}) {} {}", inner, then, place(x.c));
-    if (x.fusion == Fusion::kRight) return fmt::format("{} {} ({})", place(x.c), then, inner);
-    return fmt::format("{} {} {} * {}", inner, then, place(x.c), place(x.d));
+    return fmt::format("{} {} ({})", place(x.c), then, inner);
   }
 
   void add_read(size_t i) {

@@ -56,7 +56,7 @@ std::string text_key(int capability, const TileProgram& program, const std::vect
   add(capability), add(program.num_arrays), add(program.num_temporaries), add(program.num_constants);
   for (int32_t i = 0; i < program.num_instructions; ++i) {
     const TileInstruction& x = program.instructions[i];
-    add(x.op), add(x.then), add(x.fusion), add(x.to), add(x.a), add(x.b), add(x.c), add(x.d);
+    add(x.op), add(x.then), add(x.fusion), add(x.to), add(x.a), add(x.b), add(x.c);
   }
   for (const GpuArray& array : arrays)
     add(static_cast<uint8_t>(array.form)), add(array.one), add(array.read), add(array.written);

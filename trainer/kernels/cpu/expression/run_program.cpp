@@ -7,9 +7,6 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-constexpr int64_t kAhead = 4 * kTile;  // elements between those that are used and those that are asked for
-constexpr int64_t kCacheLine = 64;
-
 /// Returns fp32 memory of an array that instructions may use in place, or null when a tile of it is
 /// converted.
 float* in_place(const ProgramMemory& array) {
@@ -43,18 +40,21 @@ class Tiles {
     first_constant_ = program.num_arrays + program.num_temporaries;
     num_places_ = first_constant_ + program.num_constants;
     const int64_t constant_bytes = program.num_constants * kTile * 4;
-    auto* memory = static_cast<char*>(caller_memory(
-        constant_bytes + program.num_instructions * static_cast<int64_t>(sizeof(TileFunction))));
+    const int64_t step_bytes = most_steps(program) * static_cast<int64_t>(sizeof(TileStep));
+    auto* memory =
+        static_cast<char*>(caller_memory(constant_bytes + step_bytes + num_places_ + program.num_arrays));
     constants_ = reinterpret_cast<float*>(memory);
     for (int64_t i = 0; i < program.num_constants; ++i)
       fill_tile(program.constants[i], constants_ + i * kTile);
-    auto* loops = reinterpret_cast<TileFunction*>(memory + constant_bytes);
-    for (int64_t i = 0; i < program.num_instructions; ++i) {
-      const TileInstruction& instruction = program.instructions[i];
-      const int64_t constant = instruction.b - first_constant_;
-      loops[i] = tile_function(instruction, constant >= 0 ? program.constants + constant : nullptr);
-    }
-    loops_ = loops;
+    auto* is_number = reinterpret_cast<bool*>(memory + constant_bytes + step_bytes);
+    for (int64_t i = 0; i < num_places_; ++i)
+      is_number[i] = i >= first_constant_ || (i < program.num_arrays && arrays[i].step == 0);
+    auto* streams = is_number + num_places_;
+    for (int64_t i = 0; i < program.num_arrays; ++i)
+      streams[i] = is_used(arrays[i]) && arrays[i].step == 1 && in_place(arrays[i]) != nullptr;
+    auto* steps = reinterpret_cast<TileStep*>(memory + constant_bytes);
+    write_steps(program, is_number, streams, steps);
+    steps_ = steps;
   }
 
   void run() const {
@@ -89,26 +89,18 @@ class Tiles {
     for (int64_t i = 0; i < program_.num_arrays; ++i)
       if (is_used(arrays_[i]) && arrays_[i].step == 1)
         read_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
-    for (int64_t i = 0; i < program_.num_instructions; ++i) loops_[i](program_.instructions[i], places);
+    run_steps(steps_, places);
     for (int64_t i = 0; i < program_.num_arrays; ++i)
       if (arrays_[i].written) write_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i]);
   }
 
   static void read_array(const ProgramMemory& array, int64_t at, int64_t count, float*& place, float* tile) {
     float* memory = in_place(array);
-    if (memory) ask_for(reinterpret_cast<const char*>(memory + at), 4);
     place = memory && count == kTile ? memory + at : tile;
     if (place != tile || !array.read) return;
     if (memory) return copy_tile(memory + at, count, tile);
     const auto* data = static_cast<const Bf16*>(array.weights ? array.weights->params : array.data) + at;
-    ask_for(reinterpret_cast<const char*>(data), 2);
     copy_tile(data, count, tile);
-  }
-
-  /// Asks for the memory of later elements, which arrives while these are computed.
-  static void ask_for(const char* memory, int64_t bytes) {
-    for (int64_t line = 0; line < kTile * bytes; line += kCacheLine)
-      __builtin_prefetch(memory + kAhead * bytes + line, 1);
   }
 
   static void write_array(const ProgramMemory& array, int64_t at, int64_t count, const float* place) {
@@ -126,8 +118,8 @@ class Tiles {
   const RowsShape shape_;
   const TileProgram& program_;
   const ProgramMemory* arrays_;
-  float* constants_ = nullptr;           // a tile of each
-  const TileFunction* loops_ = nullptr;  // of each instruction
+  float* constants_ = nullptr;  // a tile of each
+  const TileStep* steps_ = nullptr;
   int64_t first_constant_ = 0, num_places_ = 0;
 };
 

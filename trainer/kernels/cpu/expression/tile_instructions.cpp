@@ -1,4 +1,6 @@
-// The loops of a program's instructions. Every vector of all operands is read before its result is written.
+// Every instruction is a function over eight vectors, which stay in registers from one to the next: a
+// function ends by calling the next one, which compilers make a jump. Every vector of all operands is read
+// before its result is written.
 #include "trainer/kernels/cpu/expression/tile_instructions.h"
 
 #include "trainer/kernels/cpu/expression/functions.h"
@@ -6,34 +8,104 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// Returns the loop of a function of `arguments` vectors, which has no state. Short ones are written out.
-template <int arguments, class F>
-TYCHO_SIMD TileFunction loop_of(F) {
-  return [](const TileInstruction& instruction, float* const* places) {
-    float* to = places[instruction.to];
-    const float *a = places[instruction.a], *b = places[instruction.b], *c = places[instruction.c],
-                *d = places[instruction.d];
-#pragma GCC unroll 8
-    for (int64_t i = 0; i < kTile; i += kLanes) {
-      const Full lanes;
-      if constexpr (arguments == 2) store(to + i, F()(load(a + i, lanes), load(b + i, lanes)), lanes);
-      if constexpr (arguments == 3)
-        store(to + i, F()(load(a + i, lanes), load(b + i, lanes), load(c + i, lanes)), lanes);
-      if constexpr (arguments == 4)
-        store(to + i, F()(load(a + i, lanes), load(b + i, lanes), load(c + i, lanes), load(d + i, lanes)),
-              lanes);
+constexpr int64_t kStepElements = 8 * kLanes;
+constexpr int64_t kAhead = 512;  // elements between those that are used and those that are asked for
+constexpr int64_t kCacheLine = 64;
+static_assert(kTile % kStepElements == 0);
+
+/// Where an operand is: the result of the step before, a tile, or one number.
+enum class From { kKept, kTile, kNumber };
+
+template <From from>
+struct Operand {
+  const float* tile;
+  Vec number;
+
+  TYCHO_SIMD_MEMBER Operand(float* const* places, uint16_t place, int64_t at) {
+    if constexpr (from == From::kTile) tile = places[place] + at;
+    if constexpr (from == From::kNumber) number = broadcast(*places[place]);
+  }
+  TYCHO_SIMD_MEMBER Vec operator()(int vector, Vec kept) const {
+    if constexpr (from == From::kKept) return kept;
+    if constexpr (from == From::kNumber) return number;
+    return load(tile + vector * kLanes, Full{});
+  }
+};
+
+/// Returns the step of a function of up to three vectors, which has no state.
+template <From a_from, From b_from = From::kKept, From c_from = From::kKept, class F>
+TYCHO_SIMD TileFunction step_of(F) {
+  return [](const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3, Vec v4,
+            Vec v5, Vec v6, Vec v7) {
+    const Operand<a_from> a(places, step->a, at);
+    const Operand<b_from> b(places, step->b, at);
+    const Operand<c_from> c(places, step->c, at);
+    const auto done = [&](int i, Vec kept) __attribute__((always_inline)) {
+      if constexpr (requires(F f) { f(kept); }) return F()(a(i, kept));
+      if constexpr (requires(F f) { f(kept, kept); }) return F()(a(i, kept), b(i, kept));
+      if constexpr (requires(F f) { f(kept, kept, kept); }) return F()(a(i, kept), b(i, kept), c(i, kept));
+    };
+    v0 = done(0, v0), v1 = done(1, v1), v2 = done(2, v2), v3 = done(3, v3);
+    v4 = done(4, v4), v5 = done(5, v5), v6 = done(6, v6), v7 = done(7, v7);
+    if (step->to != kRegisters) {
+      float* to = places[step->to] + at;
+      store(to, v0, Full{}), store(to + kLanes, v1, Full{});
+      store(to + 2 * kLanes, v2, Full{}), store(to + 3 * kLanes, v3, Full{});
+      store(to + 4 * kLanes, v4, Full{}), store(to + 5 * kLanes, v5, Full{});
+      store(to + 6 * kLanes, v6, Full{}), store(to + 7 * kLanes, v7, Full{});
     }
+    return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
   };
 }
 
-/// Returns the loop of a function of one vector.
+/// Asks for later elements of an array, which arrive while these are computed.
+void ask(const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3, Vec v4,
+         Vec v5, Vec v6, Vec v7) {
+  const char* const later = reinterpret_cast<const char*>(places[step->a] + at + kAhead);
+#pragma GCC unroll 8
+  for (int64_t line = 0; line < kStepElements * 4; line += kCacheLine) __builtin_prefetch(later + line, 1);
+  return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
+}
+
+void end(const TileStep*, float* const*, int64_t, Vec, Vec, Vec, Vec, Vec, Vec, Vec, Vec) {}
+
+/// An instruction, and where its operands are.
+struct Placed {
+  TileInstruction instruction;
+  From a, b, c;
+};
+
+/// Returns the step of a function of one vector.
 template <class F>
-TYCHO_SIMD TileFunction loop_of_one(F) {
-  return [](const TileInstruction& instruction, float* const* places) {
-    float* to = places[instruction.to];
-    const float* a = places[instruction.a];
-    for (int64_t i = 0; i < kTile; i += kLanes) store(to + i, F()(load(a + i, Full{})), Full{});
+TYCHO_SIMD TileFunction one(const Placed& placed, F f) {
+  return placed.a == From::kKept ? step_of<From::kKept>(f) : step_of<From::kTile>(f);
+}
+
+/// Returns the step of a function of two vectors.
+template <class F>
+TYCHO_SIMD TileFunction two(const Placed& placed, F f) {
+  const auto with = [&]<From a>() __attribute__((always_inline)) {
+    if (placed.b == From::kKept) return step_of<a, From::kKept>(f);
+    return placed.b == From::kTile ? step_of<a, From::kTile>(f) : step_of<a, From::kNumber>(f);
   };
+  if (placed.a == From::kKept) return with.template operator()<From::kKept>();
+  if (placed.a == From::kTile || placed.b == From::kNumber) return with.template operator()<From::kTile>();
+  return placed.b == From::kKept ? step_of<From::kNumber, From::kKept>(f)
+                                 : step_of<From::kNumber, From::kTile>(f);
+}
+
+/// Returns the step of a function of three vectors, which reads numbers as tiles.
+template <class F>
+TYCHO_SIMD TileFunction three(const Placed& placed, F f) {
+  const auto with = [&]<From a, From b>() __attribute__((always_inline)) {
+    return placed.c == From::kKept ? step_of<a, b, From::kKept>(f) : step_of<a, b, From::kTile>(f);
+  };
+  constexpr From kKept = From::kKept, kTiles = From::kTile;
+  if (placed.a == kKept)
+    return placed.b == kKept ? with.template operator()<kKept, kKept>()
+                             : with.template operator()<kKept, kTiles>();
+  return placed.b == kKept ? with.template operator()<kTiles, kKept>()
+                           : with.template operator()<kTiles, kTiles>();
 }
 
 TYCHO_SIMD Vec mask_of(Ints mask) { return (Vec)mask; }
@@ -62,69 +134,97 @@ TYCHO_SIMD TileFunction with_basic(Op op, const Body& body) {
   }
 }
 
-TileFunction fused_loop(const TileInstruction& instruction) {
-  if (instruction.fusion == Fusion::kProducts) {
-    if (instruction.then == Op::kAdd)
-      return loop_of<4>([](Vec a, Vec b, Vec c, Vec d) { return a * b + c * d; });
-    return loop_of<4>([](Vec a, Vec b, Vec c, Vec d) { return a * b - c * d; });
-  }
-  return with_basic(instruction.op, [&]<class First>(First) {
-    return with_basic(instruction.then, [&]<class Second>(Second) {
-      if (instruction.fusion == Fusion::kLeft)
-        return loop_of<3>([](Vec a, Vec b, Vec c) { return Second()(First()(a, b), c); });
-      return loop_of<3>([](Vec a, Vec b, Vec c) { return Second()(c, First()(a, b)); });
-    });
+/// Returns the step of a product and an operation on it and what is in registers.
+TileFunction fused_step(const Placed& placed) {
+  return with_basic(placed.instruction.then, [&]<class Then>(Then) {
+    const auto with = [&](auto f) __attribute__((always_inline)) {
+      constexpr From kKept = From::kKept, kTiles = From::kTile, kNumber = From::kNumber;
+      if (placed.a == kNumber && placed.b != kNumber) return step_of<kNumber, kTiles, kKept>(f);
+      return placed.b == kNumber ? step_of<kTiles, kNumber, kKept>(f) : step_of<kTiles, kTiles, kKept>(f);
+    };
+    if (placed.instruction.fusion == Fusion::kLeft)
+      return with([](Vec a, Vec b, Vec c) { return Then()(a * b, c); });
+    return with([](Vec a, Vec b, Vec c) { return Then()(c, a * b); });
   });
 }
 
 /// torch.pow has its own formulas for one exponent of all elements.
-TileFunction power_loop(const float* exponent) {
+TileFunction power_step(const Placed& placed, const float* exponent) {
   const float y = exponent ? *exponent : 0.0f;
-  if (y == 1) return loop_of_one([](Vec a) { return a; });
-  if (y == 2) return loop_of_one([](Vec a) { return a * a; });
-  if (y == 3) return loop_of_one([](Vec a) { return a * a * a; });
-  if (y == 0.5f) return loop_of_one([](Vec a) { return square_root(a); });
-  if (y == -0.5f) return loop_of_one([](Vec a) { return 1.0f / square_root(a); });
-  if (y == -1) return loop_of_one([](Vec a) { return 1.0f / a; });
-  if (y == -2) return loop_of_one([](Vec a) { return 1.0f / (a * a); });
-  return loop_of<2>([](Vec a, Vec b) { return power_each(a, b); });
+  if (y == 1) return one(placed, [](Vec a) { return a; });
+  if (y == 2) return one(placed, [](Vec a) { return a * a; });
+  if (y == 3) return one(placed, [](Vec a) { return a * a * a; });
+  if (y == 0.5f) return one(placed, [](Vec a) { return square_root(a); });
+  if (y == -0.5f) return one(placed, [](Vec a) { return 1.0f / square_root(a); });
+  if (y == -1) return one(placed, [](Vec a) { return 1.0f / a; });
+  if (y == -2) return one(placed, [](Vec a) { return 1.0f / (a * a); });
+  return two(placed, [](Vec a, Vec b) { return power_each(a, b); });
+}
+
+/// Returns the function of an instruction. `exponent` is the one number that kPow raises to, or null.
+TileFunction function_of(const Placed& placed, const float* exponent) {
+  if (placed.instruction.fusion != Fusion::kNone) return fused_step(placed);
+  switch (placed.instruction.op) {
+    case Op::kPow: return power_step(placed, exponent);
+    case Op::kNeg: return one(placed, [](Vec a) { return -a; });
+    case Op::kAbs: return one(placed, [](Vec a) { return magnitude(a); });
+    case Op::kSign: return one(placed, [](Vec a) { return sign_of(a); });
+    case Op::kFloor: return one(placed, [](Vec a) { return round_down(a); });
+    case Op::kSqrt: return one(placed, [](Vec a) { return square_root(a); });
+    case Op::kRsqrt: return one(placed, [](Vec a) { return 1.0f / square_root(a); });
+    case Op::kExp: return one(placed, [](Vec a) { return wide_exp(a); });
+    case Op::kLog: return one(placed, [](Vec a) { return logarithm(a); });
+    case Op::kTanh: return one(placed, [](Vec a) { return exact_tanh(a); });
+    case Op::kSigmoid: return one(placed, [](Vec a) { return logistic(a); });
+    case Op::kErf: return one(placed, [](Vec a) { return error_function(a); });
+    case Op::kMin: return two(placed, [](Vec a, Vec b) { return smaller_of(a, b); });
+    case Op::kMax: return two(placed, [](Vec a, Vec b) { return larger_of(a, b); });
+    case Op::kLt: return two(placed, [](Vec a, Vec b) { return mask_of(a < b); });
+    case Op::kLe: return two(placed, [](Vec a, Vec b) { return mask_of(a <= b); });
+    case Op::kGt: return two(placed, [](Vec a, Vec b) { return mask_of(a > b); });
+    case Op::kGe: return two(placed, [](Vec a, Vec b) { return mask_of(a >= b); });
+    case Op::kEq: return two(placed, [](Vec a, Vec b) { return mask_of(a == b); });
+    case Op::kNe: return two(placed, [](Vec a, Vec b) { return mask_of(a != b); });
+    case Op::kAnd: return two(placed, [](Vec a, Vec b) { return mask_of((Ints)a & (Ints)b); });
+    case Op::kOr: return two(placed, [](Vec a, Vec b) { return mask_of((Ints)a | (Ints)b); });
+    case Op::kNot: return one(placed, [](Vec a) { return mask_of(~(Ints)a); });
+    case Op::kFma: return three(placed, [](Vec a, Vec b, Vec c) { return fused_multiply_add(a, b, c); });
+    case Op::kClamp: return three(placed, [](Vec a, Vec b, Vec c) { return smaller_of(larger_of(a, b), c); });
+    case Op::kWhere:
+    case Op::kEvery: return three(placed, [](Vec a, Vec b, Vec c) { return choose((Ints)a, b, c); });
+    case Op::kBroadcast: return one(placed, [](Vec a) { return a; });
+    default:
+      return with_basic(placed.instruction.op, [&]<class Basic>(Basic basic) { return two(placed, basic); });
+  }
 }
 
 }  // namespace
 
-TileFunction tile_function(const TileInstruction& instruction, const float* exponent) {
-  if (instruction.fusion != Fusion::kNone) return fused_loop(instruction);
-  switch (instruction.op) {
-    case Op::kPow: return power_loop(exponent);
-    case Op::kNeg: return loop_of_one([](Vec a) { return -a; });
-    case Op::kAbs: return loop_of_one([](Vec a) { return magnitude(a); });
-    case Op::kSign: return loop_of_one([](Vec a) { return sign_of(a); });
-    case Op::kFloor: return loop_of_one([](Vec a) { return round_down(a); });
-    case Op::kSqrt: return loop_of_one([](Vec a) { return square_root(a); });
-    case Op::kRsqrt: return loop_of_one([](Vec a) { return 1.0f / square_root(a); });
-    case Op::kExp: return loop_of_one([](Vec a) { return wide_exp(a); });
-    case Op::kLog: return loop_of_one([](Vec a) { return logarithm(a); });
-    case Op::kTanh: return loop_of_one([](Vec a) { return exact_tanh(a); });
-    case Op::kSigmoid: return loop_of_one([](Vec a) { return logistic(a); });
-    case Op::kErf: return loop_of_one([](Vec a) { return error_function(a); });
-    case Op::kMin: return loop_of<2>([](Vec a, Vec b) { return smaller_of(a, b); });
-    case Op::kMax: return loop_of<2>([](Vec a, Vec b) { return larger_of(a, b); });
-    case Op::kLt: return loop_of<2>([](Vec a, Vec b) { return mask_of(a < b); });
-    case Op::kLe: return loop_of<2>([](Vec a, Vec b) { return mask_of(a <= b); });
-    case Op::kGt: return loop_of<2>([](Vec a, Vec b) { return mask_of(a > b); });
-    case Op::kGe: return loop_of<2>([](Vec a, Vec b) { return mask_of(a >= b); });
-    case Op::kEq: return loop_of<2>([](Vec a, Vec b) { return mask_of(a == b); });
-    case Op::kNe: return loop_of<2>([](Vec a, Vec b) { return mask_of(a != b); });
-    case Op::kAnd: return loop_of<2>([](Vec a, Vec b) { return mask_of((Ints)a & (Ints)b); });
-    case Op::kOr: return loop_of<2>([](Vec a, Vec b) { return mask_of((Ints)a | (Ints)b); });
-    case Op::kNot: return loop_of_one([](Vec a) { return mask_of(~(Ints)a); });
-    case Op::kFma: return loop_of<3>([](Vec a, Vec b, Vec c) { return fused_multiply_add(a, b, c); });
-    case Op::kClamp: return loop_of<3>([](Vec a, Vec b, Vec c) { return smaller_of(larger_of(a, b), c); });
-    case Op::kWhere:
-    case Op::kEvery: return loop_of<3>([](Vec a, Vec b, Vec c) { return choose((Ints)a, b, c); });
-    case Op::kBroadcast: return loop_of_one([](Vec a) { return a; });
-    default: return with_basic(instruction.op, []<class Basic>(Basic basic) { return loop_of<2>(basic); });
+void write_steps(const TileProgram& program, const bool* is_number, const bool* streams, TileStep* steps) {
+  const int32_t first_constant = program.num_arrays + program.num_temporaries;
+  const auto from = [&](uint16_t place) {
+    if (place == kRegisters) return From::kKept;
+    return is_number[place] ? From::kNumber : From::kTile;
+  };
+  uint16_t array = 0;
+  const auto ask_for_next = [&] {
+    while (array < program.num_arrays && !streams[array]) ++array;
+    if (array < program.num_arrays) *steps++ = {.function = ask, .a = array++};
+  };
+  for (int64_t i = 0; i < program.num_instructions; ++i) {
+    ask_for_next();
+    const TileInstruction& x = program.instructions[i];
+    const bool has_exponent = x.b != kRegisters && x.b >= first_constant;
+    const float* exponent = has_exponent ? program.constants + (x.b - first_constant) : nullptr;
+    *steps++ = {function_of({x, from(x.a), from(x.b), from(x.c)}, exponent), x.to, x.a, x.b, x.c};
   }
+  *steps = {end};
+}
+
+void run_steps(const TileStep* steps, float* const* places) {
+  const Vec none{};
+  for (int64_t at = 0; at < kTile; at += kStepElements)
+    steps->function(steps, places, at, none, none, none, none, none, none, none, none);
 }
 
 }  // namespace tycho::TYCHO_ISA
