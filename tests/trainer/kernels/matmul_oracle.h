@@ -1,6 +1,7 @@
 // Matrix products in double, and how far from them a product in fp32 or bf16 may be.
 #pragma once
 #include "tests/trainer/aten.h"
+#include "trainer/kernels/tensor.h"
 
 namespace tycho {
 
