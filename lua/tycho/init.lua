@@ -244,7 +244,9 @@ function M.content(session)
     end
   end
   if groups.loss then groups.loss.define = function(given) return losses.define(session, given) end end
-  if groups.init then groups.init.define = function(given) return initial.define(session, given) end end
+  if groups.init then
+    for name, make in pairs(initial.constructors(session)) do groups.init[name] = make end
+  end
   if groups.model then groups.act = { define = function(given) return activation.define(session, given) end } end
   t.origin = function(given) return origin.load(session, given) end
   local function refuse_kind(name, message, hint)

@@ -64,6 +64,25 @@ describe("an optimizer of the recipe", function()
     expect(states[3].init).to_equal(nil)
   end)
 
+  it("has state that begins with drawn numbers", function()
+    local function first(init, lines)
+      local state = 'state = { m = { "like", init = ' .. init .. " } },"
+      return optimizer((lines or "") .. defined("s.m = g\nreturn p", state)).updates
+    end
+    local function formula_of(init, lines) return native.expression_text(first(init, lines)[1].states[1].init) end
+    expect(formula_of "t.init.normal { std = 0.5 }").to_equal "value = normal * 0.5\n"
+    expect(formula_of "t.init.cut_normal {}").to_equal "value = cut_normal\n"
+    expect(formula_of "t.init.uniform { low = -1, high = 3 }").to_equal "value = -1 + 4 * uniform\n"
+    expect(formula_of("small", "local small = t.init.define(function(x) return x.normal * 0.25 end)\n")).to_equal "value = normal * 0.25\n"
+    expect(#first "t.init.normal { std = 0.5 }").to_equal(2)
+    expect(#first "t.init.define(function(x, p) return x.normal / p.rows end)" > 2).to_equal(true)
+    local kinds = optimizer(defined("s.m = t.mm(s.m, s.m)\nreturn p", [[state = function(p)
+      return { m = { p.rows, p.rows, init = t.init.define(function(x) return x.normal / p.rows end) } }
+    end,]]))
+    expect(#kinds.updates > 2).to_equal(true)
+    expect(kinds.updates[1].states[1].init.outputs[1].name).to_equal "value"
+  end)
+
   it("has keys that arguments set and that are checked", function()
     local lines = defined "return p - h.lr * h.alpha * g"
     expect(optimizer(lines, { "optimizer.alpha=7", "optimizer.lr=0.5", "optimizer.betas=[0.8,0.9]" }).alpha).to_equal(7)
@@ -134,6 +153,14 @@ describe("what is wrong with an optimizer", function()
     expect(define '{ name = "x", state = { m = "likes" }, update = function(p) return p end }').to_contain 'state.m: expected "like"'
     expect(define '{ name = "x", state = { m = { "like", init = "p" } }, update = function(p) return p end }').to_contain
       "state.m.init: expected a finite number"
+    expect(define '{ name = "x", state = { m = { "like", init = t.init.normal { sd = 1 } } }, update = function(p) return p end }').to_contain
+      "t.init.normal has no sd"
+    expect(define '{ name = "x", state = { m = { "like", init = t.init.uniform { low = "a" } } }, update = function(p) return p end }').to_contain
+      "t.init.uniform.low: expected a finite number"
+    expect(define '{ name = "x", state = { m = { "like", init = t.init.family {} } }, update = function(p) return p end }').to_contain
+      "is what models begin with"
+    expect(define '{ name = "x", state = { m = { "like", init = t.init.define(function(x) return x.row end) } }, update = function(p) return p end }')
+      .to_contain "x has no field"
     expect(define '{ name = "x", state = { m = { 2, 0 } }, update = function(p) return p end }').to_contain "state.m: expected"
     expect(define '{ name = "x", defaults = { step = 1 }, update = function(p) return p end }').to_contain "h.step is the number of the step"
     expect(define '{ name = "x", defaults = { lr = "fast" }, update = function(p) return p end }').to_contain "lr: expected number > 0"

@@ -2,6 +2,7 @@
 #include "trainer/optim/segments.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
@@ -12,6 +13,7 @@
 #include "trainer/layout/tp_parts.h"
 #include "trainer/layout/unit_shards.h"
 #include "trainer/sharding/arena.h"
+#include "trainer/sharding/defined_init.h"
 
 namespace tycho {
 namespace {
@@ -32,18 +34,44 @@ ParamSpec own_shape(const StateSpec& state, const Extent& extent) {
   return spec;
 }
 
+// Fills state of an extent with values that the recipe defines. Numbers depend on the seed, the parameter,
+// the state and the element, so that ranks with parts of one parameter have parts of the same values.
+void draw_state(const Json& expression, const std::string& name, const Extent& extent, uint64_t seed,
+                Tensor flat) {
+  const DrawnValue value(expression);
+  const Tensor host = at::empty(flat.sizes(), at::TensorOptions().dtype(at::kFloat));
+  const std::string stream = fmt::format("{} {}", extent.spec->name, name);
+  for_whole_runs(*extent.spec, extent.first, extent.size(), [&](int64_t i, int64_t j, int64_t n) {
+    value.draw(stream, seed, j, n, host.data_ptr<float>() + i);
+  });
+  flat.copy_(host);
+}
+
+// What state begins with where the recipe defines that, or null.
+const Json* defined_state(const OptimizerConfig& config, const ParamRule& rule, const Extent& extent,
+                          const std::string& name) {
+  const auto* const defined = std::get_if<DefinedOptimizerConfig>(&config.value);
+  if (defined == nullptr || rule.frozen) return nullptr;
+  for (const Json& state : defined->update_of(extent.spec->whole_shape(), rule.hidden_matrix).at("states"))
+    if (state.at("name") == name && state.contains("init") && state["init"].is_object())
+      return &state["init"];
+  return nullptr;
+}
+
 // Adds the buffer `name` of a range, unless none of its parameters has that state.
 void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const std::vector<ParamRule>& rules,
-                const std::string& name, std::vector<StateBuffer>& state) {
+                const std::string& name, uint64_t seed, std::vector<StateBuffer>& state) {
   StateBuffer buffer{name, {}, {}, std::make_shared<std::deque<ParamSpec>>()};
   at::Device device = range.params.device();
   int64_t end = 0;
-  std::vector<double> first;  // of each extent
+  std::vector<double> first;         // of each extent
+  std::vector<const Json*> defined;  // of each extent
   for (const Extent& e : range.extents)
     for (const StateSpec& one : state_specs(config, rules[e.param], *e.spec)) {
       if (one.name != name) continue;
       const int64_t begin = end;
       first.push_back(one.first);
+      defined.push_back(defined_state(config, rules[e.param], e, name));
       if (one.scalar) device = at::kCPU;
       end += one.is_like_parameter() ? e.size() : numel(one.shape);
       if (one.is_like_parameter())
@@ -54,14 +82,17 @@ void add_buffer(const OptimizerConfig& config, const OwnedRange& range, const st
     }
   if (end == 0) return;
   buffer.flat = arena_view(make_arena(end * 4, device), 0, {end}, at::kFloat);
-  for (size_t i = 0; i < first.size(); ++i)
-    if (first[i] != 0)
-      buffer.flat.narrow(0, buffer.extents[i].begin, buffer.extents[i].size()).fill_(first[i]);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const Extent& extent = buffer.extents[i];
+    const Tensor flat = buffer.flat.narrow(0, extent.begin, extent.size());
+    if (first[i] != 0) flat.fill_(first[i]);
+    if (defined[i] != nullptr) draw_state(*defined[i], name, extent, seed, flat);
+  }
   state.push_back(std::move(buffer));
 }
 
 std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
-                                    const ParamRules& rules) {
+                                    const ParamRules& rules, uint64_t seed) {
   std::vector<StateBuffer> state;
   std::set<std::string> names;  // sorted like checkpoints
   for (size_t u = 0; u < ranges.size(); ++u)
@@ -69,7 +100,7 @@ std::vector<StateBuffer> make_state(const OptimizerConfig& config, const std::ve
       for (StateSpec& one : state_specs(config, rules[u][e.param], *e.spec))
         names.insert(std::move(one.name));
   for (const std::string& name : names)
-    for (size_t u = 0; u < ranges.size(); ++u) add_buffer(config, ranges[u], rules[u], name, state);
+    for (size_t u = 0; u < ranges.size(); ++u) add_buffer(config, ranges[u], rules[u], name, seed, state);
   return state;
 }
 
@@ -156,7 +187,8 @@ void require_whole(const Extent& extent, const char* what) {
 
 Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRange>& ranges,
                        const ParamRules& rules, uint64_t seed, Communicator* owners) {
-  Segments segments{.state = make_state(config, ranges, rules), .list = {}, .matrices = {}, .owners = owners};
+  Segments segments{
+      .state = make_state(config, ranges, rules, seed), .list = {}, .matrices = {}, .owners = owners};
   if (!ranges.empty()) segments.device = ranges.front().params.device();
   for (size_t u = 0; u < ranges.size(); ++u) {
     const std::vector<int> matrix_of = add_matrices(config, u, ranges[u].layout, rules[u], segments.matrices);

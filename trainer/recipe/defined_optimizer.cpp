@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
+#include "trainer/expression/init_expression.h"
 #include "trainer/expression/update_phases.h"
 
 namespace tycho {
@@ -17,6 +18,12 @@ template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
   fail(ExitCode::kRecipe, "[optimizer.updates] {}; t.optim.define writes them: change the recipe's function",
        fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Returns true for a number, and for an expression of drawn numbers.
+bool is_init(const Json& init) {
+  if (init.is_object()) init_expression(init);  // throws
+  return init.is_number() || init.is_object();
 }
 
 }  // namespace
@@ -42,7 +49,7 @@ std::vector<StateSpec> DefinedOptimizerConfig::state_specs(const std::vector<int
     StateSpec& spec = specs.emplace_back(StateSpec{one.at("name")});
     if (one.contains("shape")) spec.shape = one["shape"].get<std::vector<int64_t>>();
     if (one.value("scalar", false)) spec.shape = {1, 1}, spec.scalar = true;
-    spec.first = one.value("init", 0.0);
+    if (const auto init = one.find("init"); init != one.end() && init->is_number()) spec.first = *init;
   }
   return specs;
 }
@@ -63,7 +70,7 @@ void DefinedOptimizerConfig::check_updates() const {
     std::set<std::string> names = {"p", "g"};
     for (const Json& state : one["states"]) {
       if (!state.is_object() || !state.contains("name") || !state["name"].is_string() ||
-          !state.value("init", Json(0)).is_number())
+          !is_init(state.value("init", Json(0))))
         refuse("expected states with names, got {}", state.dump());
       names.insert("s." + state["name"].get<std::string>());
     }

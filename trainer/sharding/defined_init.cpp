@@ -25,27 +25,43 @@ bool is_in_range(const InitMatrix& matrix, const InitRange& range) {
 
 /// Draws what an input is called after. Uniform numbers have a stream of their own, so that they do not
 /// depend on the normal ones of the same element.
-void draw_input(std::string_view input, const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count,
+void draw_input(std::string_view input, const std::string& name, uint64_t seed, int64_t begin, int64_t count,
                 float* out) {
   if (input == "uniform")
-    return draw_numbers({Init::Kind::kUnit}, stream_key(seed, spec.name + " uniform"), begin, count, out);
+    return draw_numbers({Init::Kind::kUnit}, stream_key(seed, name + " uniform"), begin, count, out);
   const Init::Kind kind = input == "normal" ? Init::Kind::kNormal : Init::Kind::kCutNormal;
-  draw_numbers({kind, 1}, stream_key(seed, spec.name), begin, count, out);
+  draw_numbers({kind, 1}, stream_key(seed, name), begin, count, out);
 }
 
 }  // namespace
 
-DefinedInit::Value DefinedInit::value_of(const Json& expression) {
-  Program program(init_expression(expression));
-  const std::vector<double> scalars = program.scalars({});
-  const std::optional<double> number = program.scalar_output(kInitOutput, scalars);
-  std::vector<float> constants = program.constants(scalars);
-  return {std::move(program), std::move(constants), number.has_value(),
-          static_cast<float>(number.value_or(0))};
+DrawnValue::DrawnValue(const Json& expression) : program_(init_expression(expression)) {
+  const std::vector<double> scalars = program_.scalars({});
+  constants_ = program_.constants(scalars);
+  if (const std::optional<double> number = program_.scalar_output(kInitOutput, scalars))
+    number_ = static_cast<float>(*number);
+}
+
+void DrawnValue::draw(const std::string& name, uint64_t seed, int64_t begin, int64_t count,
+                      float* out) const {
+  if (number_) return static_cast<void>(std::fill_n(out, count, *number_));
+  const std::vector<ProgramArray>& arrays = program_.arrays();
+  std::vector<float> drawn(arrays.size() * kTile);
+  for (int64_t done = 0; done < count; done += kTile) {
+    const int64_t size = std::min(kTile, count - done);
+    std::vector<ProgramMemory> memory(arrays.size());
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      memory[i].read = arrays[i].read, memory[i].written = arrays[i].written;
+      float* numbers = drawn.data() + i * kTile;
+      memory[i].data = arrays[i].written ? out + done : numbers;
+      if (arrays[i].read) draw_input(arrays[i].name, name, seed, begin + done, size, numbers);
+    }
+    cpu_kernels().run_program({1, size}, program_.tiles(constants_), memory.data(), nullptr);
+  }
 }
 
 DefinedInit::DefinedInit(const DefinedInitConfig& init, const ModelConfig& model) {
-  for (const InitFormula& formula : init.formulas) values_.push_back(value_of(formula.expression));
+  for (const InitFormula& formula : init.formulas) values_.emplace_back(formula.expression);
   std::vector<std::string> without;
   for (const InitMatrix& matrix : init_matrices(model)) {
     const auto is_of = [&](const InitFormula& formula) {
@@ -66,24 +82,7 @@ DefinedInit::DefinedInit(const DefinedInitConfig& init, const ModelConfig& model
 bool DefinedInit::draw(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) const {
   const auto found = of_.find(spec.name);
   if (found == of_.end()) return false;
-  const Value& value = values_[found->second];
-  if (value.is_number) {
-    std::fill_n(out, count, value.number);
-    return true;
-  }
-  const std::vector<ProgramArray>& arrays = value.program.arrays();
-  std::vector<float> drawn(arrays.size() * kTile);
-  for (int64_t done = 0; done < count; done += kTile) {
-    const int64_t size = std::min(kTile, count - done);
-    std::vector<ProgramMemory> memory(arrays.size());
-    for (size_t i = 0; i < arrays.size(); ++i) {
-      memory[i].read = arrays[i].read, memory[i].written = arrays[i].written;
-      float* numbers = drawn.data() + i * kTile;
-      memory[i].data = arrays[i].written ? out + done : numbers;
-      if (arrays[i].read) draw_input(arrays[i].name, spec, seed, begin + done, size, numbers);
-    }
-    cpu_kernels().run_program({1, size}, value.program.tiles(value.constants), memory.data(), nullptr);
-  }
+  values_[found->second].draw(spec.name, seed, begin, count, out);
   return true;
 }
 

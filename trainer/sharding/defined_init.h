@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,22 @@
 #include "trainer/recipe/init_config.h"
 
 namespace tycho {
+
+/// The value of an element, as a recipe defines it. Immutable, so threads may share it.
+class DrawnValue {
+ public:
+  /// Throws Error for an expression that is no value of an element.
+  explicit DrawnValue(const Json& expression);
+
+  /// Fills elements [begin, begin + count) of a tensor of this name, from numbers that depend on the seed,
+  /// the name and the element.
+  void draw(const std::string& name, uint64_t seed, int64_t begin, int64_t count, float* out) const;
+
+ private:
+  Program program_;
+  std::vector<float> constants_;
+  std::optional<float> number_;  // the same for all elements
+};
 
 /// The programs of a model's matrices. Immutable, so threads may share it.
 class DefinedInit {
@@ -24,15 +41,7 @@ class DefinedInit {
   bool draw(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t count, float* out) const;
 
  private:
-  struct Value {
-    Program program;
-    std::vector<float> constants;
-    bool is_number = false;  // the same for all elements
-    float number = 0;
-  };
-  static Value value_of(const Json& expression);
-
-  std::vector<Value> values_;
+  std::vector<DrawnValue> values_;
   std::map<std::string, size_t, std::less<>> of_;  // index into values_ by the parameter's name
 };
 

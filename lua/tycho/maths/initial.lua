@@ -15,6 +15,7 @@ local kFields = { "role", "layer", "layers", "rows", "columns", "fan_in", "fan_o
 local kExample = "t.init.define(function(x, p) return x.normal * 0.02 end)"
 local kSet = "%s.%s cannot be set: a matrix begins with what the function returns"
 local kHint = ": there are normal, uniform, cut_normal"
+local kOfState = ": a state has rows, columns"
 local kOfMatrix = ": a matrix has " .. table.concat(kFields, ", ")
 
 -- The matrices of the model of a finished recipe; none of a model that checks will refuse.
@@ -27,13 +28,13 @@ local function describe(matrix)
   return ("the %s matrix of layer %d, %d x %d"):format(matrix.role, matrix.layer, matrix.rows, matrix.columns)
 end
 
--- The expression of one matrix, and what the function read of it.
-local function value_of(session, fn, matrix)
+-- The expression of one matrix or state, and what the function read of it. of: says what there is to read.
+local function value_of(session, fn, matrix, of)
   local read = {}
-  local p = own_value.strict("p", matrix, kOfMatrix, kSet, function(key) read[key] = true end)
+  local p = own_value.strict("p", matrix, of, kSet, function(key) read[key] = true end)
   local made = trace { session = session, fn = fn, inputs = kInputs, run = function(symbols)
     local value = fn(own_value.strict("x", symbols, kHint, kSet), p)
-    if type(value) == "nil" then error(("the function returns nothing for %s"):format(describe(matrix)), 0) end
+    if type(value) == "nil" then error(("the function returns nothing for %s"):format(matrix.role and describe(matrix) or "state"), 0) end
     return { value = value }
   end }
   return made.expression, read
@@ -65,7 +66,7 @@ local function formulas_of(session, fn, matrices)
     local found
     for _, call in ipairs(calls) do found = found or are_alike(call.read, call.matrix, matrix) and call.formula end
     if not found then
-      local expression, read = value_of(session, fn, matrix)
+      local expression, read = value_of(session, fn, matrix, kOfMatrix)
       local text = schema.literal(expression)
       found = by_text[text]
       if not found then
@@ -79,18 +80,67 @@ local function formulas_of(session, fn, matrices)
   return formulas
 end
 
--- t.init.define(function(x, p) ... end): what r.init may be.
+-- What t.init.define returns; update.lua finds the function.
+local function of_state(name, fn, site)
+  local value = component.make("init", name, {}, site)
+  component.behind(value).fn = fn
+  return value
+end
+
+-- t.init.define(function(x, p) ... end): what r.init and the state of an optimizer may begin with.
 function M.define(session, given)
   if type(given) ~= "function" then session:refuse("define", "t.init.define expects a function of drawn numbers and of a matrix, such as  " .. kExample) end
   local ref, message = functions.keep(given)
   if not ref then session:refuse("define", message) end
   local site = own_value.site(session, given)
   local name = own_value.kind(session, "init", site)
+  if session.makes_states then return of_state(name, given, site) end
   own_kinds.register(session, { namespace = "init", base = "defined", name = name, help = "Initial values of the recipe.", fields = {},
     table = "defaults", without = { "formulas", "code" }, site = site, functions = { ref }, definition = function(_, made)
       return { formulas = formulas_of(made.session, ref.fn, matrices_of(made)), code = { at = ref.at, hash = ref.hash } }
     end })
-  return component.make("init", name, {}, site)
+  return of_state(name, given, site)
+end
+
+-- t.init.NAME { ... }: initial values of state that need no function.
+M.names = {
+  normal = { std = 1, value = function(x, given) return x.normal * given.std end },
+  cut_normal = { std = 1, value = function(x, given) return x.cut_normal * given.std end },
+  uniform = { low = 0, high = 1, value = function(x, given) return given.low + (given.high - given.low) * x.uniform end },
+}
+
+local function constructor(session, name, defaults)
+  local make = component.constructor(session, "init", name)
+  return function(given)
+    local value = make(given)
+    local one = component.behind(value)
+    local set = {}
+    for key, default in pairs(defaults) do set[key] = default end
+    for key, number in pairs(given or {}) do
+      if key == "value" or set[key] == nil then session:refuse(key, ("t.init.%s has no %s"):format(name, tostring(key))) end
+      if type(number) ~= "number" or number - number ~= 0 then
+        session:refuse(key, ("t.init.%s.%s: expected a finite number, got %s"):format(name, key, schema.brief(number)))
+      end
+      set[key] = number
+    end
+    one.fn = function(x) return defaults.value(x, set) end
+    return value
+  end
+end
+
+function M.constructors(session)
+  local made = { define = function(given) return M.define(session, given) end }
+  for name, defaults in pairs(M.names) do made[name] = constructor(session, name, defaults) end
+  return made
+end
+
+-- The expression that a state of `rows` by `columns` begins with, and whether it depends on these; nil where the value is none of
+-- t.init.
+function M.of_state(session, value, rows, columns)
+  local one = component.behind(value)
+  if not one or one.namespace ~= "init" or not one.fn then return nil end
+  local expression, read = value_of(session, one.fn, { rows = rows, columns = columns }, kOfState)
+  return expression, next(read) ~= nil
 end
 
 return M

@@ -91,5 +91,8 @@ M.init = [[
 ]]
 
 M.define_init = "---@field define fun(f: fun(x: tycho.Drawn, p: tycho.Matrix): tycho.Value): tycho.Init  What matrices begin with: a value for each element."
+  .. "\n---@field normal fun(given: { std: number? }): tycho.Init  Normal numbers, which the state of an own optimizer begins with."
+  .. "\n---@field cut_normal fun(given: { std: number? }): tycho.Init  Normal numbers within three deviations, for state."
+  .. "\n---@field uniform fun(given: { low: number?, high: number? }): tycho.Init  Uniform numbers, for state."
 
 return M

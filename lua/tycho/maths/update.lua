@@ -1,4 +1,6 @@
 -- Traces an optimizer's update(p, g, s, h) and eval_weights(p, s, h): what their arguments are, and the data that the engine reads.
+local component = require "tycho.component"
+local initial = require "tycho.maths.initial"
 local native = require "tycho.native"
 local recording = require "tycho.maths.recording"
 local schema = require "tycho.schema"
@@ -58,22 +60,24 @@ local function hyperparameters(session, values, symbols)
 end
 
 local kKinds = 'expected "like", one number for each of the parameter, "row", "col", "scalar", or { rows, columns }, or one of them that'
-  .. ' begins with another number than 0, such as { "like", init = 1 }'
+  .. ' begins with something else than 0, such as { "like", init = 1 } or { "like", init = t.init.normal { std = 0.02 } }'
 
 local function is_size(x) return type(x) == "number" and x >= 1 and x % 1 == 0 and x < 2 ^ 31 end
 
--- The kind of a state that may be given with the number that it begins with.
+-- The kind of a state, and what is given for it to begin with.
 local function kind_of(session, name, given)
   if type(given) ~= "table" or given.init == nil then return given end
-  if type(given.init) ~= "number" or given.init - given.init ~= 0 then
-    session:refuse("init", ("state.%s.init: expected a finite number, got %s"):format(name, schema.brief(given.init)))
+  local is_number = type(given.init) == "number" and given.init - given.init == 0
+  if not is_number and not component.behind(given.init) then
+    session:refuse("init", ("state.%s.init: expected a finite number or a value of t.init such as  t.init.normal { std = 0.02 }, got %s"):format(
+      name, schema.brief(given.init)))
   end
   if #given == 1 then return given[1], given.init end
   return { given[1], given[2] }, given.init
 end
 
 -- A state as data: { name, shape or scalar = true where it has not a number for each of the parameter, init where it begins with
--- another number than 0 }.
+-- another number than 0, or with an expression }.
 local function shape_of(session, name, kind, p)
   if type(name) ~= "string" or not name:find "^[%a_][%w_]*$" then
     session:refuse("state", ("state: expected names of letters, digits and '_', got %s"):format(schema.brief(name)))
@@ -88,11 +92,18 @@ local function shape_of(session, name, kind, p)
   session:refuse(name, ("state.%s: %s; got %s"):format(name, kKinds, schema.brief(kind)))
 end
 
+-- A state, and whether it depends on the shape of the parameter.
 local function state_of(session, name, given, p)
   local kind, init = kind_of(session, name, given)
-  local state = shape_of(session, name, kind, p)
-  state.init = init
-  return state
+  local state, by_shape = shape_of(session, name, kind, p), nil
+  local shape = state.shape or state.scalar and { 1, 1 } or { p.rows, p.columns }
+  if component.behind(init) then
+    state.init, by_shape = initial.of_state(session, init, shape[1], shape[2])
+    if not state.init then session:refuse("init", ("state.%s.init: %s is what models begin with"):format(name, tostring(init))) end
+  else
+    state.init = init
+  end
+  return state, by_shape or state.shape ~= nil
 end
 
 -- The state of parameters like p, by name; and whether it depends on the shape.
@@ -100,15 +111,18 @@ local function states_of(session, given, p, values)
   local state, by_shape = given.state or {}, false
   if type(state) == "function" then
     local about = strict(session, "p", p, nil, function(key) by_shape = by_shape or key ~= "hidden_matrix" end)
+    session.makes_states = true   -- what t.init.define is called for is no kind of the recipe
     state = state(about, strict(session, "h", values))
+    session.makes_states = nil
   end
   if type(state) ~= "table" then
     session:refuse("state", "state returned " .. schema.brief(state), 'it returns a table such as  { exp_avg = "like" }')
   end
   local states = native.array {}
   for i, name in ipairs(schema.sorted_keys(state)) do
-    states[i] = state_of(session, name, state[name], p)
-    by_shape = by_shape or states[i].shape ~= nil
+    local depends
+    states[i], depends = state_of(session, name, state[name], p)
+    by_shape = by_shape or depends
   end
   return states, by_shape
 end

@@ -236,5 +236,39 @@ TEST(DefinedTest, StateBeginsWithItsNumber) {
   }));
 }
 
+TEST(DefinedTest, DrawnStateHasTheSameBitsOnEveryRank) {
+  const Json drawn =
+      parse_json(R"({"inputs": [{"name": "normal"}, {"name": "uniform"}, {"name": "cut_normal"}],
+    "nodes": [["input", 0], ["input", 1], ["add", 0, 1]], "outputs": [{"name": "value", "node": 2}]})",
+                 "test");
+  DefinedOptimizerConfig config = whole_config();
+  for (Json& update : config.updates)
+    for (Json& state : update["states"]) state["init"] = drawn;
+  config.check_updates();
+  Owner whole({config}, model(), at::kFloat, UnitUse::kTrain);
+  const auto of_whole = [&](const std::string& name, const Extent& e) {
+    return state_of(whole, name, e.spec->name).flatten().narrow(0, e.first, e.size());
+  };
+  for (const StateBuffer& buffer : whole.optimizer->state())
+    if (buffer.flat.numel() > 1) EXPECT_LT(buffer.flat.min().item<float>(), buffer.flat.max().item<float>());
+  expect_all_well(on_ranks(3, [&](Communicator& world) {
+    Owner owner({config}, model(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
+    for (const StateBuffer& buffer : owner.optimizer->state())
+      for (const Extent& e : buffer.extents)
+        EXPECT_TRUE(at::equal(buffer.flat.narrow(0, e.begin, e.size()), of_whole(buffer.name, e)))
+            << buffer.name << " of " << e.spec->name;
+  }));
+}
+
+TEST(DefinedTest, RefusesStateThatBeginsWithNoValueOfAnElement) {
+  DefinedOptimizerConfig config = whole_config();
+  config.updates[0]["states"][0]["init"] = "normal";
+  EXPECT_THROW(config.check_updates(), Error);
+  config.updates[0]["states"][0]["init"] = parse_json(
+      R"({"inputs": [{"name": "p"}], "nodes": [["input", 0]], "outputs": [{"name": "value", "node": 0}]})",
+      "test");
+  EXPECT_THROW(config.check_updates(), Error);
+}
+
 }  // namespace
 }  // namespace tycho
