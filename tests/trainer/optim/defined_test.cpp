@@ -249,8 +249,11 @@ TEST(DefinedTest, DrawnStateHasTheSameBitsOnEveryRank) {
   const auto of_whole = [&](const std::string& name, const Extent& e) {
     return state_of(whole, name, e.spec->name).flatten().narrow(0, e.first, e.size());
   };
-  for (const StateBuffer& buffer : whole.optimizer->state())
-    if (buffer.flat.numel() > 1) EXPECT_LT(buffer.flat.min().item<float>(), buffer.flat.max().item<float>());
+  for (const StateBuffer& buffer : whole.optimizer->state()) {
+    if (buffer.flat.numel() > 1) {
+      EXPECT_LT(buffer.flat.min().item<float>(), buffer.flat.max().item<float>());
+    }
+  }
   expect_all_well(on_ranks(3, [&](Communicator& world) {
     Owner owner({config}, model(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
     for (const StateBuffer& buffer : owner.optimizer->state())
