@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "bindings/import/lua_writer.h"
 #include "bindings/import/systems.h"
 #include "trainer/recipe/hub_name.h"
 
@@ -21,10 +22,9 @@ const DocNode* sibling(Mapper& mapper, const DocEntry& entry, const std::string&
 }
 
 /// Maps the split of a folder's files, by their names as `datasets` finds them.
-void map_split_of_folder(Mapper& mapper, const DocEntry& entry, const std::string& scheme = "") {
+void map_split_of_folder(Mapper& mapper, const DocEntry& entry, const std::string& path) {
   const DocNode* split = sibling(mapper, entry, "split");
-  mapper.emit(entry, "path",
-              scheme.empty() ? mapper.expression(entry) : mapper.expression_after(scheme, entry));
+  mapper.emit(entry, "path", path);
   if (mapper.is_null(split)) return mapper.emit(entry, "split", "\"train\"");
   const std::string name = mapper.text_of(split);
   if (name.find_first_of("[+") != std::string::npos)
@@ -33,13 +33,25 @@ void map_split_of_folder(Mapper& mapper, const DocEntry& entry, const std::strin
   mapper.emit(entry, "split", mapper.expression({dataset_key(entry, "split"), *split}));
 }
 
+/// Returns "@REVISION/CONFIGURATION" of hf_kwargs, which ends the name of a data set; "" where both are
+/// absent.
+std::string end_of_hub_name(Mapper& mapper, const DocEntry& entry, const std::string& id) {
+  const DocNode* revision = sibling(mapper, entry, "hf_kwargs.revision");
+  const DocNode* configuration = sibling(mapper, entry, "hf_kwargs.name");
+  HubName name = {.id = id};
+  const size_t begin = name.text().size();
+  if (!mapper.is_null(revision)) name.revision = mapper.text_of(revision);
+  if (!mapper.is_null(configuration)) name.path = mapper.text_of(configuration);
+  return name.text().substr(begin);
+}
+
 /// Returns false after reporting why a data set of the hub cannot be read as LLM Foundry reads it.
-bool check_hub_data(Mapper& mapper, const DocEntry& entry, const std::string& name) {
+bool check_hub_data(Mapper& mapper, const DocEntry& entry, const std::string& name, const std::string& end) {
   // Data sets whose rows LLM Foundry 0.22 rewrites by itself.
   constexpr std::array kRewritten = {"tatsu-lab/alpaca", "HuggingFaceH4/databricks_dolly_15k",
                                      "bigscience/P3",    "Muennighoff/P3",
                                      "Muennighoff/flan", "teknium/OpenHermes-2.5"};
-  std::string problem = hub_name_problem("hf://datasets/" + name);
+  std::string problem = hub_name_problem("hf://datasets/" + name + end);
   if (std::count(name.begin(), name.end(), '/') > 1)
     problem = "is neither a folder here nor OWNER/NAME of the hub: write ./ before the path of a folder";
   if (std::find(kRewritten.begin(), kRewritten.end(), name) != kRewritten.end())
@@ -67,16 +79,33 @@ void map_hf_name(Mapper& mapper, const DocEntry& entry) {
   }
   if (mapper.is_null(sibling(mapper, entry, "split")))
     return mapper.problem(entry, "needs split, which says what files of it to read");
-  const std::string scheme = is_local_folder(name) || is_hub_name(name) ? "" : "hf://datasets/";
-  if (!scheme.empty() && !check_hub_data(mapper, entry, name)) return;
-  map_split_of_folder(mapper, entry, scheme);
+  if (is_local_folder(name) || is_hub_name(name))
+    return map_split_of_folder(mapper, entry, mapper.expression(entry));
+  const std::string end = end_of_hub_name(mapper, entry, name);
+  if (!check_hub_data(mapper, entry, name, end)) return;
+  std::string path = mapper.expression_after("hf://datasets/", entry);
+  if (!end.empty())
+    path = mapper.is_interpolated(entry.node) ? path + " .. " + lua_quoted(end)
+                                              : lua_quoted("hf://datasets/" + name + end);
+  map_split_of_folder(mapper, entry, path);
 }
 
 /// Maps a folder with a file for each split.
 void map_data_dir(Mapper& mapper, const DocEntry& entry) {
   if (sibling(mapper, entry, "hf_kwargs.data_files") != nullptr)
     return mapper.problem(entry, "is more than data_files: write the path of the file there alone");
-  map_split_of_folder(mapper, entry);
+  map_split_of_folder(mapper, entry, mapper.expression(entry));
+}
+
+/// Maps the configuration and the revision of a data set of the hub, which are in its name here.
+void map_part_of_hub_name(Mapper& mapper, const DocEntry& entry) {
+  const DocNode* whole = sibling(mapper, entry, "hf_name");
+  const std::string name = mapper.is_null(whole) ? "json" : mapper.text_of(whole);
+  if (mapper.is_null(&entry.node)) return mapper.remark(entry, "not set");
+  if (name != "json" && !is_local_folder(name) && !is_hub_name(name))
+    return mapper.remark(entry, "in the data set's name: see path");
+  mapper.problem(entry, "is for hf_name: OWNER/NAME, a data set of the hub, got hf_name: " + name +
+                            ": write the folder or the file of that configuration");
 }
 
 /// Maps a file, a list of one file, or these for each split.
@@ -197,7 +226,8 @@ void map_target_prompts(Mapper& mapper, const DocEntry& entry) {
 
 const Rows kChatDataset = {
     by("hf_name", map_hf_name),
-    group("hf_kwargs", {by("data_files", map_data_files), by("data_dir", map_data_dir)}),
+    group("hf_kwargs", {by("data_files", map_data_files), by("data_dir", map_data_dir),
+                        by("name", map_part_of_hub_name), by("revision", map_part_of_hub_name)}),
     left_out("split", "see path"),
     by("max_seq_len", map_chat_length),
     by("packing_ratio", map_packing_ratio),

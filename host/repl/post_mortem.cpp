@@ -9,7 +9,9 @@
 #include "host/signals.h"
 #include "host/standard_streams.h"
 #include "host/standard_terminal.h"
+#include "host/start/start_run.h"
 #include "trainer/base/secrets.h"
+#include "trainer/hub/hub_pins.h"
 #include "trainer/rendezvous/rank_cores.h"
 #include "trainer/session/train_to_end.h"
 
@@ -64,11 +66,24 @@ bool wants_to_look(const std::string& on_error, int rank) {
   return true;
 }
 
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options) {
+int run_then_look(ResolvedRecipe recipe, const ReplOptions& repl, const RunOptions& options) {
   never_wait_for_readers();
   const StopFlag& stop = stop_on_signals(!options.plain && repl.place.rank == 0 && can_redraw());
   auto view = std::make_unique<ViewOfRun>(options.plain ? make_plain_reporter(STDOUT_FILENO)
                                                         : make_terminal_reporter(STDOUT_FILENO));
+  const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
+  std::unique_ptr<InStep> ranks;
+  if (repl.place.num_ranks > 1) {
+    ranks = std::make_unique<InStep>(engine, repl.place, kPatience_s, stop);
+    const HubPins commits = ranks->hear(hub_pins()).get<HubPins>();
+    const int exit = ranks->together([&] {
+      if (commits == hub_pins()) return;
+      ChosenRecipe own = with_commits(commits, repl.recipe);
+      fmt::print(stderr, "{}", own.text);
+      recipe = std::move(own.recipe);
+    });
+    if (exit != 0) return exit;
+  }
   if (repl.place.rank == 0) std::fputs(folder_warning(recipe).c_str(), stderr);
   LuaCallbacks callbacks(recipe);
   StandardTerminal terminal(repl.place.rank, !options.plain && can_redraw());
@@ -77,12 +92,7 @@ int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const R
   request.paranoid = options.paranoid;
   request.force = options.force;
   request.callbacks = &callbacks;
-  const EngineApi& engine = open_engine(threads_of_rank(recipe.config.threads, repl.place));
-  std::unique_ptr<InStep> ranks;
-  if (repl.place.num_ranks > 1) {
-    ranks = std::make_unique<InStep>(engine, repl.place, kPatience_s, stop);
-    request.place = ranks->meeting_place("run");
-  }
+  if (ranks != nullptr) request.place = ranks->meeting_place("run");
   std::unique_ptr<TrainingSession> session = engine.open(request, std::move(view), stop);
   try {
     return train_to_end(*session);

@@ -15,6 +15,6 @@ bool wants_to_look(const std::string& on_error, int rank);
 /// Trains like start_run, on a terminal. After an Error, opens a prompt with the run in the state of the
 /// failure. Among several ranks, rank 0 has the terminal, and the others wait half an hour for an entry.
 /// Returns the exit code, also that of the Error.
-int run_then_look(const ResolvedRecipe& recipe, const ReplOptions& repl, const RunOptions& options);
+int run_then_look(ResolvedRecipe recipe, const ReplOptions& repl, const RunOptions& options);
 
 }  // namespace tycho

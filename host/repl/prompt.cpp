@@ -12,6 +12,7 @@
 #include "host/repl/session_in_step.h"
 #include "host/start/choose_mesh.h"
 #include "host/start/start_run.h"
+#include "trainer/hub/hub_pins.h"
 #include "trainer/metrics/format.h"
 #include "trainer/rendezvous/rank_cores.h"
 
@@ -121,10 +122,18 @@ Prompt::Start Prompt::start() {
     lua_pop(L, 2);
     lua_setfield(L, LUA_REGISTRYINDEX, kRepl);
   };
-  if (seat_.ranks != nullptr)
-    start.exit = seat_.ranks->together(read_recipe);
-  else
+  if (seat_.ranks == nullptr) {
     read_recipe();
+    return start;
+  }
+  // Rank 0 reads first: its commits of the hub hold for all ranks, whatever their caches say.
+  for (const bool is_turn_of_rank_0 : {true, false}) {
+    start.exit = seat_.ranks->together([&] {
+      if (reads() == is_turn_of_rank_0) read_recipe();
+    });
+    if (start.exit != 0) break;
+    if (is_turn_of_rank_0) pin_hub(seat_.ranks->hear(hub_pins()).get<HubPins>());
+  }
   return start;
 }
 

@@ -66,6 +66,23 @@ std::string folder_warning(const ResolvedRecipe& recipe) {
       newest->at("at").get<std::string>(), folder.string());
 }
 
+ChosenRecipe with_commits(const HubPins& commits, const RecipeRequest& request) {
+  const RankInfo place = find_rank_place(process_environment());
+  const HubPins own = hub_pins();
+  std::string text;
+  for (const auto& [name, commit] : commits)
+    if (const auto mine = own.find(name); mine == own.end() || mine->second != commit)
+      text += fmt::format("[hub] rank {} takes rank 0's commit of {}, {}\n", place.rank, name, commit);
+  try {
+    pin_hub(commits);
+    ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
+    chosen.text = text;
+    return chosen;
+  } catch (const Error& error) {
+    fail(error.code(), "{}[hub] this machine cannot have it:\n{}", text, error.what());
+  }
+}
+
 namespace {
 
 Json with_git_facts(Json history) {
@@ -95,25 +112,6 @@ int run_once(const ChosenRecipe& chosen, std::vector<std::string> argv, const Ru
   const StopFlag& stop = stop_on_signals(live && request.place.rank == 0 && can_redraw());
   const int threads = threads_of_rank(recipe.config.threads, request.place);
   return open_engine(threads).run(request, live, stop);
-}
-
-/// Returns the recipe with rank 0's commits of the hub: a run has one commit of a branch, whatever the caches
-/// of its machines say. Fetches what this machine lacks of them.
-ChosenRecipe with_commits(const HubPins& commits, const RecipeRequest& request) {
-  const RankInfo place = find_rank_place(process_environment());
-  const HubPins own = hub_pins();
-  std::string text;
-  for (const auto& [name, commit] : commits)
-    if (const auto mine = own.find(name); mine == own.end() || mine->second != commit)
-      text += fmt::format("[hub] rank {} takes rank 0's commit of {}, {}\n", place.rank, name, commit);
-  try {
-    pin_hub(commits);
-    ChosenRecipe chosen = choose_mesh(resolve_recipe(request), request, devices_of(place));
-    chosen.text = text;
-    return chosen;
-  } catch (const Error& error) {
-    fail(error.code(), "{}[hub] this machine cannot have it:\n{}", text, error.what());
-  }
 }
 
 /// Returns the recipe to start after this error; nullopt when it ends the run. All ranks get the error of one

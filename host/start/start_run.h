@@ -23,6 +23,10 @@ RunRequest make_run_request(const ResolvedRecipe& recipe, const std::vector<PinA
 /// otherwise.
 std::string folder_warning(const ResolvedRecipe& recipe);
 
+/// Returns the recipe with rank 0's commits of the hub: a run has one commit of a branch, whatever the caches
+/// of its machines say. Fetches what this machine lacks of them. Throws Error if it cannot have them.
+ChosenRecipe with_commits(const HubPins& commits, const RecipeRequest& request);
+
 /// Options of a run that are not in the recipe.
 struct RunOptions {
   bool plain = false;     // key=value lines, also at a terminal

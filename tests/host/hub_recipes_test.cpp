@@ -58,7 +58,17 @@ class HubRecipes : public ShellTest {
            "r.run_dir = \"run\"\nreturn r\n";
   }
 
+  /// Returns the command of one of two ranks; its output goes to rank_N.log.
+  std::string of_rank(int number, const std::string& with, const std::string& words) const {
+    return fmt::format(
+        "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 "
+        "TYCHO_TOKEN=secret-of-two-ranks TYCHO_PORT={0} TYCHO_RANK={1} TYCHO_LOCAL_RANK={1} "
+        "{2} " TYCHO_PROGRAM " {3} > rank_{1}.log 2>&1",
+        port_.number(), number, with, words);
+  }
+
   testing::HubServer server_;
+  ReservedPort port_;
 };
 
 const std::string kFirst = "0123456789abcdef0123456789abcdef01234567";
@@ -128,14 +138,8 @@ TEST_F(HubRecipes, TakeTheCommitOfRankZeroWhereCachesDiffer) {
     ASSERT_EQ(here("HF_HOME=" + (folder_ / cache).string() + " tycho fetch x.lua").code, 0);
   server_.add("models/acme/words").commit = kSecond;
   server_.add("models/acme/words").revisions[kFirst] = kFirst;
-  const ReservedPort port;
   const auto rank = [&](int number, const std::string& run_dir, const std::string& with = "") {
-    const std::string n = std::to_string(number);
-    return "env TYCHO_NUM_RANKS=2 TYCHO_NUM_LOCAL_RANKS=2 TYCHO_ADDRESS=127.0.0.1 "
-           "TYCHO_TOKEN=secret-of-two-ranks "
-           "TYCHO_PORT=" +
-           std::to_string(port.number()) + " TYCHO_RANK=" + n + " TYCHO_LOCAL_RANK=" + n + " " + with +
-           " " TYCHO_PROGRAM " run x.lua global_batch=4sp run_dir=" + run_dir + " > rank_" + n + ".log 2>&1";
+    return of_rank(number, with, "run x.lua global_batch=4sp run_dir=" + run_dir);
   };
   const Outcome both =
       here("true; " + rank(0, "run") + " & " + rank(1, "run", "HF_HOME=" + (folder_ / "other").string()) +
@@ -150,6 +154,21 @@ TEST_F(HubRecipes, TakeTheCommitOfRankZeroWhereCachesDiffer) {
                               "; echo code $?; kill -TERM $zero; wait");
   EXPECT_CONTAINS(cannot.output, "code 12");
   EXPECT_CONTAINS(bytes_of(folder_ / "rank_1.log"), "tycho fetch hf://acme/words@" + kSecond);
+}
+
+TEST_F(HubRecipes, AtThePromptOfSeveralRanksTakeTheCommitOfRankZero) {
+  ASSERT_EQ(here("HF_HOME=" + (folder_ / "other").string() + " tycho fetch x.lua").code, 0);
+  server_.add("models/acme/words").commit = kSecond;
+  server_.add("models/acme/words").revisions[kFirst] = kFirst;
+  write("build(r);\ntrainer:step(1)\nr.run_dir\n", "entries");
+  const std::string words = "repl x.lua global_batch=4sp";
+  const Outcome both = here("true; " + of_rank(0, "", words + " < entries") + " & " +
+                            of_rank(1, "HF_HOME=" + (folder_ / "other").string(), words) +
+                            "; one=$?; wait $!; echo codes $? $one");
+  const std::string said = bytes_of(folder_ / "rank_0.log");
+  EXPECT_CONTAINS(both.output, "codes 0 0") << said << bytes_of(folder_ / "rank_1.log");
+  EXPECT_CONTAINS(said, "loss");
+  EXPECT_CONTAINS(bytes_of(folder_ / "run/recipe.lua"), "hf://acme/words@" + kSecond);
 }
 
 TEST_F(HubRecipes, StartFromPretrainedWeights) {

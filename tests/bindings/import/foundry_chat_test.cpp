@@ -37,6 +37,27 @@ TEST(FoundryChat, AFolderOfDataHasAFileForEachSplit) {
   EXPECT_CONTAINS(chat_recipe("hf_name: json"), "needs hf_kwargs.data_files");
 }
 
+TEST(FoundryChat, ConfigurationAndRevisionArePartsOfTheNameOnTheHub) {
+  EXPECT_CONTAINS(chat_recipe("hf_name: acme/chats, split: train, hf_kwargs: {name: en, revision: v1.0}"),
+                  "path = \"hf://datasets/acme/chats@v1.0/en\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: acme/chats, split: train, hf_kwargs: {name: en, revision: null}"),
+                  "path = \"hf://datasets/acme/chats/en\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: squad, split: train, hf_kwargs: {name: plain_text}"),
+                  "path = \"hf://datasets/squad@main/plain_text\"");
+  EXPECT_CONTAINS(
+      chat_recipe("hf_name: acme/chats, split: train, hf_kwargs: {revision: refs/convert/parquet}"),
+      "path = \"hf://datasets/acme/chats@refs/convert/parquet\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: acme/chats, split: train, hf_kwargs: {revision: fix/it}"),
+                  "path = \"hf://datasets/acme/chats@fix%2Fit\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: \"${variables.owner}/chats\", split: train, hf_kwargs: {name: en}",
+                              "variables: {owner: acme}\n"),
+                  ".. \"/chats\" .. \"/en\"");
+  EXPECT_CONTAINS(chat_recipe("hf_name: ./chats, split: train, hf_kwargs: {name: en}"),
+                  "is for hf_name: OWNER/NAME, a data set of the hub, got hf_name: ./chats");
+  EXPECT_CONTAINS(chat_recipe("hf_name: json, hf_kwargs: {data_dir: sft, revision: v1}"),
+                  "got hf_name: json");
+}
+
 TEST(FoundryChat, OneStreamIsADataSet) {
   const std::string one =
       chat_recipe("streams: {mine: {remote: 's3://b/sft', local: /cache, split: train, proportion: 1.0}}");

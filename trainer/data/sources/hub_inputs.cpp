@@ -174,20 +174,29 @@ std::vector<std::string> choose_paths(const HubSnapshot& snapshot, const HubName
       fail(ExitCode::kUnusable, "[data] no file of {} matches {}", name.repository(), name.path);
     return found;
   }
-  const std::string folder = name.path.empty() ? "" : name.path + "/";
-  if (folder.empty()) {
-    refuse_data_script(listing, name.id);
+  const bool may_be_configuration = name.path.find('/') == std::string::npos;
+  if (may_be_configuration) {
+    HubName whole = name;
+    whole.path.clear();
+    listing.place = whole.text();
     listing.readme = text_of(snapshot, "README.md");
     listing.standalone = text_of(snapshot, ".huggingface.yaml");
+  }
+  const bool is_configuration =
+      may_be_configuration && rules.configuration.empty() && has_configuration(listing, name.path);
+  const std::string folder = name.path.empty() || is_configuration ? "" : name.path + "/";
+  if (folder.empty()) {
+    refuse_data_script(listing, name.id);
   } else {
     std::erase_if(listing.files, [&](const std::string& file) { return !file.starts_with(folder); });
     for (std::string& file : listing.files) file.erase(0, folder.size());
-    listing.is_export = false;
+    listing = {.place = place, .files = std::move(listing.files)};
     if (listing.files.empty())
-      fail(ExitCode::kUnusable, "[data] {} does not exist: the repository has no such file or folder at {}",
-           place, snapshot.commit());
+      fail(ExitCode::kUnusable,
+           "[data] {} does not exist: the repository has no such file, folder or configuration at {}", place,
+           snapshot.commit());
   }
-  const DataFiles chosen = choose_data_files(listing, rules.configuration);
+  const DataFiles chosen = choose_data_files(listing, is_configuration ? name.path : rules.configuration);
   std::vector<std::string> files = files_of_main_kind(files_of_split(chosen, rules, place), place);
   for (std::string& file : files) file.insert(0, folder);
   about = fmt::format(

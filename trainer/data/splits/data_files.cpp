@@ -122,6 +122,15 @@ const DeclaredConfiguration* default_of(const std::vector<DeclaredConfiguration>
   return found;
 }
 
+DatasetCard card_of(const DataListing& listing) {
+  return read_dataset_card(listing.readme, listing.standalone, listing.place + "/");
+}
+
+/// Returns the configurations that README.md declares, else those of an exported data set.
+std::vector<DeclaredConfiguration> configurations_of(const DatasetCard& card, const DataListing& listing) {
+  return card.configurations.empty() && listing.is_export ? exported(listing) : card.configurations;
+}
+
 void check_not_empty(const DataFiles& found, const DataListing& listing) {
   if (std::any_of(found.splits.begin(), found.splits.end(),
                   [](const auto& split) { return !split.files.empty(); }))
@@ -135,10 +144,14 @@ void check_not_empty(const DataFiles& found, const DataListing& listing) {
 
 }  // namespace
 
+bool has_configuration(const DataListing& listing, const std::string& name) {
+  const std::vector<DeclaredConfiguration> all = configurations_of(card_of(listing), listing);
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+}
+
 DataFiles choose_data_files(const DataListing& listing, const std::string& configuration) {
-  const DatasetCard card = read_dataset_card(listing.readme, listing.standalone, listing.place + "/");
-  std::vector<DeclaredConfiguration> all = card.configurations;
-  if (all.empty() && listing.is_export) all = exported(listing);
+  const DatasetCard card = card_of(listing);
+  const std::vector<DeclaredConfiguration> all = configurations_of(card, listing);
   if (all.empty()) {
     if (!configuration.empty() && configuration != "default")
       fail(ExitCode::kUnusable,
@@ -154,8 +167,11 @@ DataFiles choose_data_files(const DataListing& listing, const std::string& confi
   if (configuration.empty()) {
     chosen = default_of(all, card, listing.place);
     if (chosen == nullptr)
-      fail(ExitCode::kUnusable, "[data] {} has several configurations: choose one with --config: {}",
-           listing.place, names_of(all));
+      fail(ExitCode::kUnusable, "[data] {} has several configurations: choose one with --config{}: {}",
+           listing.place,
+           listing.place.starts_with("hf://") ? fmt::format(", or as {}/{}", listing.place, all.front().name)
+                                              : "",
+           names_of(all));
   }
   for (const DeclaredConfiguration& one : all)
     if (chosen == nullptr && one.name == configuration) chosen = &one;

@@ -30,6 +30,9 @@ struct DataFiles {
 /// other addresses.
 DataFiles choose_data_files(const DataListing& listing, const std::string& configuration);
 
+/// True if README.md declares a configuration of this name, or if an exported data set has its folder.
+bool has_configuration(const DataListing& listing, const std::string& name);
+
 /// Removes from the files of a split those of other kinds than most of them, as `datasets` does: README-like
 /// texts beside Parquet. Throws Error (kUnusable) if most are of a kind that is not read.
 std::vector<std::string> files_of_main_kind(const std::vector<std::string>& files, const std::string& place);

@@ -104,6 +104,28 @@ TEST_F(HubInputsTest, ASplitOfAConfigurationGivesTheBytesThatAFolderGives) {
       << result.notes.at(0);
 }
 
+TEST_F(HubInputsTest, ANameMayEndWithAConfiguration) {
+  const std::string words = "---\nconfigs:\n- config_name: stories\n  data_files: en/c4-train.00001-*\n---\n";
+  server_.add_file("datasets/acme/named", "README.md", words);
+  for (int i = 0; i < 3; ++i)
+    server_.add_file("datasets/acme/named", fmt::format("en/c4-train.0000{}-of-00003.json", i),
+                     documents(100 * i, 60), true);
+  const auto files = [](const std::string& name) {
+    std::vector<std::string> paths;
+    for (const InputFile& file : find_hub_files(name, {}).files)
+      paths.push_back(file.path.substr(file.path.rfind('/')));
+    return paths;
+  };
+  EXPECT_EQ(files("hf://datasets/acme/named/stories"),
+            std::vector<std::string>{"/c4-train.00001-of-00003.json"});
+  EXPECT_EQ(files("hf://datasets/acme/named/en").size(), 3u) << "a folder";
+  expect_failure([&] { files("hf://datasets/acme/named/tales"); }, ExitCode::kUnusable,
+                 "no such file, folder or configuration");
+  expect_failure([&] { files("hf://datasets/allenai/c4"); }, ExitCode::kUnusable,
+                 "as hf://datasets/allenai/c4/en: en, de");
+  EXPECT_EQ(files("hf://datasets/allenai/c4/en").size(), 3u) << "validation is another split";
+}
+
 TEST_F(HubInputsTest, KeptFilesAreUsedAgainWithoutARequest) {
   options_.keeps_fetched = true;
   convert_text(options_);
@@ -164,12 +186,14 @@ TEST_F(HubInputsTest, WrongNamesAreAnsweredWithThoseThatExist) {
   options_.rules.configuration = "fr";
   expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable, "it has: en, de");
   options_.rules.configuration = "";
-  expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable, "choose one with --config: en, de");
+  expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable,
+                 "or as hf://datasets/allenai/c4/en: en, de");
   options_.rules.configuration = "en";
   options_.split = options_.rules.split = "test";
   expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable, "got train, validation");
   options_.inputs = {"hf://datasets/allenai/c4/fr"};
-  expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable, "no such file or folder");
+  expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable,
+                 "no such file, folder or configuration");
   server_.add_file("datasets/a/script", "script.py", "print()");
   options_.inputs = {"hf://datasets/a/script"};
   expect_failure([&] { convert_text(options_); }, ExitCode::kUnusable, "@refs/convert/parquet");
