@@ -13,7 +13,7 @@ constexpr int64_t kAhead = 512;  // elements between those that are used and tho
 constexpr int64_t kCacheLine = 64;
 static_assert(kTile % kStepElements == 0);
 
-/// Where an operand is: the result of the step before, a tile, or one number.
+/// Place of an operand: the result of the step before, a tile, or one number.
 enum class From { kKept, kTile, kNumber };
 
 template <From from>
