@@ -5,13 +5,8 @@
 #   python3 -m venv v && v/bin/pip install azure-storage-blob==12.31.1 && TYCHO_AZURE_PYTHON=v/bin/python ctest -R azure_peer
 set -euo pipefail
 [[ -n ${TYCHO_AZURE_PYTHON:-} ]] || { echo "skipped: TYCHO_AZURE_PYTHON names no Python with azure-storage-blob"; exit 77; }
-root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
-export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
-scratch=$(mktemp -d)
-cd "$scratch"
-export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
-unset AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_FEDERATED_TOKEN_FILE IDENTITY_ENDPOINT
-export AZURE_STORAGE_SAS_TOKEN='sv=2021&sig=sas-of-the-test'
+# shellcheck source=tests/host/store_peer.sh
+source "$(dirname "$0")/store_peer.sh"
 mkdir log
 coproc server { serve_store azure log; }
 # shellcheck disable=SC2034  # used in the trap
@@ -19,20 +14,7 @@ to_server=${server[1]}
 trap 'exec {to_server}>&-; rm -rf "$scratch"' EXIT
 read -r -u "${server[0]}" url
 export AZURE_STORAGE_SERVICE_ENDPOINT=$url/account
-passed=0 failed=0
-check() { if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi; }
-"$root/tests/make_tiny_data" 32 >/dev/null
-cat >far.lua <<'LUA'
-local t = require "tycho"
-local r = t.recipe "far"
-r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "4ba"
-r.model = t.model.llama { width = 128, layers = 4, heads = 2, ffn_width = 512, vocab_size = 384, max_seq_len = 32 }
-r.optimizer = t.optim.adamw { lr = 1e-3 }
-r.tokenizer = "data/tokenizer.json"
-r.train_data = t.data.mds { local_dir = "data" }
-r.ckpt.every, r.ckpt.keep = "2ba", 2
-return r
-LUA
+write_recipe 128 4 512 4 2
 far() { tycho run far.lua threads=1 'ckpt.remote=az://account/container/{run_name}' >run.txt 2>&1 || { cat run.txt; return 1; }; }
 check 'a run that uploads' far
 official() { "$TYCHO_AZURE_PYTHON" "$root/tests/golden/azure_peer.py" runs/far far; }
@@ -46,5 +28,4 @@ known() { ! grep '^501' log/requests; }
 check 'the stand-in knows every request' known
 hides() { ! grep -rqF sas-of-the-test runs run.txt get.txt; }
 check 'no secret is shown' hides
-echo "$passed passed, $failed failed" | tee "${TYCHO_RESULT:-/dev/null}"
-((failed == 0))
+checked

@@ -4,28 +4,13 @@
 # start; a second run is refused.
 #   store_kill9.sh [s3|azure ...]
 # With TYCHO_KILL_EVERY=1 a shorter run of one rank dies instead at each of its requests in turn, before and after it, each time on a place
-# of its own; the next start, every second time without the disk, goes on to the end.
+# of its own; the next start, every second time without the disk, goes on to the end. TYCHO_KILL_EVERY=before or after makes one half of
+# them, TYCHO_KILL_FIRST=N begins with request N.
 set -euo pipefail
-root=$(realpath "${TYCHO_SOURCE_DIR:-$(dirname "$0")/../..}")
-export PATH=${TYCHO_BUILD:-$root/build/cpu}/bin:$PATH
-scratch=$(mktemp -d)
-cd "$scratch"
-export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
-unset AWS_PROFILE AWS_SESSION_TOKEN AWS_REGION AZURE_CLIENT_ID AZURE_CLIENT_SECRET AZURE_FEDERATED_TOKEN_FILE IDENTITY_ENDPOINT
-export AWS_CONFIG_FILE=$scratch/none AWS_SHARED_CREDENTIALS_FILE=$scratch/none AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=secret-of-the-test
-export AZURE_STORAGE_SAS_TOKEN='sv=2021&sig=sas-of-the-test'
-"$root/tests/make_tiny_data" 32 >/dev/null
-cat >recipe.lua <<'LUA'
-local t = require "tycho"
-local r = t.recipe "far"
-r.seq_len, r.global_batch, r.max_duration = 32, "4sp", "24ba"
-r.model = t.model.llama { width = 32, layers = 2, heads = 2, ffn_width = 64, vocab_size = 384, max_seq_len = 32 }
-r.optimizer = t.optim.adamw { lr = 1e-3 }
-r.tokenizer = "data/tokenizer.json"
-r.train_data = t.data.mds { local_dir = "data", predownload = 8 }
-r.ckpt.every, r.ckpt.keep = "4ba", 2
-return r
-LUA
+# shellcheck source=tests/host/store_peer.sh
+source "$(dirname "$0")/../host/store_peer.sh"
+export AWS_ACCESS_KEY_ID=AKIDTEST AWS_SECRET_ACCESS_KEY=secret-of-the-test
+write_recipe 32 2 64 24 4
 kinds=("$@")
 ((${#kinds[@]})) || kinds=(s3 azure)
 die() { echo "store_kill9: $*"; tail -20 run.log; exit 1; }
@@ -35,7 +20,7 @@ train() {
   local ranks=$1 launch=()
   shift
   ((ranks == 1)) || launch=(launch -n "$ranks")
-  exec tycho "${launch[@]}" run recipe.lua threads=1 "parallel.dp_shard=$ranks" "$@" --force >run.log 2>&1
+  exec tycho "${launch[@]}" run far.lua threads=1 "parallel.dp_shard=$ranks" "$@" --force >run.log 2>&1
 }
 for ranks in 1 2; do (train "$ranks" "run_dir=$scratch/wanted-$ranks") || die "the undisturbed run of $ranks"; done
 
@@ -78,15 +63,17 @@ at_every_request() {
   rm -rf wanted-short
   (train 1 "run_dir=$scratch/wanted-short" "${short[@]}") || die "the undisturbed short run"
   for when in before after; do
-    for ((after = 0; ; after++)); do
+    [[ $TYCHO_KILL_EVERY == 1 || $TYCHO_KILL_EVERY == "$when" ]] || continue
+    for ((after = ${TYCHO_KILL_FIRST:-0}; ; after++)); do
       rm -rf run
       killed_run "$kind" "$after" "$when" 1 "run_dir=$scratch/run" "ckpt.remote=$place/$when-$after" "${short[@]}"
       [[ -e $kind/killed ]] || break
       ((after % 2)) || rm -rf run
       (train 1 "run_dir=$scratch/run" "ckpt.remote=$place/$when-$after" "${short[@]}") || die "$kind: the start after a kill $when request $after"
       same_bits "$kind" "$place/$when-$after" wanted-short
+      echo "$kind: died $when request $after"
     done
-    echo "$kind: died $when each of $after requests, lost nothing"
+    echo "$kind: died $when each of the requests ${TYCHO_KILL_FIRST:-0} to $((after - 1)), lost nothing"
   done
 }
 for kind in "${kinds[@]}"; do
@@ -134,7 +121,7 @@ for kind in "${kinds[@]}"; do
   pid=$!
   for _ in $(seq 600); do grep -q '"kind":"upload"\|"kind": "upload"' run/events.jsonl 2>/dev/null && break; sleep 0.1; done
   status=0
-  tycho run recipe.lua "run_dir=$scratch/second" "ckpt.remote=$place/1" >second.log 2>&1 || status=$?
+  tycho run far.lua "run_dir=$scratch/second" "ckpt.remote=$place/1" >second.log 2>&1 || status=$?
   ((status == 13)) || { cat second.log; die "$kind: a second run ended with $status"; }
   kill -INT "$pid" 2>/dev/null || true
   wait "$pid" || true

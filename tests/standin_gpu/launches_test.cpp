@@ -1,5 +1,5 @@
-// What a step of each shipped recipe gives a GPU, written down on a pretended H100 (tests/golden/launches),
-// and the peak of its memory beside what `tycho plan` says. To write the lists anew:
+// Records the launches of a step of each shipped recipe on a pretended H100 (tests/golden/launches), and
+// compares the peak of its memory with what `tycho plan` says. To write the lists anew:
 //   TYCHO_UPDATE_GOLDENS=1 build/cuda/bin/standin_launches_test && git diff tests/golden/launches
 #include <fmt/format.h>
 #include <gtest/gtest.h>

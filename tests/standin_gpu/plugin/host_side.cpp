@@ -1,4 +1,4 @@
-// What the checker hears of the host: which ranges of the program it is in, and copies by the CPU into and
+// Tells the checker what the host does: which ranges of the program it is in, and copies by the CPU into and
 // out of pinned memory.
 #include <ATen/ops/copy_native.h>
 #include <ATen/record_function.h>

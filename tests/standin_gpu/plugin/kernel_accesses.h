@@ -1,4 +1,4 @@
-// What each kernel of the table reads and writes, by its arguments: a function of the same name and
+// Lists the memory that each kernel of the table reads and writes: a function of the same name and
 // arguments. An argument that is updated in place is read and written. Null pointers stand for nothing.
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What an operation of the plug-in tells the checker: bytes of tensors and of declared accesses.
+// Tells the checker which bytes of tensors, and which declared accesses, an operation of the plug-in uses.
 #pragma once
 #include <ATen/core/Tensor.h>
 
