@@ -198,7 +198,7 @@ std::vector<ConfigProblem> absent_files(const TrainConfig& config) {
 }
 
 /// check_tree(tree, with_files, num_ranks, needs_files) -> list of { path, message, warning } from rules and
-/// files; with needs_files, those that do not exist are no warnings
+/// files; with needs_files, those that do not exist or do not fit are problems
 int check_tree(lua_State* L) {
   return protect(L, [&] {
     const bool with_files = lua_toboolean(L, 2) != 0;
@@ -211,6 +211,7 @@ int check_tree(lua_State* L) {
     if (problems.empty() && num_ranks > 0) problems = check_config(config, num_ranks);
     if (problems.empty() && (with_files || lua_toboolean(L, 4) != 0)) problems = check_files(config);
     if (problems.empty() && lua_toboolean(L, 4) != 0) problems = absent_files(config);
+    if (problems.empty() && lua_toboolean(L, 4) != 0) problems = unfit_samples(config);
     if (problems.empty() && with_files) problems = task_file_problems(config.icl);
     Json list = Json::array();
     for (const ConfigProblem& problem : problems)

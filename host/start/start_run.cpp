@@ -123,16 +123,16 @@ std::optional<ChosenRecipe> after_error(const Error& error, const ChosenRecipe& 
   return with_smaller_micro_batch(chosen, recipe_request, devices_of(place));
 }
 
-/// Throws RecipeError (kUnusable) with the places of all files that a run of this recipe reads and that do
-/// not exist. `request`: the one that gave the recipe.
+}  // namespace
+
 void require_files(const ResolvedRecipe& recipe, RecipeRequest request) {
-  if (missing_files(recipe.config).empty() && missing_task_files(recipe.config.icl).empty()) return;
+  if (missing_files(recipe.config).empty() && missing_task_files(recipe.config.icl).empty() &&
+      unfit_samples(recipe.config).empty())
+    return;
   request.needs_files = request.quiet = true;
   RecipeVerdict verdict = try_recipe(request);
   if (!verdict.recipe) throw RecipeError(verdict.report, std::move(verdict.problems), ExitCode::kUnusable);
 }
-
-}  // namespace
 
 int start_run(const ChosenRecipe& chosen, const RecipeRequest& recipe_request,
               const std::vector<std::string>& argv, const RunOptions& options) {

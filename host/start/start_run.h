@@ -35,6 +35,10 @@ struct RunOptions {
   bool force = false;     // see RunRequest
 };
 
+/// Throws RecipeError (kUnusable) with the places of all files that a run of this recipe reads and that do
+/// not exist, or of local samples that do not fit it. `request`: the one that gave the recipe.
+void require_files(const ResolvedRecipe& recipe, RecipeRequest request);
+
 /// Trains and returns the exit code. `argv` excludes the choices, which are added to it. When a rank has too
 /// little memory before the first step, a chosen micro_batch is halved and the run is started again on all
 /// ranks; also if ranks have other commits of the hub than rank 0, with its commits. Throws Error.

@@ -11,7 +11,9 @@
 #include "host/signals.h"
 #include "host/standard_streams.h"
 #include "host/start/rerun_request.h"
+#include "host/start/start_run.h"
 #include "host/verb.h"
+#include "trainer/plan/plan.h"
 #include "trainer/rendezvous/rank_info.h"
 
 namespace tycho {
@@ -129,6 +131,9 @@ bool check_command(const Verb& verb, const std::vector<std::string>& argv, int64
   request.quiet = true;
   RecipeVerdict verdict = try_recipe(request);
   if (!verdict.recipe) throw RecipeError(verdict.report, std::move(verdict.problems), ExitCode::kTopology);
+  // Files may still be made by what each rank runs first; samples that are there stay as they are.
+  if ((verb.run == run_run || verb.run == run_rerun) && !unfit_samples(verdict.recipe->config).empty())
+    require_files(*verdict.recipe, request);
   return true;
 }
 

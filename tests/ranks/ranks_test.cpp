@@ -310,10 +310,9 @@ TEST_F(RanksTest, ABatchThatRanksCannotShareIsRefused) {
 TEST_F(RanksTest, WhatIsWrongWithAStartIsPrintedOnce) {
   ASSERT_EQ(run(2, "other", "max_duration=1ba").code, 0);
   const std::pair<const char*, const char*> starts[] = {
-      {"run_dir=run seq_len=16", "\n[data] sample 0 of "},  // data of another length
       {"run_dir=run eval_data.same.local_dir=missing", "index.json does not exist, and the run needs it"},
       {"run_dir=run tokenizer=missing.json", "missing.json does not exist, and the run needs it"},
-      {"run_dir=run model.vocab_size=128", "\n[tokenizer] "},
+      {"run_dir=run model.vocab_size=128", ": train_data: "},
       {"run_dir=run model.weights=missing", "\n[checkpoint] missing is not a folder"},
       {"run_dir=other model.width=64 max_duration=2ba",
        "\n[checkpoint] other/checkpoints/"},  // of another model

@@ -73,13 +73,25 @@ void find_in_urls(std::string_view text, std::vector<Span>& spans) {
   }
 }
 
+/// Returns true if [begin, end) is a part of a hash of 40 or 64 digits, where a short value occurs by chance.
+bool is_within_hash(std::string_view text, size_t begin, size_t end) {
+  constexpr size_t kLongest = 64;
+  const size_t size = end - begin;
+  const auto is_alnum = [&](size_t i) { return std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+  while (begin > 0 && end - begin <= kLongest && is_alnum(begin - 1)) --begin;
+  while (end < text.size() && end - begin <= kLongest && is_alnum(end)) ++end;
+  const std::string_view word = text.substr(begin, end - begin);
+  return (word.size() == 40 || word.size() == kLongest) && size < word.size() &&
+         word.find_first_not_of("0123456789abcdef") == word.npos;
+}
+
 void find_registered(std::string_view text, std::vector<Span>& spans) {
   Register& secrets = the_register();
   if (!secrets.filled.load(std::memory_order_acquire)) return;
   const std::shared_lock lock(secrets.mutex);
   for (const std::string& value : secrets.values)
     for (size_t at = text.find(value); at != text.npos; at = text.find(value, at + value.size()))
-      spans.push_back({at, at + value.size()});
+      if (!is_within_hash(text, at, at + value.size())) spans.push_back({at, at + value.size()});
 }
 
 /// Masks the spans; overlapping spans count as one.

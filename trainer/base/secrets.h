@@ -22,7 +22,7 @@ bool is_secret_name(std::string_view name);
 /// too short to be masked. Callable from any thread. The program and its engine have separate registers.
 bool register_secret(const std::string& value);
 
-/// Returns true when the text contains a registered value.
+/// Returns true when the text contains a registered value, other than by chance as a part of a hash.
 bool holds_secret(std::string_view text);
 
 /// Returns the text as it may be shown on a screen, in a file or in an error: without registered values, and

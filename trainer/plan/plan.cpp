@@ -50,14 +50,17 @@ bool lies_here(const DataConfig& data) {
   return mds != nullptr && !mds->is_remote();
 }
 
-/// Opens the data, which reads its first sample: a length or a vocabulary that does not fit is a problem.
-void check_samples(const TrainConfig& config, Plan& plan) {
-  if (!plan.data_problem.empty() || !lies_here(config.train_data)) return;
+/// Opens data of this machine, which reads its first sample, and returns what does not fit; "" if all does.
+std::string unfit_text(const DataConfig& data, const std::string& key, const TrainConfig& config) {
+  if (!lies_here(data)) return "";
+  RowShape shape = row_shape(config);
+  shape.key = key;
   try {
-    open_rows(config.train_data, row_shape(config), {}, order_shape(config));
+    open_rows(data, shape, {}, key.starts_with("eval_data.") ? OrderShape() : order_shape(config));
   } catch (const Error& error) {
-    plan.data_problem = error.what();
+    return error.what();
   }
+  return "";
 }
 
 int64_t kept_checkpoints(const TrainConfig& config, const Plan& plan) {
@@ -255,6 +258,18 @@ std::vector<ConfigProblem> missing_files(const TrainConfig& config) {
   return missing;
 }
 
+std::vector<ConfigProblem> unfit_samples(const TrainConfig& config) {
+  std::vector<ConfigProblem> unfit;
+  for (const auto& [key, data] : all_data(config)) {
+    std::vector<ConfigProblem> missing;
+    add_missing_data(data, key, missing);
+    if (!missing.empty()) continue;
+    if (const std::string text = unfit_text(data, key, config); !text.empty())
+      unfit.push_back({key, text.substr(text.starts_with("[data] ") ? 7 : 0)});
+  }
+  return unfit;
+}
+
 std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
   std::vector<ConfigProblem> large;
   for (const auto& [key, data] : all_data(config)) {
@@ -311,7 +326,7 @@ Plan make_plan(const TrainConfig& given, const PlanDevices& given_devices) {
   Plan plan = plan_length(config);
   config.step_tokens = plan.step_tokens;
   plan.num_matmul_params = layout.num_matmul_params;
-  check_samples(config, plan);
+  if (plan.data_problem.empty()) plan.data_problem = unfit_text(config.train_data, "train_data", config);
   plan.flops_per_token_full = layout.flops_per_token_full(config.seq_len);
   plan.flops_per_token_causal = layout.flops_per_token_causal(config.seq_len);
   plan.total_flops = plan.flops_per_token_full * static_cast<double>(plan.tokens);

@@ -35,7 +35,7 @@ void finish_uploads(CheckpointUploads& uploads, Communicator& world, Reporter& r
   const InPhase phase("uploading checkpoints");
   const double patience_s = ended_by != 0 ? kStoppedUploadPatience_s : kUploadPatience_s;
   const std::string kStopped = "stopped", kBusy = "busy", kStuck = "stuck";
-  auto moved = Clock::now(), said = Clock::now() - std::chrono::hours(1);
+  auto moved = Clock::now(), said = moved;  // an ordinary end says nothing
   int64_t progress = uploads.progress();
   std::string why;
   while (true) {
@@ -58,9 +58,8 @@ void finish_uploads(CheckpointUploads& uploads, Communicator& world, Reporter& r
     }
     if (age_s(said) > kSayAgain_s && is_busy) {
       said = Clock::now();
-      reporter.screen_warning(
-          fmt::format("waiting for uploads: {}. Ctrl-C leaves now; the next start continues them",
-                      uploads.behind_text()));
+      reporter.screen_warning(fmt::format(
+          "still uploading: {}. Ctrl-C leaves now; the next start continues them", uploads.behind_text()));
     }
     std::this_thread::sleep_for(kLookAgain);
   }

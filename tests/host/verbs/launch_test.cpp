@@ -49,6 +49,24 @@ TEST_F(LaunchTest, ARecipeThatDoesNotFitTheRanksIsReportedOnceBeforeTheyStart) {
   EXPECT_EQ(launch("-n 4 run x.lua").code, 0);
 }
 
+// Row 15 of issue 30; the engine of these tests opens no data.
+TEST_F(LaunchTest, DataOfAnotherLengthIsReportedOnceBeforeRanksStart) {
+  ASSERT_EQ(here("PATH=$(dirname " TYCHO_PROGRAM "):$PATH " TYCHO_SOURCE_DIR "/tests/make_tiny_data 32").code,
+            0);
+  write(whole("r.global_batch = \"2sp\"\nr.model.vocab_size = 384\nr.seq_len = 32\n"));
+  EXPECT_EQ(launch("-n 2 run x.lua").code, 0);
+  for (const char* keys :
+       {"seq_len=16", "seq_len=64", "seq_len=16 train_data.recut=true 'eval_data.val=mds{local_dir=data}'"}) {
+    const Outcome run = launch(std::string("-n 2 run x.lua ") + keys);
+    EXPECT_EQ(run.code, 12) << run.output;
+    EXPECT_CONTAINS(run.output, "sample 0 of ");
+    EXPECT_EQ(run.output.find("sample 0 of"), run.output.rfind("sample 0 of")) << run.output;
+    EXPECT_CONTAINS(run.output, "1 problem; nothing was started.");
+    EXPECT_CONTAINS(run.output, "^^");
+    EXPECT_EQ(run.output.find("rank 1"), std::string::npos) << run.output;
+  }
+}
+
 TEST_F(LaunchTest, SeveralMachinesNumberTheirRanksOneAfterTheOther) {
   const std::string where =
       "RANK=1 WORLD_SIZE=3 MASTER_ADDR=node-a MASTER_PORT=29500 TYCHO_TOKEN=0123456789abcdef";

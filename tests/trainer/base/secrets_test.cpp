@@ -84,6 +84,22 @@ TEST(Secrets, AKeyOfSeveralLinesIsMaskedLineByLine) {
   EXPECT_EQ(without_secrets("1 first-line\n2 ab\n3 second-line"), "1 ***\n2 ab\n3 ***");
 }
 
+// The commit of a data set, and a token of the environment that its digits hold by chance.
+TEST(Secrets, AreNotFoundInsideHashes) {
+  EXPECT_TRUE(register_secret("0beefcafe0"));
+  const std::string commit = "hf://acme/texts@1230beefcafe0456789abcdef0123456789abcde";
+  const std::string longer = std::string(20, 'a') + "0beefcafe0" + std::string(34, '1');
+  for (const std::string& text : {commit, longer, "sha256:" + longer}) {
+    EXPECT_FALSE(holds_secret(text)) << text;
+    EXPECT_EQ(without_secrets(text), text);
+  }
+  for (const std::string& text : std::vector<std::string>{"0beefcafe0", "x" + longer, longer + "z",
+                                                          "key=0beefcafe0", longer + "0beefcafe0"})
+    EXPECT_TRUE(holds_secret(text)) << text;
+  EXPECT_TRUE(register_secret(longer));
+  EXPECT_TRUE(holds_secret(longer));  // the whole value
+}
+
 TEST(Secrets, AreMaskedInEveryTextOfJson) {
   EXPECT_TRUE(register_secret("canary-json"));
   const Json json = {{"a", {"canary-json", 1, nullptr, {{"canary-json!", "x"}}}}, {"b", 2.5}};
