@@ -1,4 +1,4 @@
-// What is made from a file of another system.
+// Recipes made from files of other systems.
 #pragma once
 #include <string>
 #include <vector>

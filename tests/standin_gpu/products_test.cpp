@@ -83,7 +83,7 @@ struct Raw {
 
   static at::TensorOptions bf16() { return at::TensorOptions(at::kCUDA).dtype(at::kBFloat16); }
 
-  /// What the stand-in says; "" if it multiplies. Says `then` after the algorithm is chosen.
+  /// Returns what the stand-in says; "" if it multiplies. Says `then` after the algorithm is chosen.
   std::string refusal(const std::function<void(Raw&)>& then = {}) {
     testing::internal::CaptureStderr();
     const std::string error = error_text([&] {

@@ -1,4 +1,4 @@
-// What config.json has for MPT alone: initial values, and the defaults of its two writers.
+// Keys of config.json that only MPT has: initial values, and the defaults of its two writers.
 #pragma once
 #include <string>
 #include <vector>

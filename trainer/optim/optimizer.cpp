@@ -1,4 +1,4 @@
-// What optimizers refuse unless they say otherwise.
+// Defaults of optimizers.
 #include "trainer/optim/optimizer.h"
 
 #include "trainer/base/error.h"

@@ -47,7 +47,7 @@ void draw_state(const Json& expression, const std::string& name, const Extent& e
   flat.copy_(host);
 }
 
-// What state begins with where the recipe defines that, or null.
+// Expression that state begins with where the recipe defines one, or null.
 const Json* defined_state(const OptimizerConfig& config, const ParamRule& rule, const Extent& extent,
                           const std::string& name) {
   const auto* const defined = std::get_if<DefinedOptimizerConfig>(&config.value);

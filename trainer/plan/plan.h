@@ -77,7 +77,7 @@ std::vector<ConfigProblem> check_files(const TrainConfig& config);
 /// Returns files that a run will need and that do not exist now. They may be created before it starts.
 std::vector<ConfigProblem> missing_files(const TrainConfig& config);
 /// Returns data sets of samples on this machine that do not fit the recipe: another length or vocabulary.
-/// Those that do not exist are not among them.
+/// Leaves out those that do not exist.
 std::vector<ConfigProblem> unfit_samples(const TrainConfig& config);
 /// Returns orders of training data on this machine that take much memory and time to build.
 std::vector<ConfigProblem> large_orders(const TrainConfig& config);

@@ -64,7 +64,7 @@ cublasStatus_t set(const char* function, Field& field, const void* value, size_t
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// What an algorithm was chosen for, as it travels in cublasLtMatmulAlgo_t.
+/// Form that an algorithm was chosen for, as it travels in cublasLtMatmulAlgo_t.
 struct Chosen {
   uint64_t hash = 0, workspace = 0;
   uint32_t align_a = 0, align_b = 0, align_c = 0, align_d = 0;
@@ -198,7 +198,7 @@ struct Call {
   void record() const {
     const auto name_of = [](cudaDataType type) { return type == CUDA_R_32F ? "fp32" : "bf16"; };
     const auto number = [](uint64_t x) { return std::to_string(x); };
-    // As rows: the library's columns.
+    // Rows here are the library's columns.
     std::string name = "product " + number(result.columns) + "x" + number(result.rows) + "x" +
                        number(depth()) + " " + name_of(a.type) + " to " + (adds ? "added " : "") +
                        name_of(result.type);

@@ -1,4 +1,4 @@
-// What the shuffle of an epoch depends on.
+// Parameters of the shuffle of an epoch.
 #pragma once
 #include <cstdint>
 
