@@ -28,7 +28,7 @@ struct LinearGrads {
 };
 
 // All functions include the layer's adapters.
-/// y = weight x + bias (+ residual).
+/// y = weight x + bias + residual. An undefined residual stands for nothing.
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);
 /// Computes dx from dy.
