@@ -105,15 +105,17 @@ local kVendored, kOfUser = "lua_modules/", "~/.config/tycho/lua/"
 
 -- Where a file may be: { file, root = the folder of modules that it would be in, or nil }. Beside the one that asks, under the
 -- working folder, in lua_modules, beside the recipe, in the user's folder, in the folders of TYCHO_PATH. A package is a folder with an init.lua.
+-- A dot leads into a folder, as in Lua, or is one of the file's own name: require "gpt2-1.5b".
 local function candidates(session, from, name)
-  local relative = name:gsub("^%./", "")
-  if not relative:find("/", 1, true) then relative = relative:gsub("%.lua$", ""):gsub("%.", "/") end
-  relative = relative:gsub("%.lua$", "") .. ".lua"
-  if relative:sub(1, 1) == "/" then return { { file = relative } } end
+  local relative = name:gsub("^%./", ""):gsub("%.lua$", "")
+  if relative:sub(1, 1) == "/" then return { { file = relative .. ".lua" } } end
+  local as_folders = relative:find("/", 1, true) and relative or relative:gsub("%.", "/")
   local out, seen = {}, {}
   local function add(folder, root)
-    local file = tidy(folder .. relative)
-    if not seen[file] then out[#out + 1], seen[file] = { file = file, root = root }, true end
+    for _, path in ipairs { as_folders, relative } do
+      local file = tidy(folder .. path .. ".lua")
+      if not seen[file] then out[#out + 1], seen[file] = { file = file, root = root }, true end
+    end
   end
   add(folder_of(from))
   add ""

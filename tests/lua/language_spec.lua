@@ -172,6 +172,14 @@ describe("require", function()
     expect(tree(whole(text), {}, package).seq_len).to_equal(5)
   end)
 
+  it("finds a file whose name has a dot, after the folder that the dot leads into", function()
+    local files = { ["recipes/gpt2-1.5b.lua"] = "return { width = 1600 }" }
+    local text = 'r.seq_len = require "gpt2-1.5b".width'
+    expect(tree(whole(text), {}, files).seq_len).to_equal(1600)
+    files["recipes/gpt2-1/5b.lua"] = "return { width = 5 }"
+    expect(tree(whole(text), {}, files).seq_len).to_equal(5)
+  end)
+
   it("looks in the folders of modules in their order", function()
     local home = native.env "HOME" or "/nowhere"
     local places = { "recipes/m.lua", "m.lua", "lua_modules/m.lua", home .. "/.config/tycho/lua/m.lua" }
