@@ -13,13 +13,15 @@ import sys
 os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "1000000000"  # while the user is made
 
 import boto3
+from botocore.config import Config
 from moto.core.responses import ActionAuthenticatorMixin
 from moto.server import ThreadedMotoServer
 
 folder, port = sys.argv[1], int(sys.argv[2])
 ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False).start()
 url = f"http://127.0.0.1:{port}"
-place = dict(endpoint_url=url, region_name="eu-west-1", aws_access_key_id="any", aws_secret_access_key="any")
+patient = Config(read_timeout=600, retries={"total_max_attempts": 1})  # a second try would find the user that the first one has made
+place = dict(endpoint_url=url, region_name="eu-west-1", aws_access_key_id="any", aws_secret_access_key="any", config=patient)
 iam = boto3.client("iam", **place)
 iam.create_user(UserName="reader")
 allow = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["s3:*", "sts:*"], "Resource": "*"}]}

@@ -1,24 +1,16 @@
-"""Writes rows/ and rows.json: data sets of the hub as files, and the texts that `datasets` reads in each of their splits.
+"""Writes rows/, data sets of the hub as files; with --read, prints what rows.json has: the texts that `datasets` reads in each of their splits.
 
-The server is of the standard library: listings in one page, files without a redirect. Made with datasets 5.2.0, huggingface_hub 2.4.0,
-pyarrow 26.0.1 and zstandard 0.25.0:
-  HF_HUB_DISABLE_XET=1 python rows.py            # writes both; with --check: compares, and writes nothing
+--read asks the hub of HF_ENDPOINT, which is the stand-in of tests/host/datasets_peer.sh. Each split is read twice, downloaded and as a stream.
+Made with datasets 5.2.0, huggingface_hub 2.4.0, pyarrow 26.0.1 and zstandard 0.25.0.
 A text file is one document here, so it is read with sample_by="document".
 """
 import gzip
-import hashlib
-import http.server
 import io
 import json
-import os
 import pathlib
 import sys
-import tempfile
-import threading
-import urllib.parse
 
 HERE = pathlib.Path(__file__).parent
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXTS = ["A story.", "", " spaces \t and tabs ", "two\nlines", "CR\r\nLF", "quotes \" and ' and, commas", "caf\u00e9 \U0001f642 \u2028 \u00a0",
          "back\\slash \\n", "<|endoftext|>", "null", "3.14", "end"]
 
@@ -81,106 +73,23 @@ def repositories():
     }
 
 
-def git_sha1(data):
-    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-
-
-class Hub(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    files, unknown = {}, []
-
-    def log_message(self, *_):
-        pass
-
-    def reply(self, status, body=b"", **headers):
-        if not isinstance(body, bytes):
-            body, headers["Content_Type"] = json.dumps(body).encode(), "application/json"
-        self.send_response(status)
-        for name, value in {"Content_Length": str(len(body)), "X_Repo_Commit": COMMIT, **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def absent(self, code):
-        self.reply(404, {"error": code}, X_Error_Code=code)
-
-    def entries(self, repository, folder, recursive):
-        found, folders = [], set()
-        for path, data in self.files[repository].items():
-            if folder and not path.startswith(folder + "/"):
-                continue
-            rest = path[len(folder) + 1:] if folder else path
-            if "/" in rest:
-                top = (folder + "/" if folder else "") + rest.split("/")[0]
-                if top not in folders:
-                    folders.add(top)
-                    found.append({"type": "directory", "oid": "0" * 40, "size": 0, "path": top})
-            if "/" not in rest or recursive:
-                found.append({"type": "file", "oid": git_sha1(data), "size": len(data), "path": path})
-        return found
-
-    def do_GET(self):
-        url = urllib.parse.urlparse(self.path)
-        query, parts = urllib.parse.parse_qs(url.query), [urllib.parse.unquote(p) for p in url.path.strip("/").split("/")]
-        is_api = parts[0] == "api"
-        parts = parts[1:] if is_api else parts
-        repository, rest = "/".join(parts[1:3]), parts[3:]
-        files = self.files.get(repository)
-        if parts[0] != "datasets" or files is None:
-            return self.absent("RepoNotFound")
-        if is_api and (not rest or rest[0] == "revision"):
-            return self.reply(200, {"id": repository, "sha": COMMIT, "private": False, "gated": False, "disabled": False, "tags": [],
-                                    "siblings": [{"rfilename": path} for path in files]})
-        if is_api and rest[0] == "tree":
-            return self.reply(200, self.entries(repository, "/".join(rest[2:]), query.get("recursive", ["False"])[0] not in ("False", "0")))
-        if is_api and rest[0] == "paths-info":
-            length = int(self.headers["Content-Length"])
-            wanted = urllib.parse.parse_qs(self.rfile.read(length).decode())["paths"]
-            return self.reply(200, [e for e in self.entries(repository, "", True) if e["path"] in wanted])
-        if not is_api and rest and rest[0] == "resolve":
-            path = "/".join(rest[2:])
-            return self.reply(200, files[path], ETag=f'"{git_sha1(files[path])}"') if path in files else self.absent("EntryNotFound")
-        self.unknown.append(f"{self.command} {self.path}")
-        self.reply(501)
-
-    do_HEAD = do_POST = do_GET
-
-
-def read(repository):
+def read(name):
     import datasets
-    name = repository
     kwargs = {"sample_by": "document"} if name == "rows/text" else {}
     cases = []
     for configuration in datasets.get_dataset_config_names(name):
+        streams = datasets.load_dataset(name, configuration, streaming=True, **kwargs)
         for split, rows in datasets.load_dataset(name, configuration, **kwargs).items():
-            cases.append({"repository": name, "configuration": configuration, "split": str(split), "texts": rows["text"][:]})
+            texts = rows["text"][:]
+            assert [row["text"] for row in streams[split]] == texts, f"{name} {configuration} {split}: the stream differs"
+            cases.append({"repository": name, "configuration": configuration, "split": str(split), "texts": texts})
     return cases
 
 
-def main(check):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    os.environ.update(HF_ENDPOINT=f"http://127.0.0.1:{server.server_port}", HF_HOME=tempfile.mkdtemp(), HF_HUB_DISABLE_XET="1",
-                      HF_DATASETS_DISABLE_PROGRESS_BARS="1")
-    if check:
-        for path in (p for p in (HERE / "rows").rglob("*") if p.is_file()):
-            name = path.relative_to(HERE).as_posix().split("/", 2)
-            Hub.files.setdefault("/".join(name[:2]), {})[name[2]] = path.read_bytes()
-    else:
-        Hub.files = repositories()
-        for name, files in Hub.files.items():
-            for path, data in files.items():
-                (HERE / name / path).parent.mkdir(parents=True, exist_ok=True)
-                (HERE / name / path).write_bytes(data)
-    text = json.dumps([case for name in sorted(Hub.files) for case in read(name)], indent=1) + "\n"
-    assert not Hub.unknown, Hub.unknown
-    if not check:
-        (HERE / "rows.json").write_text(text)
-    elif text != (HERE / "rows.json").read_text():
-        sys.exit("datasets reads other rows than rows.json has:\n" + text)
-    print(f"{text.count('repository')} splits")
-
-
-if __name__ == "__main__":
-    main("--check" in sys.argv)
+if "--read" in sys.argv:
+    print(json.dumps([case for folder in sorted((HERE / "rows").iterdir()) for case in read(f"rows/{folder.name}")], indent=1))
+else:
+    for name, files in repositories().items():
+        for path, data in files.items():
+            (HERE / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (HERE / name / path).write_bytes(data)

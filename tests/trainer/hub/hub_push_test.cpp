@@ -21,7 +21,7 @@ class HubPushTest : public testing::HubFixture {
  protected:
   HubPushTest() : golden_(Json::parse(read_file(std::string(TYCHO_GOLDEN_DIR) + "/hub/push.json"))) {
     ::setenv("HF_TOKEN", "hf_atokenoftests", 1);
-    server_.page_files = 100;
+    server_.page_entries = 100;
     uploads_.basic_bytes = golden_.at("basic_bytes");
     uploads_.chunk_bytes = golden_.at("chunk_bytes");
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "trainer/base/json.h"
 #include "trainer/hub/hub_hash.h"
@@ -52,6 +53,18 @@ ServerReply cut(const std::string& bytes, const SeenRequest& request, std::vecto
 std::string authorization(const SeenRequest& request) {
   const auto found = request.headers.find("authorization");
   return found == request.headers.end() ? "" : found->second;
+}
+
+Json folder_entry(const std::string& path) {
+  return {{"type", "directory"}, {"oid", std::string(40, 'd')}, {"size", 0}, {"path", path}};
+}
+
+Json entry_of(const std::string& path, const ServedFile& file) {
+  const int64_t size = file.shown_bytes >= 0 ? file.shown_bytes : static_cast<int64_t>(file.bytes.size());
+  Json entry = {{"type", "file"}, {"oid", file.git_sha1}, {"size", size}, {"path", path}};
+  if (file.is_large) entry["lfs"] = {{"oid", file.sha256}, {"size", size}, {"pointerSize", 130}};
+  if (!file.xet_hash.empty()) entry["xetHash"] = file.xet_hash;
+  return entry;
 }
 
 }  // namespace
@@ -107,10 +120,11 @@ ServerReply HubServer::unknown(const SeenRequest& request) {
 
 ServerReply HubServer::at_hub(const SeenRequest& request) {
   std::string path = request.path;
+  const bool is_api = path.starts_with("/api/");
   if (request.method != "GET" && request.method != "HEAD") return unknown(request);
   if (!token.empty() && authorization(request) != "Bearer " + token) return refusal(401, "RepoNotFound");
-  const bool is_api = path.starts_with("/api/");
   path = is_api ? path.substr(5) : (path.starts_with("/datasets/") ? path.substr(1) : "models" + path);
+  if (is_api && std::count(path.begin(), path.end(), '/') == 2) path += "/revision/main";
   for (const char* call : {"/revision/", "/tree/", "/resolve/"}) {
     const size_t at = path.find(call);
     if (at == std::string::npos || is_api == (call == std::string("/resolve/"))) continue;
@@ -128,36 +142,51 @@ ServerReply HubServer::at_hub(const SeenRequest& request) {
     const std::string commit = named != repository.revisions.end() ? named->second : repository.commit;
     if (named == repository.revisions.end() && revision != "main" && revision != repository.commit)
       return refusal(404, "RevisionNotFound");
-    if (call == std::string("/revision/"))
-      return {200, Json{{"id", name.substr(name.find('/') + 1)},
-                        {"sha", commit},
-                        {"siblings", Json::array()},
-                        {"private", repository.is_private}}
-                       .dump()};
-    return call == std::string("/tree/") ? list(repository, path) : resolve(name, rest, request);
+    if (call == std::string("/revision/")) return describe(name, repository, commit);
+    return call == std::string("/tree/") ? list(repository, path, rest) : resolve(name, rest, request);
   }
   return unknown(request);
 }
 
-ServerReply HubServer::list(const ServedRepository& repository, const std::string& path) {
-  const size_t cursor = path.find("&cursor=");
+ServerReply HubServer::describe(const std::string& name, const ServedRepository& repository,
+                                const std::string& commit) {
+  Json siblings = Json::array();
+  for (const auto& [path, file] : repository.files) siblings.push_back({{"rfilename", path}});
+  return {200, Json{{"id", name.substr(name.find('/') + 1)},
+                    {"sha", commit},
+                    {"siblings", std::move(siblings)},
+                    {"private", repository.is_private}}
+                   .dump()};
+}
+
+ServerReply HubServer::list(const ServedRepository& repository, const std::string& path,
+                            const std::string& rest) {
+  const size_t cursor = path.find("&cursor="), query = std::min(rest.find('?'), rest.size());
   const size_t begin =
       cursor == std::string::npos ? 0 : std::strtoull(path.c_str() + cursor + 8, nullptr, 10);
-  Json entries =
-      Json::array({{{"type", "directory"}, {"oid", std::string(40, 'd')}, {"size", 0}, {"path", "folder"}}});
-  size_t index = 0;
+  const size_t slash = rest.substr(0, query).find('/');
+  const std::string folder =
+      slash == std::string::npos ? "" : decoded(rest.substr(slash + 1, query - slash - 1)) + "/";
+  const bool is_recursive = rest.find("recursive=true", query) != std::string::npos ||
+                            rest.find("recursive=True", query) != std::string::npos;
+  std::vector<Json> entries;
+  std::set<std::string> folders;
   for (const auto& [name, file] : repository.files) {
-    if (index++ < begin || index > begin + page_files) continue;
-    const int64_t size = file.shown_bytes >= 0 ? file.shown_bytes : static_cast<int64_t>(file.bytes.size());
-    Json entry = {{"type", "file"}, {"oid", file.git_sha1}, {"size", size}, {"path", name}};
-    if (file.is_large) entry["lfs"] = {{"oid", file.sha256}, {"size", size}, {"pointerSize", 130}};
-    if (!file.xet_hash.empty()) entry["xetHash"] = file.xet_hash;
-    entries.push_back(std::move(entry));
+    if (!name.starts_with(folder)) continue;
+    for (size_t at = name.find('/', folder.size()); at != std::string::npos; at = name.find('/', at + 1))
+      if ((is_recursive || name.find('/', folder.size()) == at) && folders.insert(name.substr(0, at)).second)
+        entries.push_back(folder_entry(name.substr(0, at)));
+    if (is_recursive || name.find('/', folder.size()) == std::string::npos)
+      entries.push_back(entry_of(name, file));
   }
-  ServerReply reply{200, entries.dump()};
-  if (begin + page_files < repository.files.size())
-    reply.headers.push_back(fmt::format("Link: <{}/api/{}&cursor={}>; rel=\"next\"", hub_.url(),
-                                        path.substr(0, cursor), begin + page_files));
+  if (entries.empty() && !folder.empty()) return refusal(404, "EntryNotFound");
+  const size_t end = std::min(begin + page_entries, entries.size());
+  Json page = Json::array();
+  for (size_t i = begin; i < end; ++i) page.push_back(entries[i]);
+  ServerReply reply{200, page.dump()};
+  if (end < entries.size())
+    reply.headers.push_back(
+        fmt::format("Link: <{}/api/{}&cursor={}>; rel=\"next\"", hub_.url(), path.substr(0, cursor), end));
   return reply;
 }
 

@@ -52,14 +52,17 @@ class HubServer {
 
   std::string token;                         // "" for public repositories
   std::map<std::string, std::string> moved;  // "models/gpt2" and where it is now
-  size_t page_files = 2;                     // number of files of one page of a listing
+  size_t page_entries = 2;                   // number of files and folders of one page of a listing
   int uses_of_address = 1000;                // a signed address is refused after so many requests
 
  private:
   ServerReply at_hub(const SeenRequest& request);
   ServerReply at_second_host(const SeenRequest& request);
   ServerReply resolve(const std::string& repository, const std::string& rest, const SeenRequest& request);
-  ServerReply list(const ServedRepository& repository, const std::string& path);
+  ServerReply describe(const std::string& name, const ServedRepository& repository,
+                       const std::string& commit);
+  /// Lists a folder, where `path` ends with `rest`, "REVISION[/FOLDER]?recursive=...".
+  ServerReply list(const ServedRepository& repository, const std::string& path, const std::string& rest);
 
   mutable std::mutex mutex_;
   std::map<std::string, ServedRepository> repositories_;

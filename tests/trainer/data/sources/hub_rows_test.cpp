@@ -1,6 +1,7 @@
 // Rows that conversion reads from data sets of the hub, against those that the library `datasets` reads:
 // tests/golden/hub/rows.py, and datasets_peer.sh, which asks that library again.
 #include <filesystem>
+#include <sstream>
 
 #include "tests/trainer/data/data_testing.h"
 #include "tests/trainer/hub/hub_fixture.h"
@@ -8,6 +9,7 @@
 #include "trainer/base/json.h"
 #include "trainer/data/sources/document_reader.h"
 #include "trainer/data/sources/input_files.h"
+#include "trainer/http/http_exchange.h"
 
 namespace tycho {
 namespace {
@@ -23,7 +25,7 @@ class HubRowsTest : public testing::HubFixture {
       const std::string path = fs::relative(entry.path(), root).string();
       const size_t slash = path.find('/');
       server_.add_file("datasets/rows/" + path.substr(0, slash), path.substr(slash + 1),
-                       read_file(entry.path().string()), path.ends_with(".parquet"));
+                       read_file(entry.path().string()), entry.file_size() > 400);
     }
   }
   static std::vector<std::string> documents_of(const std::vector<InputFile>& files) {
@@ -56,6 +58,21 @@ TEST_F(HubRowsTest, AreThoseOfDatasets) {
                                           .passing_folder = temp_ / "passing"});
     EXPECT_EQ(documents_of(found.files), one.at("texts").get<std::vector<std::string>>());
   }
+}
+
+// The log of datasets_peer.sh: what that library asks, the stand-in goes on to know.
+TEST_F(HubRowsTest, TheStandInAnswersWhatDatasetsAsks) {
+  std::istringstream log(read_file(testing::golden("hub/rows_asked.txt")));
+  int count = 0;
+  for (std::string line; std::getline(log, line); ++count) {
+    std::istringstream words(line);
+    std::string host, path;
+    HttpCall call;
+    words >> host >> call.method >> path;
+    call.url = (host == "hub" ? server_.url() : server_.second_url()) + path;
+    EXPECT_LT(http_exchange(call).status, 500) << line;
+  }
+  EXPECT_GT(count, 50);
 }
 
 }  // namespace
