@@ -178,6 +178,7 @@ function readers.struct(spec, text)
 end
 
 readers["function"] = function() return nil, "write functions in a recipe, not in an argument" end
+local function is_definition(text) return text:find "^t%.%w+%.define%s*[%({]" or text:find "^t%.%w+%.%w+%s*%(%s*function" end
 
 function readers.data(_, text)
   local data = text:find("^[{%[]") and native.json(text)
@@ -224,6 +225,7 @@ function M.read(spec, text)
     if plain then return nil, ("these are typographic quotes; write %s"):format(unquoted(plain)) end
     value, message = schema.check(spec, unquoted(text))
   end
+  if value == nil and is_definition(text) then return readers["function"]() end
   if value == nil and kNothing[text] then
     message = message .. (spec.optional and "; for none write  null" or "; this key cannot be none")
   end
