@@ -25,11 +25,7 @@ void MemberMonitor::take(ControlMessage what, const std::string& body) {
   silent_beats_ = 0;
   switch (what) {
     case ControlMessage::kBeat: return take_report(read_report(body));
-    case ControlMessage::kMember: {
-      Member member = read_member(body);
-      members_[member.rank] = std::move(member);
-      return;
-    }
+    case ControlMessage::kMember: return roster_.add(read_member(body));
     case ControlMessage::kAllHere: world_ = read_text(body); return;
     case ControlMessage::kTurnedAway: return set_cause({place_.rank, ExitCode::kTopology, read_text(body)});
     case ControlMessage::kBroken: set_cause(read_cause(body)); return line_.say(ControlMessage::kHeard);
@@ -41,7 +37,7 @@ void MemberMonitor::take(ControlMessage what, const std::string& body) {
     case ControlMessage::kAnswerRequest:
       if (options_.on_request) options_.on_request(read_text(body));
       return;
-    case ControlMessage::kBye: set_ended(0); return line_.close();
+    case ControlMessage::kBye: roster_.set_ended(0); return line_.close();
     default: return;
   }
 }
@@ -53,7 +49,7 @@ void MemberMonitor::take_report(ProgressReport report) {
         fmt::format("[ranks] rank {} waits for rank 0, which is {} after step {}, for at most {} minutes\n",
                     place_.rank, report.phase, report.step, kTimeAtPrompt.count()));
   if (!at_prompt) said_prompt_ = false;
-  reports_[0] = std::move(report);
+  roster_.set_report(0, std::move(report));
 }
 
 void MemberMonitor::tick() {
@@ -63,7 +59,7 @@ void MemberMonitor::tick() {
 
 void MemberMonitor::lose(const std::string& how) {
   line_.close();
-  if (!has_ended(0)) set_cause(gone({0}, how));
+  if (!roster_.has_ended(0)) set_cause(roster_.gone({0}, how));
 }
 
 void MemberMonitor::on_broken() { all_have_heard_ = true; }
@@ -73,7 +69,7 @@ void MemberMonitor::obey() {
     if (aborting_) set_cause(std::move(*std::exchange(aborting_, std::nullopt)));
     if (loss_report_) {
       const LossReport report = *std::exchange(loss_report_, std::nullopt);
-      set_cause(unreachable(has_ended(0) ? std::vector<int>{0} : report.ranks, report.what));
+      set_cause(roster_.unreachable(roster_.has_ended(0) ? std::vector<int>{0} : report.ranks, report.what));
     }
     return;
   }

@@ -27,7 +27,7 @@ Monitor::Monitor(const RankInfo& place, MeetOptions options, Member self)
     : place_(place),
       options_(std::move(options)),
       self_(std::move(self)),
-      members_({{place.rank, self_}}),
+      roster_(place.num_ranks, self_),
       wake_(event_counter()),
       broken_(event_counter()) {}
 
@@ -93,13 +93,11 @@ void Monitor::write_line(const std::string& line) {
 }
 
 void Monitor::beat() {
-  reports_[place_.rank] = options_.progress->report();
-  for (ControlLine* line : lines()) line->say(ControlMessage::kBeat, bytes_of(reports_[place_.rank]));
+  const ProgressReport own = options_.progress->report();
+  roster_.set_report(place_.rank, own);
+  for (ControlLine* line : lines()) line->say(ControlMessage::kBeat, bytes_of(own));
   tick();
-  const auto is_missed = [&](const auto& one) {
-    return Clock::now() - one.second > std::chrono::duration<double>(options_.goodbye_s);
-  };
-  if (!ends_ && std::any_of(ended_.begin(), ended_.end(), is_missed)) signal_broken();
+  if (!ends_ && roster_.has_one_ended_for(options_.goodbye_s)) signal_broken();
   end_process_if_stuck();
 }
 
@@ -148,8 +146,6 @@ void Monitor::signal_broken() {
   if (!is_broken_.exchange(true)) eventfd_write(broken_.fd(), 1);
 }
 
-void Monitor::set_ended(int rank) { ended_.emplace(rank, Clock::now()); }
-
 std::optional<Cause> Monitor::cause() const {
   const std::lock_guard lock(mutex_);
   return cause_;
@@ -159,7 +155,7 @@ std::vector<Member> Monitor::members() const {
   const std::lock_guard lock(mutex_);
   std::vector<Member> all;
   if (!world_.empty())
-    for (const auto& [rank, member] : members_) all.push_back(member);
+    for (const auto& [rank, member] : roster_.members()) all.push_back(member);
   return all;
 }
 
@@ -170,15 +166,12 @@ std::string Monitor::world() const {
 
 bool Monitor::has_left(int rank) const {
   const std::lock_guard lock(mutex_);
-  return has_ended(rank) || (cause_ && members_.count(rank) > 0);
+  return roster_.has_ended(rank) || (cause_ && roster_.find(rank) != nullptr);
 }
 
 std::vector<int> Monitor::missing() const {
   const std::lock_guard lock(mutex_);
-  std::vector<int> ranks;
-  for (int r = 0; r < place_.num_ranks; ++r)
-    if (members_.count(r) == 0) ranks.push_back(r);
-  return ranks;
+  return roster_.missing();
 }
 
 bool Monitor::wait_until_met(std::chrono::milliseconds time) {
@@ -193,17 +186,16 @@ Error Monitor::why_broken(const std::string& what, const std::vector<int>& suspe
     wake();
     changed_.wait_for(lock, kNews, [&] { return cause_.has_value(); });
   }
-  if (!cause_) set_cause(unreachable(suspects, what));
+  if (!cause_) set_cause(roster_.unreachable(suspects, what));
   return Error(cause_->text, cause_->code);
 }
 
 Error Monitor::abort(const Error& error) {
   std::unique_lock lock(mutex_);
   if (!cause_) {
-    const std::string who = members_.at(place_.rank).host;
     aborting_ = {place_.rank, error.code(),
                  fmt::format("[parallel] rank {} ended the run: {} ({}, pid {}; {})", place_.rank,
-                             without_secrets(error.what()), who, self_.pid,
+                             without_secrets(error.what()), self_.host, self_.pid,
                              progress_text(options_.progress->report()))};
   }
   wake();
@@ -241,39 +233,6 @@ bool Monitor::ask(MarkQuestion question) {
   const bool is_marked = found != answers_.end() && found->second;
   answers_.erase(question.number);
   return is_marked;
-}
-
-std::string Monitor::describe(int rank) const {
-  const auto member = members_.find(rank);
-  if (member == members_.end()) return fmt::format("rank {}", rank);
-  const auto report = reports_.find(rank);
-  return fmt::format("rank {} ({}, pid {}{}{})", rank, member->second.host, member->second.pid,
-                     report == reports_.end() ? "" : "; ",
-                     report == reports_.end() ? "" : progress_text(report->second));
-}
-
-std::string Monitor::describe(const std::vector<int>& ranks) const {
-  constexpr size_t kShown = 8;  // a machine's
-  std::string text = ranks.empty() ? "a rank" : "";
-  for (size_t i = 0; i < std::min(ranks.size(), kShown); ++i)
-    text += (i > 0 ? ", " : "") + describe(ranks[i]);
-  if (ranks.size() > kShown) text += fmt::format(" and {} more", ranks.size() - kShown);
-  return text;
-}
-
-Cause Monitor::unreachable(const std::vector<int>& ranks, const std::string& what) const {
-  std::vector<int> ended;
-  for (const auto& one : ended_)
-    if (ranks.empty() || std::find(ranks.begin(), ranks.end(), one.first) != ranks.end())
-      ended.push_back(one.first);
-  if (!ended.empty()) return gone(ended, "has ended, but others still need it");
-  return gone(ranks, "has ended or does not answer: " + what.substr(0, what.find('\n')));
-}
-
-Cause Monitor::gone(const std::vector<int>& ranks, const std::string& how) const {
-  return {ranks.empty() ? 0 : ranks.front(), ExitCode::kTerminated,
-          fmt::format("[parallel] {} {}. The same command resumes from the newest checkpoint",
-                      describe(ranks), how)};
 }
 
 }  // namespace tycho

@@ -16,7 +16,7 @@
 #include "trainer/rendezvous/meet/control_line.h"
 #include "trainer/rendezvous/meet/control_messages.h"
 #include "trainer/rendezvous/meet/meet_options.h"
-#include "trainer/rendezvous/progress.h"
+#include "trainer/rendezvous/meet/roster.h"
 #include "trainer/rendezvous/rank_info.h"
 #include "trainer/rendezvous/socket.h"
 
@@ -56,7 +56,7 @@ class Monitor {
   void break_world(Cause cause);
 
  protected:
-  using Clock = std::chrono::steady_clock;
+  using Clock = Roster::Clock;
 
   Monitor(const RankInfo& place, MeetOptions options, Member self);
   /// Subclasses call begin() at the end of their constructor, and end() at the beginning of their destructor.
@@ -79,8 +79,6 @@ class Monitor {
   virtual std::optional<bool> answer(const MarkQuestion& question) = 0;
 
   void set_cause(Cause cause);
-  void set_ended(int rank);
-  bool has_ended(int rank) const { return ended_.count(rank) > 0; }
   int num_silent_beats() const;
   /// Writes a line without blocking, even if standard error is a full pipe: this may be the last thread of
   /// the process that still runs.
@@ -88,24 +86,15 @@ class Monitor {
   /// Wakes the thread to handle requests of other threads.
   void wake();
 
-  /// Description for messages: "rank 1 (node3, pid 77; step 12, saving)".
-  std::string describe(int rank) const;
-  std::string describe(const std::vector<int>& ranks) const;
-  Cause gone(const std::vector<int>& ranks, const std::string& how) const;
-  /// Cause for ranks to which a connection broke, or who did not come.
-  Cause unreachable(const std::vector<int>& ranks, const std::string& what) const;
-
   const RankInfo place_;
   const MeetOptions options_;
   const Member self_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, Member> members_;  // ranks that have come, this one included
-  std::map<int, ProgressReport> reports_;
+  Roster roster_;
   std::string world_;  // "" until all have come
   std::optional<Cause> cause_;
-  std::map<int, Clock::time_point> ended_;  // ranks that ended well
   // Requests of other threads, taken by obey().
   std::optional<Cause> aborting_;
   std::optional<LossReport> loss_report_;

@@ -48,7 +48,8 @@ void RootMonitor::serve(ControlLine& which) {
   auto& line = static_cast<Line&>(which);
   if (line.read([&](ControlMessage what, const std::string& body) { take(line, what, body); })) return;
   line.close();
-  if (line.rank >= 0 && !has_ended(line.rank)) lose(line.rank, "has died: its connection to rank 0 closed");
+  if (line.rank >= 0 && !roster_.has_ended(line.rank))
+    lose(line.rank, "has died: its connection to rank 0 closed");
 }
 
 void RootMonitor::take(Line& line, ControlMessage what, const std::string& body) {
@@ -56,7 +57,7 @@ void RootMonitor::take(Line& line, ControlMessage what, const std::string& body)
   if (what == ControlMessage::kIntroduction) return introduce(line, read_member(body));
   if (line.rank < 0) return line.close();
   switch (what) {
-    case ControlMessage::kBeat: reports_[line.rank] = read_report(body); return;
+    case ControlMessage::kBeat: return roster_.set_report(line.rank, read_report(body));
     case ControlMessage::kAbort: return set_cause(read_cause(body));
     case ControlMessage::kSuspect: return suspect(read_loss_report(body));
     case ControlMessage::kHeard: line.has_heard = true; return;
@@ -64,7 +65,7 @@ void RootMonitor::take(Line& line, ControlMessage what, const std::string& body)
       const MarkQuestion question = read_mark_question(body);
       return line.say(ControlMessage::kTold, bytes_of(MarkAnswer{question.number, *answer(question)}));
     }
-    case ControlMessage::kBye: set_ended(line.rank); return line.close();
+    case ControlMessage::kBye: roster_.set_ended(line.rank); return line.close();
     default: return;  // sent by a rank, so it is harmless
   }
 }
@@ -75,27 +76,26 @@ void RootMonitor::introduce(Line& line, Member member) {
     line.say(ControlMessage::kBroken, bytes_of(*cause_));
     return line.close();
   }
-  const auto before = members_.find(member.rank);
-  if (before != members_.end()) {
+  if (roster_.find(member.rank) != nullptr) {
     line.say(ControlMessage::kTurnedAway,
              bytes_of_text(
                  fmt::format("[ranks] rank {} of this run is already there: {}. Two processes have the same "
                              "rank, or one of them was started again",
-                             member.rank, describe(member.rank))));
+                             member.rank, roster_.describe(member.rank))));
     return line.close();
   }
   if (member.address == "0.0.0.0" || member.address == "::") member.address = remote_end(line.fd()).host();
   line.rank = member.rank;
   line.say(ControlMessage::kMember, bytes_of(self_));  // so that it can name rank 0 before all have come
-  members_[member.rank] = std::move(member);
-  if (static_cast<int>(members_.size()) == place_.num_ranks) complete();
+  roster_.add(std::move(member));
+  if (roster_.is_complete()) complete();
 }
 
 void RootMonitor::complete() {
   world_ = random_hex(kWorldBytes);
   for (Line& line : lines_) {
     if (line.rank < 0) continue;
-    for (const auto& [rank, member] : members_) line.say(ControlMessage::kMember, bytes_of(member));
+    for (const auto& [rank, member] : roster_.members()) line.say(ControlMessage::kMember, bytes_of(member));
     line.say(ControlMessage::kAllHere, bytes_of_text(world_));
   }
 }
@@ -112,9 +112,7 @@ void RootMonitor::tick() {
 // Ignores waits while a user sits at a prompt.
 void RootMonitor::look_for_hang() {
   if (world_.empty() || cause_ || ends_ || !options_.on_request || options_.progress->is_prompt()) return;
-  const bool hangs = std::any_of(reports_.begin(), reports_.end(), [&](const auto& one) {
-    return !has_ended(one.first) && one.second.collective_s >= options_.hang_s;
-  });
+  const bool hangs = roster_.hangs(options_.hang_s);
   if (hangs == std::exchange(has_hung_, hangs) || !hangs) return;
   const std::string request = random_hex(kRequestBytes);
   requests_.push_back(request);
@@ -141,20 +139,16 @@ void RootMonitor::decide() {
     std::sort(lost_.begin(), lost_.end());
     std::string how = how_lost_;
     if (world_.empty()) {
-      std::vector<int> others;
-      for (int r = 0; r < place_.num_ranks; ++r)
-        if (members_.count(r) == 0) others.push_back(r);
+      const std::vector<int> others = roster_.missing();
       how += fmt::format(", while rank{} {} had not come yet", others.size() > 1 ? "s" : "",
                          fmt::join(others, ", "));
     }
-    return set_cause(gone(lost_, how));
+    return set_cause(roster_.gone(lost_, how));
   }
   if (!suspected_) return;
   const std::vector<int>& ranks = suspected_->report.ranks;
-  const bool has_one_ended =
-      ranks.empty() ? !ended_.empty()
-                    : std::any_of(ranks.begin(), ranks.end(), [&](int r) { return has_ended(r); });
-  if (has_one_ended || now >= suspected_->decide_at) set_cause(unreachable(ranks, suspected_->report.what));
+  if (!roster_.ended(ranks).empty() || now >= suspected_->decide_at)
+    set_cause(roster_.unreachable(ranks, suspected_->report.what));
 }
 
 void RootMonitor::obey() {
