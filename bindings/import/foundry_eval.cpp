@@ -5,7 +5,7 @@
 #include <set>
 
 #include "bindings/import/systems.h"
-#include "trainer/recipe/eval_sets.h"
+#include "trainer/recipe/eval.h"
 
 namespace tycho {
 namespace {

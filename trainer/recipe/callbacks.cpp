@@ -10,7 +10,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/recipe/ckpt.h"
-#include "trainer/recipe/eval_sets.h"
+#include "trainer/recipe/eval.h"
 
 namespace tycho {
 namespace {

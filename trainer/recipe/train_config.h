@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "trainer/base/bytes.h"
-#include "trainer/base/config_problems.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/fields.h"
 #include "trainer/base/precision.h"
@@ -18,9 +17,7 @@
 #include "trainer/recipe/callbacks.h"
 #include "trainer/recipe/ckpt.h"
 #include "trainer/recipe/data.h"
-#include "trainer/recipe/ema.h"
 #include "trainer/recipe/eval.h"
-#include "trainer/recipe/eval_sets.h"
 #include "trainer/recipe/icl.h"
 #include "trainer/recipe/init_config.h"
 #include "trainer/recipe/log.h"

@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/nearest.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/metrics/format.h"
-#include "trainer/metrics/line_file.h"
 #include "trainer/profiler/range.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/tasks/outputs.h"

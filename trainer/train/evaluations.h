@@ -12,7 +12,7 @@
 #include "trainer/metrics/throughput.h"
 #include "trainer/models/model.h"
 #include "trainer/optim/weight_average.h"
-#include "trainer/recipe/eval_sets.h"
+#include "trainer/recipe/eval.h"
 #include "trainer/recipe/train_config.h"
 #include "trainer/session/eval_result.h"
 #include "trainer/sharding/unit_store.h"
