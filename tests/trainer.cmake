@@ -11,9 +11,10 @@ tycho_test(eval_test TORCH LIBS run_fixture prepare SOURCES trainer/models/decod
   trainer/run/open_chat_test.cpp trainer/eval/kept_text_test.cpp trainer/eval/generate_test.cpp trainer/eval/sampling_test.cpp trainer/eval/text_stream_test.cpp
   trainer/eval/ordered_outputs_test.cpp)
 target_compile_definitions(eval_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
-# The parts of the loop, each without a trainer.
+# The parts of the loop and of saves, each without a trainer.
 tycho_test(loop_test TORCH LIBS run_fixture SOURCES trainer/train/evaluations_test.cpp trainer/train/training_data_test.cpp trainer/train/weight_update_test.cpp trainer/train/batch_pass_test.cpp
-  trainer/train/live_controls_test.cpp trainer/train/step_guard_test.cpp trainer/train/run_checkpoints_test.cpp)
+  trainer/train/live_controls_test.cpp trainer/train/step_guard_test.cpp trainer/train/run_checkpoints_test.cpp
+  trainer/saving/save_retries_test.cpp trainer/saving/shard_collection_test.cpp)
 # Ranks that are processes, forked before any thread starts.
 tycho_test(saver_kill_test TORCH LIBS run_fixture SOURCES trainer/train/saver_kill_test.cpp)
 # Questions put to a model, against LLM Foundry and lm-evaluation-harness.

@@ -1,4 +1,4 @@
-// Classes and headers that carry too much: the lists of those that do may only shrink.
+// Classes and headers that carry too much.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,10 +10,6 @@ namespace tycho::house {
 namespace {
 
 constexpr int kMostMembers = 23, kMostIncludes = 20;
-// Classes and headers over the limit today, with their sizes. A smaller number replaces a larger one, never
-// the reverse.
-const std::map<std::string, int> kLargeClasses = {{"Saver", 29}, {"Monitor", 24}};
-const std::map<std::string, int> kWideHeaders = {{"trainer/recipe/train_config.h", 23}};
 
 /// Number of data members by class: names that end in _ in a declaration of the class itself.
 std::map<std::string, int> members_of_classes(const std::string& text) {
@@ -50,19 +46,9 @@ int includes_of_product(const std::string& text) {
   return count;
 }
 
-/// Compares what was found over a limit with its list.
-void expect_listed(const std::map<std::string, int>& found, const std::map<std::string, int>& listed,
-                   int most, const char* what) {
-  for (const auto& [name, count] : found) {
-    const auto known = listed.find(name);
-    if (known == listed.end())
-      EXPECT_LE(count, most) << name << " has too many " << what << ": give a part of it away";
-    else
-      EXPECT_EQ(count, known->second)
-          << name << ": if it has fewer " << what << " now, lower the number here";
-  }
-  for (const auto& [name, count] : listed)
-    EXPECT_GT(found.contains(name) ? found.at(name) : 0, most) << name << " need not be listed any more";
+void expect_at_most(int most, const std::map<std::string, int>& found, const char* what) {
+  for (const auto& [name, count] : found)
+    EXPECT_LE(count, most) << name << " has too many " << what << ": give a part of it away";
 }
 
 TEST(Sizes, NoClassHasMoreThan23DataMembers) {
@@ -70,14 +56,15 @@ TEST(Sizes, NoClassHasMoreThan23DataMembers) {
   for (const auto& [path, text] : read_sources({"trainer", "host", "bindings"}, {".h", ".cpp", ".cu"}))
     for (const auto& [name, count] : members_of_classes(text)) found[name] = std::max(found[name], count);
   ASSERT_GT(found["Trainer"], 5) << "members are not found";
-  expect_listed(found, kLargeClasses, kMostMembers, "data members");
+  expect_at_most(kMostMembers, found, "data members");
 }
 
 TEST(Sizes, NoHeaderHasMoreThan20IncludesOfTheProduct) {
   std::map<std::string, int> found;
   for (const auto& [path, text] : read_sources({"trainer", "host", "bindings"}, {".h"}))
     found[path] = includes_of_product(text);
-  expect_listed(found, kWideHeaders, kMostIncludes, "includes");
+  ASSERT_GT(found["trainer/recipe/train_config.h"], 5) << "includes are not found";
+  expect_at_most(kMostIncludes, found, "includes");
 }
 
 TEST(Sizes, DataMembersAreCountedAsCompilersDo) {
