@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "bindings/import/import.h"
 #include "host/other_words.h"
 #include "host/verb.h"
 #include "host/verb_help.h"
@@ -22,10 +21,6 @@ namespace {
 
 constexpr OptionSpec kSetOption = {"set", "Same as key=value.", "KEY=VALUE"};
 constexpr OptionSpec kUnsetOption = {"unset", "Same as ~key, for shells that expand ~.", "KEY"};
-
-bool takes_overrides(const Verb& verb) {
-  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
-}
 
 /// Arguments with --set and --unset replaced by the overrides that they stand for, and the position of each,
 /// from 1.
@@ -134,6 +129,10 @@ void number_words(const Verb& verb, const NumberedWords& given, Arguments& argum
 
 }  // namespace
 
+bool takes_overrides(const Verb& verb) {
+  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
+}
+
 std::vector<OptionSpec> shown_options(const Verb& verb) {
   std::vector<OptionSpec> shown = verb.spec.options;
   if (takes_overrides(verb)) shown.insert(shown.end(), {kSetOption, kUnsetOption});
@@ -221,32 +220,6 @@ std::vector<std::string> Arguments::list(const std::string& option) const {
 
 bool is_override(const std::string& word) {
   return word.find('=') != std::string::npos || word.find_first_of("~+@") == 0;
-}
-
-RecipeRequest recipe_words(const Arguments& arguments) {
-  RecipeRequest request;
-  request.trace = arguments.has("trace");
-  for (size_t i = 0; i < arguments.words.size(); ++i) {
-    if (request.file.empty() && !is_override(arguments.words[i])) {
-      request.file = arguments.words[i];
-    } else {
-      request.pins.push_back({arguments.numbers[i], arguments.words[i]});
-    }
-  }
-  if (request.file.empty())
-    fail(ExitCode::kUsage, "[tycho {}] expected a recipe, {}", arguments.verb,
-         example_of_verb(arguments.verb, arguments.words));
-  if (std::filesystem::path(request.file).filename() == "recipe.json")
-    fail(ExitCode::kRecipe,
-         "[tycho {}] {} records what a run resolved, in JSON; the recipe is a file in Lua beside it: {}lua",
-         arguments.verb, request.file, request.file.substr(0, request.file.size() - 4));
-  return request;
-}
-
-RecipeRequest recipe_request(const Arguments& arguments) {
-  RecipeRequest request = recipe_words(arguments);
-  import_request(request);
-  return request;
 }
 
 const std::string& word(const Arguments& arguments, size_t index, const char* what) {

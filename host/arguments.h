@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bindings/define/recipe.h"
-
 namespace tycho {
 
 struct Verb;
@@ -49,9 +47,5 @@ void no_more_words(const Arguments& arguments, size_t count);
 
 /// Returns true for an override: key=value, key*=value and the like, +key=value, ~key or @file.
 bool is_override(const std::string& word);
-/// Splits the words into the recipe's file, the first word that is not an override, and the overrides.
-RecipeRequest recipe_words(const Arguments& arguments);
-/// Same as recipe_words, but converts the file of another system to a recipe.
-RecipeRequest recipe_request(const Arguments& arguments);
 
 }  // namespace tycho

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "bindings/define/recipe.h"
 #include "host/help/explain.h"
 #include "host/other_words.h"
 #include "host/signals.h"

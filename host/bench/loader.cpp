@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "bindings/define/recipe.h"
+#include "host/recipe_words.h"
 #include "host/signals.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/measure/data_bench.h"
-#include "trainer/metrics/format.h"
 
 namespace tycho {
 namespace {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "host/bench/step_bench.h"
+#include "host/recipe_words.h"
 #include "host/run_report.h"
 #include "host/signals.h"
 #include "host/start/choose_mesh.h"

@@ -12,6 +12,7 @@
 
 #include "bindings/define/recipe.h"
 #include "host/data/progress_line.h"
+#include "host/recipe_words.h"
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/environment.h"

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "bindings/import/import.h"
+#include "host/recipe_words.h"
 #include "host/verb.h"
 #include "trainer/base/error.h"
 #include "trainer/base/secrets.h"

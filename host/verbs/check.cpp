@@ -1,4 +1,5 @@
 // tycho check: checks a recipe.
+#include "host/recipe_words.h"
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/hub/hub_files.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "bindings/define/source_file.h"
+#include "host/recipe_words.h"
 #include "host/standard_streams.h"
 #include "host/verb.h"
 #include "trainer/base/file_ops.h"

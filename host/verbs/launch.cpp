@@ -7,6 +7,7 @@
 #include "host/bench/runs.h"
 #include "host/launch/local_ranks.h"
 #include "host/process/child_process.h"
+#include "host/recipe_words.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"

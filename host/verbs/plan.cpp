@@ -6,6 +6,7 @@
 
 #include "host/machine.h"
 #include "host/plan/schedule.h"
+#include "host/recipe_words.h"
 #include "host/signals.h"
 #include "host/start/choose_mesh.h"
 #include "host/start/probe.h"

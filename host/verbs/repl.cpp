@@ -1,5 +1,6 @@
 // tycho repl: a prompt for a recipe and its run.
 #include "host/repl/repl.h"
+#include "host/recipe_words.h"
 
 #include "host/verb.h"
 

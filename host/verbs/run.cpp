@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "host/recipe_words.h"
 #include "host/repl/post_mortem.h"
 #include "host/signals.h"
 #include "host/standard_streams.h"
