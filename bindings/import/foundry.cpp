@@ -109,7 +109,8 @@ std::string folder_above_checkpoints(Mapper& mapper, const DocEntry& entry) {
 void map_save_folder(Mapper& mapper, const DocEntry& entry) {
   if (mapper.is_null(&entry.node)) return mapper.remark(entry, "runs/{run_name}");
   if (is_remote_place(mapper.text_of(&entry.node)))
-    return mapper.problem(entry, "writing to object stores is not supported: name a folder");
+    return mapper.problem(
+        entry, "a run writes to a folder: name one; ckpt.remote uploads its checkpoints to a store");
   std::string rest = mapper.text_of(&entry.node);
   if (const size_t at = rest.find("{run_name}"); at != std::string::npos)
     rest.erase(at, sizeof "{run_name}" - 1);

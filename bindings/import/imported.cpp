@@ -4,7 +4,6 @@
 #include <cctype>
 #include <filesystem>
 
-#include "bindings/import/document.h"
 
 namespace tycho {
 

@@ -297,7 +297,7 @@ Rows make_rows() {
       noted("metrics_logging", {"null"}, "statistics of single layers are not recorded"),
       nanotron_profiler_row(),
       only("lighteval", {"null"}, "is not supported"),
-      only("s3_upload", {"null"}, "writing to object stores is not supported"),
+      only("s3_upload", {"null"}, "set ckpt.remote, which uploads checkpoints to a store"),
   };
 }
 
