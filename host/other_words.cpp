@@ -7,6 +7,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "bindings/define/recipe.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {
@@ -126,10 +129,6 @@ std::string key_of(std::string name) {
   return found.size() == 1 ? *found.begin() : "";
 }
 
-bool takes_keys(const Verb& verb) {
-  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
-}
-
 }  // namespace
 
 void refuse_verb(const std::string& given, const std::string& next) {
@@ -186,7 +185,7 @@ void refuse_option(const Verb& verb, const std::string& given, const std::string
                                   : "RECIPE"));
   }
   const std::string near = did_you_mean(given.substr(0, given.find('=')), options);
-  if (takes_keys(verb) && near.empty()) {
+  if (takes_overrides(verb) && near.empty()) {
     const std::string key = key_of(name);
     if (!key.empty())
       fail(ExitCode::kUsage, "[tycho {}] no option {}; write keys without dashes and with =: {}={}",

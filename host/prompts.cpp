@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
 #include "trainer/base/regular_file.h"
 

@@ -17,7 +17,6 @@
 
 #include "host/process/signal_queue.h"
 #include "trainer/base/error.h"
-#include "trainer/base/file_ops.h"
 #include "trainer/base/process/stop_signals.h"
 
 namespace tycho {

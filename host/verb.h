@@ -40,6 +40,9 @@ struct Verb {
   int (*run)(const Arguments& arguments);
 };
 
+/// Returns true for a verb of recipes, whose words may be overrides.
+bool takes_overrides(const Verb& verb);
+
 /// Returns the options that the help of a verb lists, which include --set and --unset.
 std::vector<OptionSpec> shown_options(const Verb& verb);
 

@@ -5,4 +5,4 @@ tycho_test(plan_test LIBS plan SOURCES trainer/plan/count_step_tokens_test.cpp t
   trainer/plan/region_traffic_test.cpp trainer/plan/large_orders_test.cpp)
 target_compile_definitions(plan_test PRIVATE TYCHO_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 tycho_test(pipeline_test LIBS pipeline SOURCES trainer/pipeline/drawing_test.cpp trainer/pipeline/program_test.cpp
-  trainer/pipeline/schedule_test.cpp trainer/pipeline/simulation_test.cpp trainer/pipeline/validity_test.cpp)
+  trainer/pipeline/schedule_test.cpp trainer/pipeline/simulation_test.cpp trainer/pipeline/validity.cpp trainer/pipeline/validity_test.cpp)

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <filesystem>
 
-
 namespace tycho {
 
 std::string name_of_file(const std::string& file) {

@@ -10,6 +10,7 @@
 #include "host/other_words.h"
 #include "host/verb.h"
 #include "host/verb_help.h"
+#include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
 
 namespace tycho {

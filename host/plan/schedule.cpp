@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "trainer/base/error.h"
-#include "trainer/base/nearest.h"
 #include "trainer/pipeline/drawing.h"
 #include "trainer/pipeline/program.h"
 #include "trainer/pipeline/simulation.h"

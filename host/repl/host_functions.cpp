@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "bindings/run/tensor_text.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/plan.h"

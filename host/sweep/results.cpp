@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 
-#include "bindings/import/import.h"
 #include "host/standard_streams.h"
 #include "host/sweep/best.h"
 #include "host/text_table.h"

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "bindings/define/recipe.h"
 #include "host/help/doc_pages.h"
 #include "host/verb.h"
 
@@ -61,10 +62,6 @@ complete -c tycho -f -a '(__tycho_candidates)'
 )";
 
 using Words = std::vector<std::string>;
-
-bool takes_overrides(const Verb& verb) {
-  return std::string_view(verb.spec.usage).find("key=value") != std::string_view::npos;
-}
 
 Words with_prefix(const Words& all, const std::string& prefix) {
   Words out;

@@ -9,7 +9,6 @@
 #include "host/signals.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
-#include "trainer/base/regular_file.h"
 #include "trainer/hub/hub_push.h"
 #include "trainer/huggingface/hf_export.h"
 #include "trainer/huggingface/hf_import.h"

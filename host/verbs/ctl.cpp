@@ -7,10 +7,9 @@
 #include <functional>
 #include <utility>
 
-#include "host/run_control.h"
 #include "host/standard_streams.h"
 #include "host/verb.h"
-#include "trainer/base/file_ops.h"
+#include "trainer/base/error.h"
 #include "trainer/base/json.h"
 #include "trainer/base/nearest.h"
 #include "trainer/callbacks/command.h"
@@ -18,6 +17,7 @@
 #include "trainer/metrics/curve.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
+#include "trainer/recipe/ckpt.h"
 #include "trainer/report/waiting_ranks.h"
 
 namespace tycho {
@@ -46,7 +46,9 @@ const std::string& run_dir(const Arguments& arguments) { return word(arguments, 
 std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 int send(const Arguments& arguments, const std::string& code) {
-  fmt::print("{}\n", tell_run(run_dir(arguments), code, /*may_command=*/true));
+  const ControlAnswer answer = ControlClient(run_dir(arguments)).ask(code, /*may_command=*/true);
+  if (!answer.ok) throw Error("[run] " + answer.text, ExitCode::kRecipe);
+  fmt::print("{}\n", answer.text);
   return 0;
 }
 

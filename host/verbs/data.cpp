@@ -6,6 +6,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "trainer/base/bytes.h"
+#include "trainer/base/json.h"
 #include "trainer/data/prepare/convert.h"
 #include "trainer/data/prepare/dataset_damage.h"
 

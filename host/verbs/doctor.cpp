@@ -3,6 +3,8 @@
 
 #include "host/doctor/finding.h"
 #include "host/verb.h"
+#include "trainer/base/error.h"
+#include "trainer/base/json.h"
 
 namespace tycho {
 

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "bindings/define/recipe.h"
 #include "host/engine.h"
 #include "host/follow_run.h"
 #include "host/signals.h"

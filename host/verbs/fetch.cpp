@@ -3,6 +3,7 @@
 
 #include "host/data/preload.h"
 #include "host/verb.h"
+#include "trainer/base/json.h"
 #include "trainer/hub/hub_files.h"
 #include "trainer/recipe/hub_name.h"
 

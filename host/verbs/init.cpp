@@ -1,6 +1,7 @@
 // tycho init: a folder to work in, with a first recipe.
 #include <filesystem>
 
+#include "bindings/define/recipe.h"
 #include "bindings/run/session_objects.h"
 #include "host/signals.h"
 #include "host/verb.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "host/verb.h"
+#include "trainer/base/error.h"
 #include "trainer/lock/owner_watch.h"
 #include "trainer/loggers/wandb_sync.h"
 

@@ -6,6 +6,7 @@
 #include "host/text_table.h"
 #include "host/verb.h"
 #include "host/watch_page.h"
+#include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/regular_file.h"
 #include "trainer/report/bench_file.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <set>
 
-#include "bindings/import/import.h"
+#include "bindings/import/imported.h"
 #include "host/signals.h"
 #include "host/test/fake_run.h"
 #include "host/test/try_recipes.h"

@@ -1,6 +1,7 @@
 // tycho types: stubs from which an editor knows every key.
 #include <filesystem>
 
+#include "bindings/define/recipe.h"
 #include "bindings/run/objects_page.h"
 #include "bindings/run/session_objects.h"
 #include "host/signals.h"

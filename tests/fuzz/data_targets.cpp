@@ -252,28 +252,17 @@ void csv(std::string_view bytes) {
   }
 }
 
-/// The first byte chooses the encoding. As a value of a shard, and as JSON that becomes one.
+/// The first byte chooses the encoding.
 void mds_value(std::string_view bytes) {
   if (bytes.empty()) return;
   const std::string encoding = kEncodings[static_cast<unsigned char>(bytes[0]) % kEncodings.size()];
   bytes.remove_prefix(1);
   refused_or_taken([&] { python_json(show_mds_value(encoding, bytes, 8, "fuzz")); });
   if (is_mds_array(encoding)) refused_or_taken([&] { decode_mds_array(encoding, bytes, "fuzz"); });
-  std::string made;
-  try {
-    made = make_mds_value(encoding, parse_json(bytes, "fuzz"), "fuzz");
-  } catch (const Error&) {
-    return;
-  }
-  try {
-    check_mds_value(encoding, made, "fuzz");
-  } catch (const Error&) {
-    must(false, "a value that was made does not read");
-  }
 }
 
 /// The first byte chooses the format, the second how many bytes are expected.
-void decompress(std::string_view bytes) {
+void decompress_file(std::string_view bytes) {
   if (bytes.size() < 2) return;
   constexpr std::array kKinds = {CompressionKind::kBrotli, CompressionKind::kBzip2, CompressionKind::kGzip,
                                  CompressionKind::kSnappy, CompressionKind::kZstd};
@@ -281,7 +270,11 @@ void decompress(std::string_view bytes) {
   const CompressionKind kind = kKinds[static_cast<unsigned char>(bytes[0]) % kKinds.size()];
   std::optional<std::string> grown, in_place;
   std::string raw(static_cast<unsigned char>(bytes[1]), '\0');
-  refused_or_taken([&] { grown = decompress_to_memory(file.path(), kind, std::ssize(raw)); });
+  refused_or_taken([&] {
+    std::string pieces;
+    decompress(file.path(), kind, std::ssize(raw), [&](std::string_view piece) { pieces += piece; });
+    grown = pieces;
+  });
   refused_or_taken([&] {
     decompress_into(file.path(), kind, raw);
     in_place = raw;
@@ -374,7 +367,7 @@ std::vector<FuzzTarget> data_fuzz_targets() {
           {"parquet", parquet, 2048},
           {"arrow", arrow, 8192},
           {"token_files", token_files, 1536},
-          {"decompress", decompress, 512},
+          {"decompress", decompress_file, 512},
           {"json_lines", json_lines, 512},
           {"hf_config", hf_config, 2048},
           {"remote", remote, 128},

@@ -12,8 +12,6 @@
 #include "trainer/rendezvous/launcher_reports.h"
 #include "trainer/run/comm_bench.h"
 #include "trainer/run/evaluate_checkpoint.h"
-#include "trainer/run/icl_checkpoint.h"
-#include "trainer/run/loglikelihood.h"
 #include "trainer/run/open_chat.h"
 #include "trainer/run/open_session.h"
 #include "trainer/run/run.h"

@@ -4,7 +4,6 @@
 #include <ATen/ops/zeros.h>
 #include <algorithm>
 
-#include "trainer/base/error.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/models/decode_batch.h"
 

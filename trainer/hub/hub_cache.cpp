@@ -201,14 +201,6 @@ std::optional<std::string> HubCache::find(const std::string& commit, const std::
   return size < 0 || (num_bytes >= 0 && size != num_bytes) ? std::nullopt : std::optional(whole);
 }
 
-bool HubCache::is_known_absent(const std::string& commit, const std::string& path) const {
-  return size_of(folder_ + "/.no_exist/" + commit + "/" + path) >= 0;
-}
-
-void HubCache::mark_absent(const std::string& commit, const std::string& path) const {
-  write_whole(folder_ + "/.no_exist/" + commit + "/" + path, "");
-}
-
 bool HubCache::take_from_store(const HubFile& file) const {
   if (!shares_blobs_ || !has_links_ || file.xet_hash.size() != 64 || file.sha256.empty() ||
       !is_hash(file.xet_hash))

@@ -38,9 +38,6 @@ class HubCache {
   /// `num_bytes` (-1: any).
   std::optional<std::string> find(const std::string& commit, const std::string& path,
                                   int64_t num_bytes) const;
-  /// True if the cache knows that the commit has no such file.
-  bool is_known_absent(const std::string& commit, const std::string& path) const;
-  void mark_absent(const std::string& commit, const std::string& path) const;
 
   /// Makes blobs/HASH from the store that repositories share, after checking the hash. Returns false if the
   /// store does not have the file.

@@ -92,24 +92,4 @@ PipelineHolds pipeline_holds(const StageProgram& program) {
   return most;
 }
 
-std::vector<int> activation_slots(const StageProgram& program) {
-  std::vector<int> slots(program.size(), -1);
-  std::map<Pass, int> taken;
-  std::set<int> free;
-  int count = 0;
-  for (size_t i = 0; i < program.size(); ++i) {
-    const PipelineOp& op = program[i];
-    if (op.kind == Kind::kForward) {
-      if (free.empty()) free.insert(count++);
-      slots[i] = taken[pass_of(op)] = *free.begin();
-      free.erase(free.begin());
-    } else if (op.kind == Kind::kBackward) {
-      slots[i] = taken.at(pass_of(op));
-      free.insert(slots[i]);
-      taken.erase(pass_of(op));
-    }
-  }
-  return slots;
-}
-
 }  // namespace tycho

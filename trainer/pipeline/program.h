@@ -25,7 +25,7 @@ struct PipelineOp {
 };
 using StageProgram = std::vector<PipelineOp>;
 
-/// Returns one program for each stage, for a table without problem (validity.h) and with its passes. The
+/// Returns one program for each stage, for a table that does every pass once, each after its input. The
 /// first part receives no activation and the last one no gradient; nothing is sent when the next part is on
 /// the same stage. The result of a pass is sent before the stage's next pass. Received tensors wait in a
 /// buffer for their pass.
@@ -42,9 +42,5 @@ struct PipelineHolds {
   int received_gradients = 0;    // waiting for their backward pass
 };
 PipelineHolds pipeline_holds(const StageProgram& program);
-
-/// Returns for each op of a program the slot of its activations, from 0 to the maximum number less one; a
-/// backward pass frees the slot of its forward pass. -1 for messages.
-std::vector<int> activation_slots(const StageProgram& program);
 
 }  // namespace tycho

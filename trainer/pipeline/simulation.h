@@ -23,8 +23,8 @@ struct PipelineTimes {
   double idle_share = 0;  // of the stages' time in a step: 1 - passes / (stages x step)
 };
 
-/// Starts each pass as soon as its stage is free and its input has arrived. Requires a table without problem
-/// (validity.h); throws Error for one that deadlocks.
+/// Starts each pass as soon as its stage is free and its input has arrived. Requires a table that does
+/// every pass once; throws Error for one that deadlocks.
 PipelineTimes simulate_pipeline(const PipelineShape& shape, const PipelineTable& table,
                                 const PipelineCosts& costs);
 

@@ -183,12 +183,6 @@ double StepTime::waits_s() const {
 
 int64_t ranks_per_domain(const Machine& machine) { return std::max(machine.nvlink_gpus, int64_t{1}); }
 
-bool axis_crosses(const MeshShape& mesh, AxisSet axes, int64_t ranks_per_node) {
-  bool crosses = false;
-  group_in_domain(mesh, axes, ranks_per_node, crosses);
-  return crosses;
-}
-
 StepTime step_time(const TrainConfig& config, const StepWork& work, const Machine& machine) {
   const double peak = machine.peak(config.precision);
   const DecoderSpec spec = decoder_spec(config.model);

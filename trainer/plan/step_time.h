@@ -58,8 +58,5 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
 
 /// Returns the number of ranks in a domain: those that NVLink joins, or all ranks of a CPU machine.
 int64_t ranks_per_domain(const Machine& machine);
-/// Returns true when ranks that differ only on this axis are on different machines of `ranks_per_node`
-/// ranks each.
-bool axis_crosses(const MeshShape& mesh, AxisSet axes, int64_t ranks_per_node);
 
 }  // namespace tycho

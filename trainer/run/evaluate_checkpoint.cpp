@@ -5,7 +5,10 @@
 #include "trainer/base/json.h"
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/data/mds/cached_index.h"
+#include "trainer/eval/evaluate.h"
+#include "trainer/eval/icl_evaluator.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/run/trained_model.h"
 
 namespace tycho {
 namespace {
@@ -115,6 +118,34 @@ std::optional<EvalResults> evaluate_checkpoint(const TrainedSource& checkpoint,
     results[name] = *result;
   }
   return results;
+}
+
+std::optional<IclResults> measure_icl(const TrainedSource& checkpoint, const IclConfig& config,
+                                      const at::Device& device, const std::atomic<int>& stop) {
+  TrainedModel trained(checkpoint, device);
+  if (trained.tokenizer() == nullptr)
+    fail(ExitCode::kUsage,
+         "[icl] {} was trained without a tokenizer, and tasks are text: evaluate a checkpoint of a recipe "
+         "with "
+         "tokenizer = \"PATH/tokenizer.json\"",
+         checkpoint.info().path);
+  const IclEvaluator evaluator(config, trained.tokenizer(), trained.vocab_size(),
+                               longest_sequence(trained.config()));
+  return evaluator.evaluate(trained.asked(), stop);
+}
+
+std::optional<std::vector<ContinuationScore>> loglikelihoods(const TrainedSource& checkpoint,
+                                                             const std::vector<HarnessRequest>& requests,
+                                                             HarnessEncoding encoding,
+                                                             const at::Device& device,
+                                                             const std::atomic<int>& stop) {
+  TrainedModel trained(checkpoint, device);
+  const int64_t longest = longest_sequence(trained.config());
+  std::vector<Continuation> continuations;
+  for (const HarnessRequest& request : requests)
+    continuations.push_back(
+        encode_request(request, trained.tokenizer().get(), trained.vocab_size(), longest, encoding));
+  return score(trained.asked(), continuations, stop);
 }
 
 }  // namespace tycho

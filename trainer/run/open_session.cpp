@@ -15,7 +15,6 @@
 #include "trainer/run/inspect.h"
 #include "trainer/run/live_tensor.h"
 #include "trainer/run/native_errors.h"
-#include "trainer/run/recipe_check.h"
 #include "trainer/run/run_parts.h"
 #include "trainer/run/whole_tensor.h"
 #include "trainer/run_folder/run_folder.h"

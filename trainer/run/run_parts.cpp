@@ -14,7 +14,6 @@
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/device/device.h"
 #include "trainer/families/config.h"
-#include "trainer/families/decoder_spec.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/loggers/notify.h"
 #include "trainer/loggers/sink.h"

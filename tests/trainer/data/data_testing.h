@@ -39,6 +39,12 @@ inline void write_text(const std::string& path, std::string_view text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+/// The bytes of a number, as MDS columns "int" and many headers have them.
+template <class T>
+std::string bytes_of_number(T number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
+}
+
 /// CRC-32 of numbers as 64-bit words, little endian.
 inline uint32_t crc32_of(const std::vector<uint32_t>& numbers) {
   static const std::array<uint32_t, 256> table = [] {

@@ -11,7 +11,7 @@
 #include "tests/trainer/tasks/icl_golden.h"
 #include "trainer/eval/greedy_writer.h"
 #include "trainer/huggingface/hf_import.h"
-#include "trainer/run/icl_checkpoint.h"
+#include "trainer/run/evaluate_checkpoint.h"
 #include "trainer/run/trained_model.h"
 #include "trainer/tasks/outputs.h"
 

@@ -148,27 +148,6 @@ TEST(PipelineProgram, HoldsAsManyActivationsAsTheScheduleIsKnownFor) {
   }
 }
 
-TEST(PipelineProgram, GivesNoSlotTwiceAtATime) {
-  for (const PipelineShape& shape : many_shapes())
-    for (const StageProgram& program : pipeline_programs(shape, pipeline_table(shape))) {
-      const std::vector<int> slots = activation_slots(program);
-      std::map<int, std::pair<int, int>> taken;
-      for (size_t i = 0; i < program.size(); ++i) {
-        const std::pair<int, int> pass = {program[i].chunk, program[i].micro_batch};
-        if (program[i].kind == Kind::kForward) {
-          EXPECT_LT(slots[i], pipeline_holds(program).activations);
-          EXPECT_TRUE(taken.emplace(slots[i], pass).second) << text_of(shape);
-        } else if (program[i].kind == Kind::kBackward) {
-          EXPECT_EQ(taken.at(slots[i]), pass) << text_of(shape);
-          taken.erase(slots[i]);
-        } else {
-          EXPECT_EQ(slots[i], -1);
-        }
-      }
-      EXPECT_TRUE(taken.empty());
-    }
-}
-
 TEST(PipelineProgram, CountsWhatIsReceivedAndWaits) {
   const StageProgram program = {{Kind::kReceiveActivation, 0, 0, 0}, {Kind::kReceiveActivation, 0, 1, 0},
                                 {Kind::kForward, 0, 0, -1},          {Kind::kReceiveGradient, 0, 0, 2},

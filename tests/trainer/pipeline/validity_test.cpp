@@ -1,5 +1,5 @@
 // Our tables and programs are valid; damaged ones, and those that wait for ever, are found.
-#include "trainer/pipeline/validity.h"
+#include "tests/trainer/pipeline/validity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Requests of lm-evaluation-harness on a tiny Llama: against its own HFLM, and requests that are wrong.
-#include "trainer/run/loglikelihood.h"
+#include "trainer/run/evaluate_checkpoint.h"
 
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>

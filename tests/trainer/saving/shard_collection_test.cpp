@@ -84,9 +84,10 @@ TEST(ShardCollection, TheFailureOfARankIsRank0s) {
       ADD_FAILURE() << "rank " << faulty_rank << " cannot write";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kStorage);
-      if (faulty_rank > 0)
+      if (faulty_rank > 0) {
         EXPECT_EQ(std::string(error.what()).rfind(fmt::format("rank {}: ", faulty_rank), 0), 0U)
             << error.what();
+      }
     }
   }
 }

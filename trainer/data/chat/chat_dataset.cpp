@@ -13,24 +13,10 @@
 #include "trainer/data/mds/conversion_note.h"
 #include "trainer/data/rows/target_weights.h"
 #include "trainer/data/tokenizer/local_tokenizer.h"
-#include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 
 namespace tycho {
 namespace {
-
-std::unique_ptr<Tokenizer> open_tokenizer(const RowShape& shape, const std::string& place) {
-  if (shape.tokenizer.empty())
-    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", place);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
-  if (tokenizer->size() > shape.vocab_size)
-    fail(ExitCode::kUnusable,
-         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
-         "model's tokenizer{}",
-         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
-         note_added_beside(*tokenizer));
-  return tokenizer;
-}
 
 /// Identifies how rows become batches: readers use the data set's config for that.
 std::string batches_identity(const ChatConfig& config) {
@@ -65,7 +51,7 @@ InputFiles input_files(const ChatConfig& config) {
 ChatDataset::ChatDataset(const ChatConfig& config, const RowShape& shape, const std::atomic<int>& stop)
     : config_(config), place_(config.path), seq_len_(shape.seq_len), vocab_size_(shape.vocab_size) {
   weights_.marks = shape.marks;
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(shape, place_);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_of_rows(shape, place_);
   template_text_ = chat_template_text(config, shape.tokenizer);
   const ChatEncoder encoder(config, template_text_, *tokenizer, seq_len_);
   filler_ = encoder.eos_token_id();

@@ -17,19 +17,6 @@
 namespace tycho {
 namespace {
 
-std::unique_ptr<Tokenizer> tokenizer_for(const TextConfig& config, const RowShape& shape) {
-  if (shape.tokenizer.empty())
-    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", config.path);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
-  if (tokenizer->size() > shape.vocab_size)
-    fail(ExitCode::kUnusable,
-         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
-         "model's tokenizer{}",
-         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
-         note_added_beside(*tokenizer));
-  return tokenizer;
-}
-
 /// Returns the token to add: `chosen`, else the token `name`. Returns nothing if the tokenizer's own encoding
 /// adds tokens (`own`), or if there is no such token.
 std::optional<int32_t> added_token(const Tokenizer& tokenizer, const std::vector<int32_t>& own,
@@ -86,7 +73,7 @@ TextDataset::TextDataset(const TextConfig& config, const RowShape& shape)
     : seq_len_(shape.seq_len),
       vocab_size_(shape.vocab_size),
       separates_documents_(config.separate_documents) {
-  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(config, shape);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_of_rows(shape, config.path);
   begin_ = added_token(*tokenizer, tokenizer->text_begin(), config.bos_token_id, tokenizer->info().bos);
   end_ = added_token(*tokenizer, tokenizer->text_end(), config.eos_token_id, find_eos_token(*tokenizer));
   if (!begin_ && !end_ && tokenizer->text_begin().empty() && tokenizer->text_end().empty())

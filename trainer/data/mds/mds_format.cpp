@@ -109,13 +109,6 @@ std::string_view mds_dtype_name(int code) {
   return found == kDtypes.end() ? std::string_view() : found->name;
 }
 
-uint8_t mds_dtype_code(std::string_view dtype) {
-  const auto found =
-      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.name == dtype; });
-  TYCHO_CHECK(found != kDtypes.end(), "[mds] there is no dtype {}", dtype);
-  return found->code;
-}
-
 MdsArrayEncoding mds_array_encoding(std::string_view encoding) {
   auto [dtype, text] = split_array_encoding(encoding);
   MdsArrayEncoding parts{.dtype = dtype, .shape = {}};
@@ -138,8 +131,6 @@ std::string encode_mds_array(const void* elements, int64_t count, int64_t elemen
   std::memcpy(value.data() + 1 + width, elements, bytes);
   return value;
 }
-
-std::string encode_mds_int(int64_t value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
 
 MdsArrayView decode_mds_array(std::string_view encoding, std::string_view value, const std::string& place) {
   const auto malformed = [&](const char* what) {

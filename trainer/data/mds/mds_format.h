@@ -29,9 +29,6 @@ int64_t mds_dtype_bytes(std::string_view dtype);
 /// Returns the name of the dtype with this code in values of the encoding "ndarray"; "" when there is none.
 std::string_view mds_dtype_name(int code);
 
-/// Returns the code of a dtype. Requires a dtype of MDS.
-uint8_t mds_dtype_code(std::string_view dtype);
-
 /// Parts of a valid encoding "ndarray:int32:2,3". Parts that the encoding does not fix are empty.
 struct MdsArrayEncoding {
   std::string_view dtype;
@@ -43,9 +40,6 @@ bool is_mds_array(std::string_view encoding);
 /// Encodes a one-dimensional array for a column "ndarray:DTYPE": its length, then its elements. Requires that
 /// it is not empty.
 std::string encode_mds_array(const void* elements, int64_t count, int64_t element_bytes);
-
-/// Encodes a value of a column "int".
-std::string encode_mds_int(int64_t value);
 
 /// View of a one-dimensional array inside a value, which must outlive it.
 struct MdsArrayView {

@@ -15,19 +15,7 @@ namespace {
 
 /// NumPy's float16 (IEEE 754 binary16). Not every compiler has a type for it.
 struct Half {
-  static constexpr int kInfinity = 0x7c00;
   uint16_t bits = 0;
-
-  Half() = default;
-  /// Rounds to the nearest, ties to even, as NumPy does.
-  explicit Half(double number) {
-    const double size = std::abs(number);
-    const int exponent = size < 0x1p-14 ? -14 : std::min(std::ilogb(size), 16);
-    const double steps = std::isinf(size) ? 0x1p20 : std::nearbyint(std::ldexp(size, 10 - exponent));
-    const double place = std::min((exponent + 14) * 1024 + steps, double{kInfinity});
-    bits = std::isnan(number) ? 0x7e00 : static_cast<uint16_t>(place);
-    if (std::signbit(number)) bits |= 0x8000;
-  }
 
   explicit operator double() const {
     const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
@@ -62,11 +50,6 @@ uint32_t word_at(std::string_view value, size_t at) {
   uint32_t word = 0;
   std::memcpy(&word, value.data() + at, sizeof word);
   return word;
-}
-
-void append_word(std::string& out, size_t word) {
-  const auto value = static_cast<uint32_t>(word);
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 template <class T>
@@ -169,56 +152,6 @@ Json show_json(std::string_view value, const std::string& place) {
   }
 }
 
-template <class T>
-T number_from(const Json& value, const std::string& place) {
-  if constexpr (std::is_integral_v<T>) {
-    const bool fits = value.is_number_unsigned()
-                          ? std::in_range<T>(value.get<uint64_t>())
-                          : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
-    if (!fits)
-      wrong(place, "expected a whole number from {} to {}, got {}", std::numeric_limits<T>::min(),
-            std::numeric_limits<T>::max(), value.dump());
-    return static_cast<T>(value.is_number_unsigned() ? value.get<uint64_t>()
-                                                     : static_cast<uint64_t>(value.get<int64_t>()));
-  } else {
-    if (!value.is_number()) wrong(place, "expected a number, got {}", value.dump());
-    return static_cast<T>(value.get<double>());
-  }
-}
-
-std::string make_number(std::string_view dtype, const Json& value, const std::string& place) {
-  return with_dtype(dtype, [&](auto zero) {
-    const auto number = number_from<decltype(zero)>(value, place);
-    return std::string(reinterpret_cast<const char*>(&number), sizeof number);
-  });
-}
-
-void append_elements(std::string_view dtype, const Json& list, const std::vector<int64_t>& shape,
-                     size_t depth, std::string& out, const std::string& place) {
-  if (depth == shape.size()) {
-    out += make_number(dtype, list, place);
-    return;
-  }
-  if (!list.is_array() || std::ssize(list) != shape[depth])
-    wrong(place, "expected an array, got lists of different lengths");
-  for (const Json& item : list) append_elements(dtype, item, shape, depth + 1, out, place);
-}
-
-std::string array_from_json(std::string_view encoding, const Json& list, const std::string& place) {
-  const std::string_view dtype = mds_array_encoding(encoding).dtype;
-  if (dtype.empty()) wrong(place, "a list of numbers needs an encoding with a dtype, such as ndarray:int32");
-  std::vector<int64_t> shape;
-  constexpr size_t kMostDims = 63;
-  for (const Json* inner = &list; inner->is_array() && shape.size() <= kMostDims; inner = &inner->front()) {
-    shape.push_back(std::ssize(*inner));
-    if (inner->empty()) wrong(place, "an array must have at least one element");
-  }
-  if (shape.empty()) wrong(place, "expected a list of numbers, got {}", list.type_name());
-  std::string elements;
-  append_elements(dtype, list, shape, 0, elements, place);
-  return make_mds_array(encoding, dtype, shape, elements.data(), place);
-}
-
 }  // namespace
 
 Json show_mds_value(std::string_view encoding, std::string_view value, int64_t most_elements,
@@ -243,22 +176,6 @@ Json show_mds_value(std::string_view encoding, std::string_view value, int64_t m
 
 void check_mds_value(std::string_view encoding, std::string_view value, const std::string& place) {
   show_mds_value(encoding, value, 0, place);
-}
-
-std::string make_mds_value(std::string_view encoding, const Json& value, const std::string& place) {
-  if (encoding == "int") encoding = "int64";
-  if (mds_dtype_bytes(encoding) > 0) return make_number(encoding, value, place);
-  if (is_mds_array(encoding)) return array_from_json(encoding, value, place);
-  if (encoding == "json") return python_json(value, JsonKeys::kInOrder);
-  if (encoding == "str_float" && value.is_number()) return python_float(value.get<double>());
-  if (encoding == "str_int" && value.is_number_integer()) return value.dump();
-  if (!value.is_string())
-    wrong(place, "expected text for the encoding {}, got {}", encoding, value.type_name());
-  const auto& text = value.get_ref<const std::string&>();
-  if (encoding != "bytes" && encoding != "str" && !encoding.starts_with("str_"))
-    wrong(place, "a value of the encoding {} cannot be made from JSON", encoding);
-  check_mds_value(encoding, text, place);
-  return text;
 }
 
 MdsArray read_mds_array(std::string_view encoding, std::string_view value, const std::string& place) {
@@ -296,33 +213,6 @@ MdsArray read_mds_array(std::string_view encoding, std::string_view value, const
   return array;
 }
 
-std::string make_mds_array(std::string_view encoding, std::string_view dtype,
-                           const std::vector<int64_t>& shape, const void* elements,
-                           const std::string& place) {
-  const MdsArrayEncoding fixed = mds_array_encoding(encoding);
-  if (!fixed.dtype.empty() && fixed.dtype != dtype)
-    wrong(place, "expected an array of {}, got {}", fixed.dtype, dtype);
-  if (!fixed.shape.empty() && fixed.shape != shape)
-    wrong(place, "expected an array of the shape {}, got {}", fmt::join(fixed.shape, ","),
-          fmt::join(shape, ","));
-  if (shape.empty() || shape.size() > 63)
-    wrong(place, "an array has 1 to 63 dimensions, got {}", shape.size());
-  const int64_t most = *std::max_element(shape.begin(), shape.end());
-  if (*std::min_element(shape.begin(), shape.end()) < 1)
-    wrong(place, "an array must have at least one element");
-  std::string value;
-  if (fixed.dtype.empty()) value += static_cast<char>(mds_dtype_code(dtype));
-  const size_t width_code = most < 1 << 8 ? 0 : most < 1 << 16 ? 1 : most < int64_t{1} << 32 ? 2 : 3;
-  int64_t count = 1;
-  if (fixed.shape.empty()) value += static_cast<char>(shape.size() << 2 | width_code);
-  for (const int64_t dim : shape) {
-    if (fixed.shape.empty()) value.append(reinterpret_cast<const char*>(&dim), size_t{1} << width_code);
-    count *= dim;
-  }
-  value.append(static_cast<const char*>(elements), static_cast<size_t>(count * mds_dtype_bytes(dtype)));
-  return value;
-}
-
 MdsPicture read_mds_picture(std::string_view value, const std::string& place) {
   constexpr size_t kHead = 12, kLongestMode = 16;
   if (value.size() < kHead) wrong(place, "the picture ends inside its header");
@@ -338,14 +228,6 @@ MdsPicture read_mds_picture(std::string_view value, const std::string& place) {
     wrong(place, "a picture of {} x {} pixels cannot have {} bytes", picture.width, picture.height,
           picture.pixels.size());
   return picture;
-}
-
-std::string make_mds_picture(const MdsPicture& picture) {
-  std::string value;
-  append_word(value, picture.width);
-  append_word(value, picture.height);
-  append_word(value, picture.mode.size());
-  return value.append(picture.mode).append(picture.pixels);
 }
 
 std::vector<std::string_view> read_mds_list(std::string_view encoding, std::string_view value,
@@ -366,15 +248,6 @@ std::vector<std::string_view> read_mds_list(std::string_view encoding, std::stri
   }
   if (at != value.size()) wrong(place, "the list has {} bytes behind its items", value.size() - at);
   return items;
-}
-
-std::string make_mds_list(std::string_view encoding, const std::vector<std::string>& items) {
-  std::string value;
-  if (encoding.starts_with("list[")) append_word(value, 0);
-  append_word(value, items.size());
-  for (const std::string& item : items) append_word(value, item.size());
-  for (const std::string& item : items) value += item;
-  return value;
 }
 
 }  // namespace tycho

@@ -1,4 +1,4 @@
-// Decodes, checks and encodes values of MDS columns of any encoding.
+// Decodes and checks values of MDS columns of any encoding.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,12 +21,6 @@ Json show_mds_value(std::string_view encoding, std::string_view value, int64_t m
 /// Checks a value as show_mds_value does, without a result. Throws the same Errors.
 void check_mds_value(std::string_view encoding, std::string_view value, const std::string& place);
 
-/// Encodes a value that JSON can hold, as mosaicml-streaming writes it: numbers, texts (str, str_int,
-/// str_decimal, and bytes as the text's UTF-8), json (anything), and arrays of one or more dimensions (nested
-/// lists of numbers; the encoding must name the dtype). Throws Error (kUnusable) "PLACE: ..." for numbers out
-/// of range, lists that are no array, and images, which JSON cannot hold.
-std::string make_mds_value(std::string_view encoding, const Json& value, const std::string& place);
-
 /// View of an array inside a value, which must outlive it.
 struct MdsArray {
   std::string_view dtype;
@@ -36,24 +30,16 @@ struct MdsArray {
 };
 MdsArray read_mds_array(std::string_view encoding, std::string_view value, const std::string& place);
 
-/// Encodes an array for a column of any array encoding that allows it. `elements` holds the product of
-/// `shape` elements. Throws Error (kUnusable) "PLACE: ..." for another dtype or shape than the encoding has,
-/// more than 63 dimensions, and dimensions of zero.
-std::string make_mds_array(std::string_view encoding, std::string_view dtype,
-                           const std::vector<int64_t>& shape, const void* elements, const std::string& place);
-
 /// Image of a column "pil": its raw pixels, in Pillow's mode ("RGB").
 struct MdsPicture {
   uint32_t width = 0, height = 0;
   std::string_view mode, pixels;
 };
 MdsPicture read_mds_picture(std::string_view value, const std::string& place);
-std::string make_mds_picture(const MdsPicture& picture);
 
 /// Returns the items of a column "list[...]", whose values begin with a reserved word, or of "jpeg_array",
 /// whose values begin with the number of items.
 std::vector<std::string_view> read_mds_list(std::string_view encoding, std::string_view value,
                                             const std::string& place);
-std::string make_mds_list(std::string_view encoding, const std::vector<std::string>& items);
 
 }  // namespace tycho

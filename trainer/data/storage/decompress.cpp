@@ -135,12 +135,6 @@ void decode_zstd_into(ZipFile& file, std::span<char> raw, const std::function<vo
 
 }  // namespace
 
-std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes) {
-  std::string raw;
-  decompress(zip_path, kind, raw_bytes, [&](std::string_view piece) { raw += piece; });
-  return raw;
-}
-
 void decompress_into(const std::string& zip_path, CompressionKind kind, std::span<char> raw,
                      const std::stop_token& stop) {
   const auto check_stop = [&] {

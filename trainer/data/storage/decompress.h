@@ -21,9 +21,6 @@ namespace tycho {
 void decompress_into(const std::string& zip_path, CompressionKind kind, std::span<char> raw,
                      const std::stop_token& stop = {});
 
-/// Decompresses into new memory, which grows with the output.
-std::string decompress_to_memory(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes);
-
 /// Decompresses piece by piece into `sink`, whose errors reach the caller. Discard the output if an error is
 /// thrown.
 void decompress(const std::string& zip_path, CompressionKind kind, int64_t raw_bytes,

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "trainer/base/error.h"
+#include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tekken.h"
-#include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/hub/hub_files.h"
 
@@ -38,6 +38,19 @@ std::string local_tokenizer(const std::string& name) {
   for (const char* beside : kBeside)
     if (snapshot.find(folder + beside) != nullptr) hub_file(snapshot, folder + beside);
   return hub_file(snapshot, file);
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of_rows(const RowShape& shape, const std::string& place) {
+  if (shape.tokenizer.empty())
+    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", place);
+  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
+  if (tokenizer->size() > shape.vocab_size)
+    fail(ExitCode::kUnusable,
+         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
+         "model's tokenizer{}",
+         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
+         note_added_beside(*tokenizer));
+  return tokenizer;
 }
 
 }  // namespace tycho

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "tests/trainer/data/data_testing.h"
+#include "tests/trainer/data/mds/mds_array_bytes.h"
 #include "trainer/base/json.h"
 #include "trainer/data/chat/chat_dataset.h"
-#include "trainer/data/mds/mds_value.h"
 #include "trainer/data/mds/mds_writer.h"
 #include "trainer/data/mds/shard_hash.h"
 
@@ -105,7 +105,7 @@ TEST_F(MdsRowsTest, TokensAreTakenAsTheyAre) {
     turns.push_back({Json::array({{{"input_ids", p}, {"labels", r}}}).dump()});
     std::vector<std::string> array, raw;
     for (const auto& ids : {p, r}) {
-      array.push_back(make_mds_array("ndarray:int32", "int32", {std::ssize(ids)}, ids.data(), "test"));
+      array.push_back(testing::mds_array_bytes("ndarray:int32", "int32", {std::ssize(ids)}, ids.data()));
       const std::vector<int64_t> wide(ids.begin(), ids.end());
       raw.emplace_back(reinterpret_cast<const char*>(wide.data()), wide.size() * sizeof(int64_t));
     }
@@ -178,7 +178,7 @@ TEST_F(MdsRowsTest, SaysWhichSampleIsWrong) {
   expect_unusable(write("f", {{"turns", "json"}}, {{R"([{"input_ids": [1], "labels": []}])"}}),
                   {"sample 0", "has no tokens: leave the sample out"});
   expect_unusable(write("g", {{"tokens", "ndarray:int32"}},
-                        {{make_mds_array("ndarray:int32", "int32", {1}, "\1\0\0", "t")}}),
+                        {{testing::mds_array_bytes("ndarray:int32", "int32", {1}, "\1\0\0")}}),
                   {"/g has no columns \"messages\"", "use t.data.mds"});
   expect_unusable(write("h", {{"prompt", "bytes"}, {"response", "str"}}, {{"x", "y"}}),
                   {"column \"prompt\"", "has the encoding bytes"});

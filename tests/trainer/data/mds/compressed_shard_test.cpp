@@ -7,15 +7,16 @@
 #include <thread>
 
 #include "tests/trainer/data/data_testing.h"
+#include "tests/trainer/data/storage/decompressed.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_writer.h"
-#include "trainer/data/storage/decompress.h"
 #include "trainer/data/storage/part_file.h"
 
 namespace tycho {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::decompressed;
 using testing::expect_error;
 using testing::golden;
 using testing::TempDir;
@@ -194,7 +195,7 @@ TEST_F(CompressedShardTest, WritesShardsOfTheSameContents) {
     const MdsIndex index = read_mds_index(dir_), peers = read_mds_index(peer);
     for (size_t i = 0; i < index.shards.size(); ++i) {
       const auto raw_of = [](const MdsShard& shard) {
-        return decompress_to_memory(shard.zip->path, shard.zip->kind, shard.bytes);
+        return decompressed(shard.zip->path, shard.zip->kind, shard.bytes);
       };
       EXPECT_EQ(raw_of(index.shards[i]), raw_of(peers.shards[i]));
     }
@@ -275,7 +276,7 @@ TEST_F(CompressedShardTest, AProcessThatDecompressesIsWaitedFor) {
   copy("zstd");
   const MdsIndex index = read_mds_index(dir_);
   std::optional<PartFile> other = PartFile::claim(raw() + ".part", [] { return false; }, {});
-  const std::string bytes = decompress_to_memory(zip(), CompressionKind::kZstd, index.shards[0].bytes);
+  const std::string bytes = decompressed(zip(), CompressionKind::kZstd, index.shards[0].bytes);
   std::jthread reader([&] { read_all(); });
   other->write(bytes.data(), bytes.size());
   other->publish(raw());

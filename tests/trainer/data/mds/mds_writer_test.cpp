@@ -9,6 +9,7 @@
 namespace tycho {
 namespace {
 
+using testing::bytes_of_number;
 using testing::expect_error;
 using testing::golden;
 using testing::TempDir;
@@ -47,7 +48,7 @@ TEST_F(MdsWriterTest, WritesTheBytesThatStreamingWrites) {
   expect_golden("two_samples", {.columns = {{"tokens", "ndarray:int32"}}, .hashes = {}},
                 {{encode_mds_array(a.data(), 3, 4)}, {encode_mds_array(b.data(), 2, 4)}});
   expect_golden("text_and_id", {.columns = {{"text", "str"}, {"id", "int"}}, .hashes = {}},
-                {{encode_mds_int(7), "ab"}, {encode_mds_int(-1), ""}});
+                {{bytes_of_number<int64_t>(7), "ab"}, {bytes_of_number<int64_t>(-1), ""}});
   std::vector<std::vector<std::string>> many, half;
   for (int32_t i = 0; i < 11; ++i) many.push_back({counting<int32_t>(i, 10)});
   expect_golden("shards",

@@ -10,6 +10,7 @@
 namespace tycho {
 namespace {
 
+using testing::bytes_of_number;
 using testing::expect_error;
 using testing::golden;
 using testing::TempDir;
@@ -228,8 +229,8 @@ TEST_F(DocumentReaderTest, RowsThatAreNotText) {
   const std::string dir = dir_ / "data";
   std::filesystem::create_directories(dir);
   MdsWriter writer(real_files(), dir, {.columns = {{"text", "str"}, {"n", "int"}}});
-  writer.write({encode_mds_int(1), "good"});
-  writer.write({encode_mds_int(2), "not \xff good"});
+  writer.write({bytes_of_number<int64_t>(1), "good"});
+  writer.write({bytes_of_number<int64_t>(2), "not \xff good"});
   writer.finish();
   const auto read = [&](const std::string& column) {
     const std::vector<InputFile> data = {{dir, TextFormat::kDataSet}};

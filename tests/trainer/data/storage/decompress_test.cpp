@@ -2,11 +2,13 @@
 #include "trainer/data/storage/decompress.h"
 
 #include "tests/trainer/data/data_testing.h"
+#include "tests/trainer/data/storage/decompressed.h"
 #include "trainer/data/storage/compress.h"
 
 namespace tycho {
 namespace {
 
+using testing::decompressed;
 using testing::expect_error;
 using testing::TempDir;
 using testing::write_text;
@@ -26,7 +28,7 @@ class DecompressTest : public ::testing::Test {
     const CompressionKind kind = parse_compression(name, "[test]").kind;
     std::string place(static_cast<size_t>(raw_bytes) + 64, '#'), given;
     const std::span<char> room = std::span(place).first(static_cast<size_t>(raw_bytes));
-    const std::string grown = problem_of([&] { given = decompress_to_memory(path_, kind, raw_bytes); });
+    const std::string grown = problem_of([&] { given = decompressed(path_, kind, raw_bytes); });
     const std::string in_place = problem_of([&] { decompress_into(path_, kind, room); });
     EXPECT_EQ(grown.empty(), in_place.empty()) << grown << in_place;
     EXPECT_EQ(place.substr(room.size()), std::string(64, '#')) << "nothing is written behind it";

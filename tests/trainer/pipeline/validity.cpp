@@ -1,5 +1,5 @@
 // Simulates the programs of all stages: a pass needs its input, a message both of its halves at once.
-#include "trainer/pipeline/validity.h"
+#include "tests/trainer/pipeline/validity.h"
 
 #include <fmt/format.h>
 
