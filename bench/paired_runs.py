@@ -45,7 +45,7 @@ class Run:
     def end(self):
         """How long it takes."""
         began = time.monotonic()
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)
         self.process.wait()
         return time.monotonic() - began
 
@@ -96,3 +96,10 @@ def spread(rounds, name):
     """A median over rounds, and their range."""
     values = [one[name] for one in rounds]
     return f"{statistics.median(values):.4f} ({min(values):.3f}-{max(values):.3f})"
+
+
+def drawn(rounds, name):
+    """A median over rounds, and where 95 of 100 medians of rounds drawn from them lie."""
+    values = [one[name] for one in rounds]
+    medians_of_draws = sorted(statistics.median(random.choices(values, k=len(values))) for _ in range(4000))
+    return statistics.median(values), medians_of_draws[100], medians_of_draws[-101]

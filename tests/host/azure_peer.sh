@@ -1,7 +1,7 @@
 #!/bin/bash
 # azure-storage-blob judges our stand-in for Azure, and what Tycho wrote there: it reads a checkpoint that Tycho uploaded, Tycho reads one
 # that it uploaded, and neither asks for anything that the stand-in answers with 501. Skipped unless TYCHO_AZURE_PYTHON names a Python with
-# azure-storage-blob; passed on 27 November 2026 with azure-storage-blob 12.31.1:
+# azure-storage-blob; passed on 28 November 2026 with azure-storage-blob 12.31.1:
 #   python3 -m venv v && v/bin/pip install azure-storage-blob==12.31.1 && TYCHO_AZURE_PYTHON=v/bin/python ctest -R azure_peer
 set -euo pipefail
 [[ -n ${TYCHO_AZURE_PYTHON:-} ]] || { echo "skipped: TYCHO_AZURE_PYTHON names no Python with azure-storage-blob"; exit 77; }

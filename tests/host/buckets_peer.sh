@@ -1,7 +1,8 @@
 #!/bin/bash
 # Uploads to moto, which checks signatures, with the cases of every store; botocore reads what Tycho wrote. A whole run loses its machine
-# and goes on from moto, with the keys of a user, then with a role that it takes on, and with a web identity. Skipped unless TYCHO_S3_PYTHON
-# names a Python with moto[server] and boto3; passed on 27 November 2026, with a web identity too, with moto 5.2.5, boto3 1.44.5 and botocore 1.44.8:
+# and goes on from moto, with the keys of a user, then with a role that it takes on, and with a web identity; another
+# one trains on a network that breaks every third connection (faulty_proxy.py). Skipped unless TYCHO_S3_PYTHON
+# names a Python with moto[server] and boto3; passed on 28 November 2026 with moto 5.2.5, boto3 1.44.5 and botocore 1.44.8:
 #   python3 -m venv v && v/bin/pip install 'moto[server]==5.2.5' boto3==1.44.5 && TYCHO_S3_PYTHON=v/bin/python ctest -R buckets_peer
 set -euo pipefail
 [[ -n ${TYCHO_S3_PYTHON:-} ]] || { echo "skipped: TYCHO_S3_PYTHON names no Python with moto[server] and boto3"; exit 77; }
@@ -61,6 +62,26 @@ web() {
     tycho ckpt verify s3://texts/far >web.txt 2>&1 && grep -q 'every byte as written' web.txt || { cat web.txt; return 1; }
 }
 check 'a web identity reads it' web
+# A network that breaks every third connection: the run ends well, and what is committed is whole.
+exec {to_proxy}> >("$TYCHO_S3_PYTHON" "$root/tests/golden/faulty_proxy.py" 127.0.0.1 "${AWS_ENDPOINT_URL##*:}" 1 >proxy.txt)
+proxy_pid=$!
+until [[ -s proxy.txt ]]; do kill -0 "$proxy_pid" && sleep 0.1; done
+through_proxy() { AWS_ENDPOINT_URL=http://127.0.0.1:$(head -1 proxy.txt) "$@"; }
+breaks() {
+  through_proxy far run_name=broken && tycho ckpt verify s3://texts/broken >get.txt 2>&1 && [[ $(tycho ckpt ls runs/broken | grep -c ' yes ') == 2 ]] ||
+    { cat run.txt get.txt; return 1; }
+}
+check 'a run on a network that breaks connections' breaks
+gets_through_it() {
+  rm -rf copy
+  through_proxy tycho ckpt get s3://texts/broken copy >get.txt 2>&1 || { cat get.txt; return 1; }
+  tycho ckpt diff copy near >diff.txt || true
+  grep -q '^[1-9][0-9]* tensors are equal, 0 differ' diff.txt || { cat diff.txt; return 1; }
+}
+check 'what is read through it has the bits of the undisturbed run' gets_through_it
+exec {to_proxy}>&-
+wait "$proxy_pid"
+sed 1d proxy.txt
 hides() { ! grep -rqF "$AWS_SECRET_ACCESS_KEY" runs run.txt get.txt; }
 check 'no secret is shown' hides
 checked

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs of W&B against a small server of our own: offline ones, killed and resumed, which `wandb sync` uploads; and one online, killed and
-# resumed, which wandb.Api reads back beside a run that the official client has sent. Passed with wandb 0.31.0 on 27 November 2026.
+# resumed, which wandb.Api reads back beside a run that the official client has sent. Passed with wandb 0.31.0 on 28 November 2026.
 # Skipped unless TYCHO_WANDB_PYTHON names a Python with wandb; TYCHO_WANDB_GOLDEN=FILE writes tests/golden/loggers/wandb_calls.json anew:
 #   python3 -m venv v && v/bin/pip install wandb==0.31.0 && TYCHO_WANDB_PYTHON=v/bin/python ctest -R wandb_peer
 set -euo pipefail
