@@ -9,7 +9,7 @@ set(code ${CMAKE_BINARY_DIR}/machine_code)
 file(MAKE_DIRECTORY ${code})
 file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/*.cuh ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/*.h ${CMAKE_SOURCE_DIR}/trainer/kernels/twins/*.h)
 set(made)
-foreach(name activation adamw_step bias cross_entropy dropout embedding flat layer_norm rms_norm rope)
+foreach(name activation adamw_step bias cross_entropy dropout embedding flat layer_norm pack_gradients rms_norm rope)
   set(source ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/${name}.cu)
   add_custom_command(OUTPUT ${code}/${name}.cubin DEPENDS ${source} ${headers} VERBATIM
     COMMAND sh -c "${CMAKE_CUDA_COMPILER} -cubin -arch=sm_90a -O2 -DNDEBUG -std=c++20 -I${CMAKE_SOURCE_DIR} -isystem ${CMAKE_BINARY_DIR}/own_fmt -Xptxas -v -o ${name}.cubin ${source} >${name}.txt 2>&1 || { cat ${name}.txt; exit 1; }"

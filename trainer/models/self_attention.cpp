@@ -133,8 +133,9 @@ void SelfAttention::apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_p
   rotate(qkv_NP, seq, first_position, /*inverse=*/false);
 }
 
-void SelfAttention::apply_positions_backward(Tensor& d_qkv_NP, const Tensor& position_N) const {
-  rotate(d_qkv_NP, shape_.seq, 0, /*inverse=*/true);
+void SelfAttention::apply_positions_backward(Tensor& d_qkv_NP, bool is_rotated,
+                                             const Tensor& position_N) const {
+  if (!is_rotated) rotate(d_qkv_NP, shape_.seq, 0, /*inverse=*/true);
   scale_by_temperature(d_qkv_NP, shape_.seq, 0, position_N);
 }
 
@@ -218,23 +219,28 @@ void SelfAttention::attend(BlockActivations act) const {
   attention(shape_, rules_for(act), rows(act), attention_saved(act), flash_rules(act));
 }
 
-void SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_attention_NE,
+bool SelfAttention::attention_gradient(BlockActivations act, const Tensor& d_attention_NE,
                                        Tensor& d_qkv_NC) const {
-  if (region_.context().shape().ring)
-    return ring_attention_backward(
+  if (region_.context().shape().ring) {
+    ring_attention_backward(
         region_.context(), shape_, rules_for(act), own_rows(act), ring_workspace(act), attention_saved(act),
         d_attention_NE,
         {heads_of(d_qkv_NC, 0, attn_.heads), heads_of(d_qkv_NC, attn_.heads, 2 * attn_.kv_heads)},
         flash_rules(act));
+    return false;
+  }
   const AttentionRows in = rows(act);
   const Tensor d_q_NE = heads_of(d_qkv_NC, 0, attn_.heads),
                d_own_kv = heads_of(d_qkv_NC, attn_.heads, 2 * attn_.kv_heads);
   const bool shared = region_.context().is_shared();
   const AttentionRows gradients = {d_q_NE, shared ? act.scratch[block_scratch::kKvWorkspace] : d_own_kv};
-  attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE, gradients,
-                     flash_rules(act));
+  // Gradients of keys that other blocks or ranks add to are rotated afterwards.
+  const bool is_whole = !shared && !reuses_ && !reused_;
+  const bool packed = attention_backward(shape_, rules_for(act), in, attention_saved(act), d_attention_NE,
+                                         gradients, flash_rules(act), is_whole ? cos_sin_ : RopeTables());
   // Attention no longer needs the keys: their memory is the workspace.
   if (shared) region_.context().scatter(gradients.kv, act.scratch[block_scratch::kAllKv], d_own_kv);
+  return packed && is_whole;
 }
 
 Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const {
@@ -271,9 +277,9 @@ void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivation
   linear_input_gradient(out(p, act), d_added_ND, d_attention_NE);
   linear_weight_gradient(out(p, act), act.saved[block_saved::kAttention], d_added_ND,
                          {g[at_.out_weight], view(g, at_.out_bias), g}, add);
-  attention_gradient(act, d_attention_NE, d_qkv_NC);
+  const bool is_rotated = attention_gradient(act, d_attention_NE, d_qkv_NC);
   Tensor d_qkv_NP = own_gradient(act, d_qkv_NC);
-  apply_positions_backward(d_qkv_NP, act.documents.position_N);
+  apply_positions_backward(d_qkv_NP, is_rotated, act.documents.position_N);
   if (attn_.changes_qkv()) clamp_and_norm_backward(p, act.saved, d_qkv_NP, g, add);
   project_backward(p, x_SD, act, d_qkv_NP, g, add, dx_SD);
 }

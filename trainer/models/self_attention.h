@@ -99,8 +99,8 @@ class SelfAttention {
   AttentionRows rows(BlockActivations act) const;
   /// Computes the attention of this rank's queries, in slot kAttention.
   void attend(BlockActivations act) const;
-  /// Computes attention's gradient, in d_qkv_NC.
-  void attention_gradient(BlockActivations act, const Tensor& d_attention_NE, Tensor& d_qkv_NC) const;
+  /// Computes attention's gradient, in d_qkv_NC. Returns true if it is rotated back already.
+  bool attention_gradient(BlockActivations act, const Tensor& d_attention_NE, Tensor& d_qkv_NC) const;
   /// Returns the part of attention's gradient that belongs to this block's projection; the rest is left with
   /// the block that is reused.
   Tensor own_gradient(BlockActivations act, Tensor& d_qkv_NC) const;
@@ -109,7 +109,7 @@ class SelfAttention {
   FlashRules flash_rules(const BlockActivations& act) const { return {alibi_, act.documents}; }
   /// Applies temperature and rotations. position_N: see kernels/temperature.h.
   void apply_positions(Tensor& qkv_NP, int64_t seq, int64_t first_position, const Tensor& position_N) const;
-  void apply_positions_backward(Tensor& d_qkv_NP, const Tensor& position_N) const;
+  void apply_positions_backward(Tensor& d_qkv_NP, bool is_rotated, const Tensor& position_N) const;
   void rotate(Tensor& qkv_NP, int64_t seq, int64_t first_position, bool inverse) const;
   void scale_by_temperature(Tensor& qkv_NP, int64_t seq, int64_t first_position,
                             const Tensor& position_N) const;

@@ -11,10 +11,11 @@
 
 namespace standin::accesses_of {
 
-using tycho::Activation, tycho::AdamWScalars, tycho::DropoutMask, tycho::Dtype, tycho::Fp8Rule,
-    tycho::LionScalars;
+using tycho::Activation, tycho::AdamWScalars, tycho::AttentionGradients, tycho::AttentionShape;
+using tycho::DropoutMask, tycho::Dtype, tycho::Fp8Rule, tycho::HeadRows, tycho::LionScalars;
 using tycho::LogitRules, tycho::NormShape, tycho::OptimizedWeights, tycho::PositionRows, tycho::RopeShape;
-using tycho::ProgramMemory, tycho::RowPositions, tycho::RowsShape, tycho::SgdScalars, tycho::Stream;
+using tycho::ProgramMemory, tycho::Rotations, tycho::RowPositions, tycho::RowsShape, tycho::SgdScalars,
+    tycho::Stream;
 using tycho::TemperatureRule, tycho::TileProgram;
 
 inline int64_t width(Dtype dtype) { return dtype == Dtype::kFp32 ? 4 : 2; }
@@ -133,6 +134,18 @@ inline Accesses rope(RopeShape s, Dtype t, const float* cos_sin, bool, void* qkv
   heads.times = static_cast<double>(s.rotary_dim) / static_cast<double>(s.head_dim);
   update(all, heads);
   return all;
+}
+inline Access head_access(const AttentionShape& s, Dtype t, const HeadRows& x, int64_t heads) {
+  return in_rows(x.data, s.batch * s.seq, ((heads - 1) * x.head_step + s.head_dim) * width(t),
+                 x.row_step * width(t));
+}
+inline Accesses pack_gradients(AttentionShape s, Dtype t, HeadRows dq, HeadRows dk, HeadRows dv, Rotations,
+                               AttentionGradients to, Stream) {
+  const int64_t rows = s.batch * s.seq, head = s.head_dim * width(t);
+  return {head_access(s, t, dq, s.heads), head_access(s, t, dk, s.kv_heads),
+          head_access(s, t, dv, s.kv_heads),
+          written(in_rows(to.dq, rows, s.heads * head, to.q_step * width(t))),
+          written(in_rows(to.dkv, rows, 2 * s.kv_heads * head, to.kv_step * width(t)))};
 }
 inline Accesses temperature(RowsShape s, int64_t row_step, Dtype t, TemperatureRule, RowPositions positions,
                             void* x, Stream) {

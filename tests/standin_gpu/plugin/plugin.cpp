@@ -38,6 +38,15 @@ void check_argument(const char* name, const Arg& argument) {
     check_pointer(name, argument.params);
     check_pointer(name, argument.master);
   }
+  if constexpr (std::is_same_v<Arg, tycho::HeadRows>) check_pointer(name, argument.data);
+  if constexpr (std::is_same_v<Arg, tycho::Rotations>) {
+    check_pointer(name, argument.queries);
+    check_pointer(name, argument.keys);
+  }
+  if constexpr (std::is_same_v<Arg, tycho::AttentionGradients>) {
+    check_pointer(name, argument.dq);
+    check_pointer(name, argument.dkv);
+  }
   if constexpr (std::is_same_v<Arg, tycho::PositionRows>) check_pointer(name, argument.table);
   if constexpr (std::is_same_v<Arg, tycho::RowPositions>) check_pointer(name, argument.position_N);
 }

@@ -187,6 +187,17 @@ TEST_P(AlignmentTest, OfTablesAndRotations) {
     table_->rope({kRows, kRows, 0, 2 * kDim, 2, kDim, kDim / 2}, dtype_, fp32(t[0]), false, raw(t[1]),
                  stream_);
   });
+  expect_same(
+      "pack_gradients", {normal_fp32({kRows, kDim}), rows(4 * kDim), rows(4 * kDim)}, [&](Tensors& t) {
+        const auto* from = static_cast<const char*>(raw(t[1]));
+        auto* to = static_cast<char*>(raw(t[2]));
+        const auto of = [&](int64_t first) {
+          return HeadRows{from + first * t[1].element_size(), 4 * kDim, kDim};
+        };
+        table_->pack_gradients({1, kRows, 2, 1, kDim}, dtype_, of(0), of(2 * kDim), of(3 * kDim),
+                               {fp32(t[0]), fp32(t[0]), kDim},
+                               {to, 4 * kDim, to + 2 * kDim * t[2].element_size(), 4 * kDim}, stream_);
+      });
   expect_same("temperature", {rows()}, [&](Tensors& t) {
     table_->temperature(shape_, kDim, dtype_, {0.1f, 2.0f}, {kRows, 0, nullptr}, raw(t[0]), stream_);
   });

@@ -85,9 +85,9 @@ void attention(const AttentionShape& s, const ScoreRules& rules, const Attention
   }
 }
 
-void attention_backward(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
+bool attention_backward(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
                         AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
-                        const FlashRules& flash) {
+                        const FlashRules& flash, const RopeTables& rotation) {
   const Range range("tycho::attention_backward");
   const char* op = "attention_backward";
   const auto dtype = rows.q_NE.scalar_type();
@@ -97,21 +97,26 @@ void attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
   const Steps steps = check_rows(op, s, gradients, s.is_part() ? at::kFloat : dtype, device);
   switch (attention_route(device, dtype, s, rules)) {
     case AttentionRoute::kTiles:
-      return kernels(rows.q_NE).attention_backward(
+      kernels(rows.q_NE).attention_backward(
           s, rules, dtype_of(op, rows.q_NE), in, saved.out_NE.const_data_ptr(),
           saved.log_sum_exp_BHT.const_data_ptr<float>(), dout_NE.const_data_ptr(),
           {gradients.q_NE.mutable_data_ptr(), steps.q, gradients.kv.mutable_data_ptr(), steps.kv}, nullptr);
+      return false;
     case AttentionRoute::kFlash:
-      if (s.is_part())
-        return flash_attention_part_backward(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT,
-                                             saved.state, dout_NE, gradients);
-      return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients);
+      if (!s.is_part())
+        return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients,
+                                        rotation);
+      flash_attention_part_backward(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT, saved.state,
+                                    dout_NE, gradients);
+      return false;
     case AttentionRoute::kCudnn:
-      return cudnn_attention_backward(s, rules, rows, saved.out_NE, saved.state, dout_NE, gradients);
+      cudnn_attention_backward(s, rules, rows, saved.out_NE, saved.state, dout_NE, gradients, rotation);
+      return true;
     case AttentionRoute::kProducts:
-      return product_attention_backward(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT, dout_NE,
-                                        gradients);
+      product_attention_backward(s, rules, rows, saved.out_NE, saved.log_sum_exp_BHT, dout_NE, gradients);
+      return false;
   }
+  return false;
 }
 
 }  // namespace tycho

@@ -3,6 +3,7 @@
 #pragma once
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
+#include "trainer/kernels/attention/rope.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -26,12 +27,14 @@ AttentionRoute attention_route(const at::Device& device, at::ScalarType type, co
 void attention(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                AttentionSaved saved, const FlashRules& flash = {});
 
-/// Writes `gradients` of the rows from dout_NE. Keys that no query sees get zeros.
+/// Writes `gradients` of the rows from dout_NE. Keys that no query sees get zeros. Returns true if they are
+/// rotated back by `rotation` already: flash attention and cuDNN do that while they pack gradients of whole
+/// sequences.
 ///
 /// For a part of the keys (AttentionShape), saved.out_NE is the fp32 sum in forward; in backward it is the
 /// result over all parts, rounded to the rows' dtype. `gradients` are then fp32, and those of q are added.
-void attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
+bool attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                         AttentionSaved saved, const Tensor& dout_NE, const AttentionRows& gradients,
-                        const FlashRules& flash = {});
+                        const FlashRules& flash = {}, const RopeTables& rotation = {});
 
 }  // namespace tycho

@@ -7,6 +7,7 @@
 
 #include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/pack_gradients.h"
 
 namespace tycho {
 namespace {
@@ -52,23 +53,24 @@ std::vector<Tensor> cudnn_attention(const AttentionShape& s, const ScoreRules& r
   const auto result = at::_scaled_dot_product_cudnn_attention(
       in.q, in.k, in.v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true, /*dropout_p=*/0.0,
       /*is_causal=*/true, /*return_debug_mask=*/false, rules.scale);
-  by_head(s, out_NE, 0, s.heads).copy_(std::get<0>(result));
+  // By token, where both are contiguous.
+  out_NE.view({s.batch, s.seq, s.heads, s.head_dim}).copy_(std::get<0>(result).transpose(1, 2));
   return {std::get<1>(result), std::get<6>(result), std::get<7>(result)};
 }
 
 void cudnn_attention_backward(const AttentionShape& s, const ScoreRules& rules, const AttentionRows& rows,
                               const Tensor& out_NE, const std::vector<Tensor>& state, const Tensor& dout_NE,
-                              const AttentionRows& gradients) {
+                              const AttentionRows& gradients, const RopeTables& rotation) {
   check_cudnn("attention_backward", s, rules, rows.q_NE);
   TYCHO_CHECK(state.size() == kCudnnStates,
               "[attention_backward] expected the state of a forward pass, {} tensors, got {}", kCudnnStates,
               state.size());
-  const HeadViews in = head_views(s, rows), d = head_views(s, gradients);
+  const HeadViews in = head_views(s, rows);
   const auto [dq, dk, dv] = at::_scaled_dot_product_cudnn_attention_backward(
       by_head(s, dout_NE, 0, s.heads), in.q, in.k, in.v, by_head(s, out_NE, 0, s.heads), state[0], state[1],
       state[2], /*attn_bias=*/{}, /*cum_seq_q=*/{}, /*cum_seq_k=*/{}, s.seq, s.seq, /*dropout_p=*/0.0,
       /*is_causal=*/true, rules.scale);
-  d.q.copy_(dq), d.k.copy_(dk), d.v.copy_(dv);
+  pack_gradients(s, dq.transpose(1, 2), dk.transpose(1, 2), dv.transpose(1, 2), rotation, gradients);
 }
 
 }  // namespace tycho

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "trainer/kernels/attention/attention_rows.h"
+#include "trainer/kernels/attention/rope.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -16,9 +17,9 @@ const char* cudnn_obstacle(at::ScalarType type, const AttentionShape& shape, con
 /// Throws Error where there is an obstacle.
 std::vector<Tensor> cudnn_attention(const AttentionShape& shape, const ScoreRules& rules,
                                     const AttentionRows& rows, Tensor& out_NE);
-/// Writes `gradients` of the rows from dout_NE [B*T, H*d].
+/// Writes `gradients` of the rows from dout_NE [B*T, H*d], rotated back (pack_gradients.h).
 void cudnn_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const AttentionRows& rows,
                               const Tensor& out_NE, const std::vector<Tensor>& state, const Tensor& dout_NE,
-                              const AttentionRows& gradients);
+                              const AttentionRows& gradients, const RopeTables& rotation = {});
 
 }  // namespace tycho

@@ -15,6 +15,7 @@
 
 #include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/pack_gradients.h"
 #include "trainer/kernels/attention/partial_sums.h"
 
 namespace tycho {
@@ -304,10 +305,10 @@ void flash_attention_part_backward(const AttentionShape& s, const ScoreRules& ru
   }
 }
 
-void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
+bool flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
                               const AttentionRows& rows, const Tensor& out_NE,
                               const std::vector<Tensor>& state, const Tensor& dout_NE,
-                              const AttentionRows& gradients) {
+                              const AttentionRows& gradients, const RopeTables& rotation) {
   check_flash("attention_backward", s, rules, flash, rows);
   const std::vector<Call> calls = calls_of(s, rules, flash);
   TYCHO_CHECK(state.size() == kStates * calls.size(),
@@ -317,19 +318,22 @@ void flash_attention_backward(const AttentionShape& s, const ScoreRules& rules, 
   const Tensor out = widened(s, flash, out_NE), dout = widened(s, flash, dout_NE);
   std::optional<InFixedOrder> fixed;
   if (!rules.any_order) fixed.emplace();
-  const bool cut = s.keys > 0;  // both spans see the keys before the early one's end
-  if (cut) Tensor(gradients.kv).zero_();
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i];
+  const auto gradients_of = [&](size_t i) {
     const Tensor* saved = &state[kStates * i];
-    const Gradients one = backward_of(call, s, rules, in, out, dout, saved[0], saved[1], saved[2]);
-    call.of(d.q, call.queries).copy_(one.q);
-    const auto leave = [&](const Tensor& to, const Tensor& from) {
-      const Tensor keys = call.of(to, call.keys);
-      cut ? keys.add_(from) : keys.copy_(from);
-    };
-    leave(d.k, one.k), leave(d.v, one.v);
+    return backward_of(calls[i], s, rules, in, out, dout, saved[0], saved[1], saved[2]);
+  };
+  if (s.keys == 0) {
+    const Gradients all = gradients_of(0);
+    pack_gradients(s, all.q, all.k, all.v, rotation, gradients);
+    return true;
   }
+  Tensor(gradients.kv).zero_();  // both spans see the keys before the early one's end
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Gradients one = gradients_of(i);
+    calls[i].of(d.q, calls[i].queries).copy_(one.q);
+    calls[i].of(d.k, calls[i].keys).add_(one.k), calls[i].of(d.v, calls[i].keys).add_(one.v);
+  }
+  return false;
 }
 
 }  // namespace tycho

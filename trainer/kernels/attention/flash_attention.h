@@ -3,6 +3,7 @@
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/packed_documents.h"
+#include "trainer/kernels/attention/rope.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -38,9 +39,10 @@ void flash_attention_part_backward(const AttentionShape& shape, const ScoreRules
                                    const FlashRules& flash, const AttentionRows& rows, const Tensor& out_NE,
                                    const Tensor& log_sum_exp_BHT, const std::vector<Tensor>& state,
                                    const Tensor& dout_NE, const AttentionRows& gradients);
-void flash_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
+/// Returns true if the gradients are of whole sequences, and then rotated back (pack_gradients.h).
+bool flash_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
                               const AttentionRows& rows, const Tensor& out_NE,
                               const std::vector<Tensor>& state, const Tensor& dout_NE,
-                              const AttentionRows& gradients);
+                              const AttentionRows& gradients, const RopeTables& rotation = {});
 
 }  // namespace tycho

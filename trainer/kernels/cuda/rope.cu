@@ -1,6 +1,6 @@
 // Rotary positions on the GPU: a block per row, a pair of packs per thread.
-#include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/rope.cuh"
 
 namespace tycho::cuda {
 namespace {
@@ -13,17 +13,10 @@ __global__ void rotate(RopeShape shape, const float* cos_sin, float sign, T* qkv
   for (int pair = threadIdx.x; pair < shape.rotated_heads * packs; pair += blockDim.x) {
     const int head = pair / packs, i = pair % packs * width;
     T* lower = qkv + row * shape.row_width + head * shape.head_dim + i;
-    const auto a = load<width>(lower), b = load<width>(lower + half);
-    const auto c = load<width>(cosine + i), s = load<width>(cosine + half + i);
-    Pack<float, width> low, high;
-#pragma unroll
-    for (int k = 0; k < width; ++k) {
-      const float sine = s.at[k] * sign;
-      low.at[k] = a.at[k] * c.at[k] - b.at[k] * sine;
-      high.at[k] = b.at[k] * c.at[k] + a.at[k] * sine;
-    }
-    store<width>(lower, low);
-    store<width>(lower + half, high);
+    auto a = load<width>(lower), b = load<width>(lower + half);
+    turn(a, b, cosine + i, half, sign);
+    store<width>(lower, a);
+    store<width>(lower + half, b);
   }
 }
 

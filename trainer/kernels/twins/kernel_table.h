@@ -123,6 +123,19 @@ struct AttentionGradients {
   int64_t kv_step = 0;
 };
 
+/// Gradients of heads as a library returns them: head h of row r is head_dim elements from
+/// r * row_step + h * head_step on.
+struct HeadRows {
+  const void* data = nullptr;
+  int64_t row_step = 0, head_step = 0;
+};
+/// Tables of rope() by which queries and keys were rotated; null for none. Row r has position r % seq.
+struct Rotations {
+  const float* queries = nullptr;
+  const float* keys = nullptr;
+  int64_t rotary_dim = 0;
+};
+
 /// Rules for scores in addition to q kᵀ, and for the keys that a query sees; it never sees later keys.
 struct ScoreRules {
   float scale = 1.0f;
@@ -263,6 +276,9 @@ struct KernelTable {
                   Stream) = nullptr;
 
   void (*rope)(RopeShape, Dtype, const float* cos_sin, bool inverse, void* qkv, Stream) = nullptr;
+  /// Of whole sequences.
+  void (*pack_gradients)(AttentionShape, Dtype, HeadRows dq, HeadRows dk, HeadRows dv, Rotations,
+                         AttentionGradients, Stream) = nullptr;
 
   /// row_step: elements between rows of x.
   void (*temperature)(RowsShape, int64_t row_step, Dtype, TemperatureRule, RowPositions, void* x,
@@ -335,8 +351,8 @@ struct KernelTable {
   X(layer_norm_backward_workspace) X(activation) X(activation_backward) X(gated_activation) \
   X(gated_activation_backward) X(bias_activation) X(bias_activation_backward) \
   X(bias_activation_backward_workspace) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
-  X(bias_gradient_workspace) X(dropout) X(rope) X(temperature) X(embedding) X(embedding_backward) \
-  X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
+  X(bias_gradient_workspace) X(dropout) X(rope) X(pack_gradients) X(temperature) X(embedding) \
+  X(embedding_backward) X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
   X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) X(fp8_cast) \
   X(run_program)

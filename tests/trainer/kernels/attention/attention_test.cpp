@@ -246,6 +246,28 @@ TEST_P(AttentionOnGpu, OfCudnnEqualsAutograd) {
   expect_equals_autograd(s, rules, type, at::kCUDA);
 }
 
+TEST_P(AttentionOnGpu, TurnsGradientsBackAsRopeDoes) {
+  const auto& [s, type] = GetParam();
+  if (s.head_dim % 2 != 0) GTEST_SKIP() << "heads without pairs";
+  const auto options = at::TensorOptions(at::kCUDA).dtype(type);
+  const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, options),
+               dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}, options);
+  const Tensor table = rope_table(s.seq, rope_frequencies(s.head_dim, 100.0, {}, s.seq)).to(at::kCUDA);
+  for (const bool any_order : {false, true}) {
+    ScoreRules rules = plain_rules(s);
+    rules.any_order = any_order;
+    Memory saved(s, qkv);
+    attention(s, rules, packed_rows(s, qkv), saved);
+    Tensor apart = at::empty_like(qkv), together = at::empty_like(qkv);
+    attention_backward(s, rules, packed_rows(s, qkv), saved, dout, packed_rows(s, apart));
+    const bool is_rotated = attention_backward(s, rules, packed_rows(s, qkv), saved, dout,
+                                               packed_rows(s, together), {}, {table, {}});
+    EXPECT_EQ(is_rotated, attention_route(at::kCUDA, type, s, rules) != AttentionRoute::kProducts);
+    if (is_rotated) rope(apart, table, s.seq, 0, {0, s.heads + s.kv_heads}, s.head_dim, /*inverse=*/true);
+    EXPECT_TRUE(at::equal(apart, together));
+  }
+}
+
 TEST_P(AttentionOnGpu, OverSpansEqualsTheWhole) {
   expect_spans_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
 }
