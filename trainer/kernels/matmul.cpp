@@ -7,10 +7,8 @@
 #include <ATen/ops/mm.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdio>
-#include <mutex>
-#include <set>
-#include <string>
 #include <utility>
 
 #include "trainer/base/error.h"
@@ -94,18 +92,18 @@ bool multiply_by_library(const Product& p, const Tensor& added, const ProductEpi
   return library.multiply(shape, left, right, result, epilogue, memory, stream);
 }
 
-/// Says once for each form, of all that a process meets, that the library does not do it.
-void say_not_fused(const Product& p, const char* what, const Tensor& out) {
-  if (!out.is_cuda() || !gpu_library_multiplies()) return;
-  static std::mutex mutex;
-  static std::set<std::string> said;
+std::atomic<bool> notes_are_silent = false;
+
+/// Says of the first form of each kind, of all that a process meets, that the library does not do it.
+void say_not_fused(const Product& p, const char* what, std::atomic<bool>& is_said, const Tensor& out) {
+  if (!out.is_cuda() || !gpu_library_multiplies() || notes_are_silent || is_said.exchange(true)) return;
   const MatmulShape shape = shape_of(p, out);
-  const std::string line = fmt::format(
-      "[{}] {} has no {} with products of {} x {}, {} deep, {} to {}: a kernel of its own does it", p.op,
-      library_products()->name(), what, shape.rows, shape.columns, shape.depth,
+  fmt::print(
+      stderr,
+      "[{}] {} has no {} with products of {} x {}, {} deep, {} to {}: a kernel of its own does it, here "
+      "and wherever else it has none\n",
+      p.op, library_products()->name(), what, shape.rows, shape.columns, shape.depth,
       c10::toString(p.left.scalar_type()), c10::toString(out.scalar_type()));
-  const std::lock_guard lock(mutex);
-  if (said.insert(line).second) fmt::print(stderr, "{}\n", line);
 }
 
 void multiply_by_aten(const Product& p, const Tensor& added, Tensor& out) {
@@ -134,7 +132,8 @@ void multiply_and_add(const Product& p, const AddedTerms& added, Tensor& out) {
   const bool by_own = is_ours(p.left) || is_few_rows(p.left);
   if (!bias.defined()) return multiply_by_route(p, by_own, residual, out);
   if (multiply_by_library(p, residual, {.bias = bias.const_data_ptr()}, out)) return;
-  say_not_fused(p, "bias", out);
+  static std::atomic<bool> is_said = false;
+  say_not_fused(p, "bias", is_said, out);
   // A residual takes the bias first, and lets the product add to it: that costs no pass of its own.
   if (residual.defined()) add_bias(bias, residual, out);
   multiply_by_route(p, by_own, residual.defined() ? out : residual, out);
@@ -155,6 +154,8 @@ bool multiply_and_sum(const Product& p, bool accumulate, const Tensor& added, Co
 }
 
 }  // namespace
+
+void silence_product_notes() { notes_are_silent = true; }
 
 void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM, const AddedTerms& added) {
   const char* op = "matmul_nt";
@@ -181,7 +182,8 @@ void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accu
   const Tensor added = accumulate ? dw_MK : Tensor();
   const bool has_sums = sums.of_dy_M || sums.of_x_K;
   if (has_sums && multiply_and_sum(p, accumulate, added, sums, dw_MK)) return;
-  if (has_sums) say_not_fused(p, "sums of columns", dw_MK);
+  static std::atomic<bool> is_said = false;
+  if (has_sums) say_not_fused(p, "sums of columns", is_said, dw_MK);
   // Gradients of weights are sums in fp32 on every route, and ATen's product of bf16 on a CPU ends in bf16.
   multiply_by_route(p, is_ours(dy_NM) || (dy_NM.is_cpu() && dy_NM.scalar_type() != at::kFloat), added, dw_MK);
   if (sums.of_dy_M) bias_gradient(dy_NM, *sums.of_dy_M, accumulate);

@@ -8,8 +8,8 @@ namespace tycho {
 
 // N tokens, K inputs, M outputs. x, w, y, dy share one dtype (fp32 or bf16); accumulation is fp32. A GPU's
 // products are cuBLASLt's, which adds and sums along with the product where it has an algorithm for it. Where
-// it has none, which is said once for each form on standard error, own kernels do that apart, with one more
-// rounding, as on a CPU.
+// it has none, own kernels do that apart, with one more rounding, as on a CPU; the first such form is said on
+// standard error.
 
 /// Terms that are added to a product; undefined tensors stand for nothing. The residual may be the result.
 struct AddedTerms {
@@ -39,6 +39,8 @@ bool fp32_is_ours();
 bool bf16_is_ours();
 /// True if cuBLASLt multiplies on GPUs: where it is there, unless TYCHO_GEMM=aten.
 bool gpu_library_multiplies();
+/// Keeps this process from saying which forms the library lacks: for all ranks but one.
+void silence_product_notes();
 /// Describes how products of a dtype are computed on a device, for users and for comparing two runs: "fp32 by
 /// Tycho's avx2 kernel", "bf16 by ATen", "bf16 by cuBLASLt 13.1.0".
 std::string matmul_route(const at::Device& device, at::ScalarType dtype);

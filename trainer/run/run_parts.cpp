@@ -14,6 +14,7 @@
 #include "trainer/data/chat/chat_template.h"
 #include "trainer/device/device.h"
 #include "trainer/families/config.h"
+#include "trainer/kernels/matmul.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/loggers/notify.h"
 #include "trainer/loggers/sink.h"
@@ -40,6 +41,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   require_valid(run.config, run.world->size());
   set_threads(run.config.threads, request.place);
   run.device = choose_device(run.config.device, request.place.local_rank);
+  if (run.world->rank() != 0) silence_product_notes();
   require_given_threads(run.config, run.device);
   run.memory_before = memory_bytes(run.device);
   const int64_t planned_bytes = require_memory(run.config, run.device, request);
