@@ -145,7 +145,7 @@ void Model::forward(const MicroBatch& micro, const ActivationSlot& place) {
 }
 
 Tensor Model::backward(const MicroBatch& micro, const Tensor& weight_1, const ActivationSlot& place) {
-  const bool add = !micro.first;
+  const bool add = !micro.first && !units_.takes_gradients();
   const StagePart::Chunk& chunk = part_.chunks[place.chunk];
   Tensor loss;
   if (part_.has_head(place.chunk)) {

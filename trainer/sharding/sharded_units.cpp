@@ -136,7 +136,6 @@ Views& ShardedUnits::grads(int unit) {
   if (buffer.unit == unit && !buffer.reduction) return own.gathered.grads();
   settle(buffer);
   buffer.unit = unit;
-  if (own.has_sum) Tensor(own.gathered.flat_grads()).zero_();  // backward adds to the buffer
   return own.gathered.grads();
 }
 

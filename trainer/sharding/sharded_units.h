@@ -34,6 +34,7 @@ class ShardedUnits final : public UnitStore {
   void begin_step() override;
   Views& grads(int unit) override;
   void reduce(int unit, bool last) override;
+  bool takes_gradients() const override { return !rules_.keep_grads || rules_.tree.leaves > 1; }
   void finish() override;
   std::vector<OwnedRange>& owned() override;
   Communicator& owners() override { return owners_; }

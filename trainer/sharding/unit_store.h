@@ -38,11 +38,14 @@ class UnitStore {
   /// Call after the backward of each micro-batch, for units that are not frozen: grads(unit) may now be
   /// reduced over ranks, in the background. `last`: this was the last micro-batch of a step, and grads(unit)
   /// has the gradients of all. A store may wait for that call and reduce the sum, as the two below do; or
-  /// reduce at every call, add to the range that it owns, and leave zeros in grads(unit), to which backward
-  /// adds the next micro-batch. With a tree of several leaves (ShardRules) backward overwrites grads(unit)
-  /// for every micro-batch, and the store adds them up. The parts of ranks along tp and cp are then summed
-  /// for each micro-batch, so that leaves do not depend on the number of ranks.
+  /// reduce at every call and add to the range that it owns: see takes_gradients(). With a tree of several
+  /// leaves (ShardRules) backward overwrites grads(unit) for every micro-batch, and the store adds them up.
+  /// The parts of ranks along tp and cp are then summed for each micro-batch, so that leaves do not depend on
+  /// the number of ranks.
   virtual void reduce(int unit, bool last) = 0;
+  /// True if every call of reduce() takes the gradients away, so that backward overwrites grads(unit) for
+  /// each micro-batch.
+  virtual bool takes_gradients() const { return false; }
   /// Waits until all gradients are final.
   virtual void finish() = 0;
   /// Ranges that this rank owns: one per unit, in forward order. Optimizer, clipping and checkpoint walk
@@ -74,6 +77,7 @@ class LocalUnits : public UnitStore {
   void begin_step() override;
   Views& grads(int unit) override { return at(unit).grads(); }
   void reduce(int unit, bool last) override;
+  bool takes_gradients() const override { return has_leaves_; }
   void finish() override {}
   std::vector<OwnedRange>& owned() override { return owned_; }
   Communicator& owners() override { return *alone_; }

@@ -115,8 +115,6 @@ Tensor BatchPass::accumulate(const Batch& batch, float weight, int64_t steps_don
     micro.after_losses = observers.after_losses;
     micro_batches.push_back(std::move(micro));
   }
-  if (is_canonical())
-    for (MicroBatch& micro : micro_batches) micro.first = true;  // the units add what each leaves
   if (pipeline_) return pipeline_->forward_backward(model, micro_batches, weight_1);
   std::vector<Tensor> losses;
   for (const MicroBatch& micro : micro_batches) losses.push_back(model.forward_backward(micro, weight_1));
