@@ -22,7 +22,7 @@ set(standin ${CMAKE_BINARY_DIR}/standin)
 add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
-foreach(part cublas_lt library_product nvrtc program_cache program_places run_program status)
+foreach(part cublas_lt library_product lt_problem nvrtc program_cache program_places run_program status)
   target_sources(standin_cuda PRIVATE ${CMAKE_SOURCE_DIR}/trainer/kernels/cuda/${part}.cpp)
 endforeach()
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)
@@ -70,7 +70,7 @@ target_compile_definitions(standin_products_test PRIVATE TYCHO_CUDA_PLUGIN="$<TA
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_products_test standin_cuda)
 set_tests_properties(standin_products_test PROPERTIES ENVIRONMENT "${environment};LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 300)
-foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/tuning_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)

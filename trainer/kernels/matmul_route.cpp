@@ -8,6 +8,7 @@
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/tuned_products.h"
 #include "trainer/kernels/twins/library_products.h"
 
 namespace tycho {
@@ -61,7 +62,7 @@ std::string matmul_route(const at::Device& device, at::ScalarType dtype) {
   const bool is_fp32 = dtype == at::kFloat;
   const char* name = is_fp32 ? "fp32" : "bf16";
   if (!device.is_cpu() && gpu_library_multiplies())
-    return fmt::format("{} by {}", name, library_products()->name());
+    return fmt::format("{} by {}{}", name, library_products()->name(), tuning_note());
   if (!device.is_cpu() || !(is_fp32 ? fp32_is_ours() : bf16_is_ours()))
     return fmt::format("{} by ATen", name);
   const char* note = is_fp32 || bf16_is_native(device) ? "" : ", multiplied in fp32";

@@ -75,6 +75,11 @@ void check_canonical_order(const TrainConfig& config, std::optional<int64_t> num
                  "{} needs gradients of attention that are added in a fixed order; "
                  "leave it true",
                  kOrder);
+  if (config.products.tuned)
+    problems.add(
+        "products.tuned",
+        "{} needs one algorithm of a product on every mesh, and each mesh times its own; leave it false",
+        kOrder);
   if (config.model.fp8.is_used() && config.model.fp8.recipe != Fp8Recipe::kRowwiseWithGwHp)
     problems.add(
         "fp8.recipe",

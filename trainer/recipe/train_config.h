@@ -25,6 +25,7 @@
 #include "trainer/recipe/machine.h"
 #include "trainer/recipe/optim.h"
 #include "trainer/recipe/parallel.h"
+#include "trainer/recipe/products_config.h"
 #include "trainer/recipe/profiler.h"
 #include "trainer/recipe/schedules.h"
 
@@ -67,6 +68,7 @@ struct TrainConfig {
   InitConfig init;
   RecomputeConfig recompute;
   AttentionConfig attention;
+  ProductsConfig products;
   LossConfig loss;
   OptimizerConfig optimizer;
   std::vector<ParamGroupConfig> param_groups;
@@ -119,6 +121,7 @@ struct TrainConfig {
     v("fp8", model.fp8, "Products of linear layers in fp8.");
     v("recompute", recompute, "Which activations are recomputed instead of kept.");
     v("attention", attention, "How attention is computed on GPUs.");
+    v("products", products, "How products of matrices are computed on GPUs.");
     v("loss", loss, "What training minimises; a recipe can define its own.");
     v("optimizer", optimizer, "How weights are updated.", required);
     v("param_groups", param_groups, "Parameters with settings of their own; the first matching group wins.");

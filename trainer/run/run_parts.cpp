@@ -15,6 +15,7 @@
 #include "trainer/device/device.h"
 #include "trainer/families/config.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/tuned_products.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/loggers/notify.h"
 #include "trainer/loggers/sink.h"
@@ -42,6 +43,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   set_threads(run.config.threads, request.place);
   run.device = choose_device(run.config.device, request.place.local_rank);
   if (run.world->rank() != 0) silence_product_notes();
+  expect_tuned_products(run.config.products.tuned);
   require_given_threads(run.config, run.device);
   run.memory_before = memory_bytes(run.device);
   const int64_t planned_bytes = require_memory(run.config, run.device, request);

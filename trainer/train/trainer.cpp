@@ -11,6 +11,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/comm/collective_strings.h"
+#include "trainer/device/device.h"
 #include "trainer/recipe/step_tokens.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/train/loss_by_position.h"
@@ -102,6 +103,7 @@ bool Trainer::step() {
   std::optional<LossByPosition> by_position;
   if (controls_.is_due(recipe_.log.loss_by_position, /*ahead=*/1))
     by_position.emplace(recipe_.seq_len, context_.device);
+  if (tuning_.is_due()) tune(batch);
   const BatchSums sums = pass_.run(batch, state_.step, observers(by_position));
   const ClipConfig& clip = controls_.now().clip;
   const GradNorm norm = update_.grad_norm(clip);
@@ -262,6 +264,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       context_(std::move(context)),
       controls_(recipe_, info.num_samples, state_),
       pass_(recipe_, context_),
+      tuning_(recipe_, context_),
       update_(recipe_, context_, pass_.units(), info.num_samples),
       data_(recipe_, context_, context_.num_nodes),
       figures_(info, context_, pass_.layout()),
@@ -272,7 +275,15 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
       hooks_(recipe_, info_, controls_.clock(), context_.callbacks, context_.world, context_.local_rank,
              context_.reporter),
       checkpoints_({recipe_, info_, context_, state_, controls_, pass_, update_, data_, figures_,
-                    evaluations_, hooks_}) {}
+                    evaluations_, hooks_}) {
+  context_.checkpoint.route = compute_route(context_.device, recipe_.precision);  // with tuned products
+}
+
+void Trainer::tune(const Batch& batch) {
+  pass_.run(batch, state_.step);
+  tuning_.choose();
+  context_.checkpoint.route = compute_route(context_.device, recipe_.precision);
+}
 
 void Trainer::load(const CheckpointInfo& info) {
   checkpoints_.load(info);

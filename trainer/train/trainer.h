@@ -14,6 +14,8 @@
 #include "trainer/train/evaluations.h"
 #include "trainer/train/hooks.h"
 #include "trainer/train/live_controls.h"
+#include "trainer/train/product_tuning.h"
+#include "trainer/train/product_tuning.h"
 #include "trainer/train/run_checkpoints.h"
 #include "trainer/train/step_figures.h"
 #include "trainer/train/trainer_context.h"
@@ -108,6 +110,8 @@ class Trainer {
   bool may_update(double loss, double grad_norm);
   /// Returns what callbacks and loggers look at in the coming step; `by_position` outlives it.
   BatchObservers observers(std::optional<LossByPosition>& by_position);
+  /// Computes a batch for the forms of its products, and chooses their algorithms. Collective.
+  void tune(const Batch& batch);
   /// Counts a step of so many sequences of this rank.
   void count_step(int64_t num_sequences, int64_t seq_len);
   void warn_of_loss(const std::string& warning);
@@ -118,6 +122,7 @@ class Trainer {
   TrainState state_;
   LiveControls controls_;
   BatchPass pass_;
+  ProductTuning tuning_;
   WeightUpdate update_;
   TrainingData data_;
   StepFigures figures_;

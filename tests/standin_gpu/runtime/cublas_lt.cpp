@@ -1,6 +1,7 @@
 // cuBLASLt's products on the CPU: the few functions that Tycho calls, which hold their arguments to the
 // library's rules. All others are refused by name. TYCHO_STANDIN_LT: "none" knows no algorithm, "plain" none
-// with an epilogue, "late" takes back at the product what the heuristic promised.
+// with an epilogue, "late" takes back at the product what the heuristic promised, "many" offers four
+// algorithms, of which the third is the fastest, and each adds in an order of its own.
 #include "tests/standin_gpu/runtime/cublas_lt.h"
 
 #include <cublasLt.h>
@@ -68,6 +69,7 @@ cublasStatus_t set(const char* function, Field& field, const void* value, size_t
 struct Chosen {
   uint64_t hash = 0, workspace = 0;
   uint32_t align_a = 0, align_b = 0, align_c = 0, align_d = 0;
+  uint32_t number = 0;  // of several for one form
 };
 static_assert(sizeof(Chosen) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -220,6 +222,7 @@ struct Call {
     LtProduct product;
     product.m = static_cast<int64_t>(result.rows), product.n = static_cast<int64_t>(result.columns);
     product.k = static_cast<int64_t>(depth());
+    product.parts = 1 + chosen.number;
     product.a = matrix(a_data, a, d.transposes_a != CUBLAS_OP_N);
     product.b = matrix(b_data, b, d.transposes_b != CUBLAS_OP_N);
     product.c = matrix(adds ? c_data : nullptr, c, false);
@@ -290,7 +293,10 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t x
   return refuse(function, "attribute " + std::to_string(name) + " has no entry in the stand-in");
 }
 
-/// One algorithm for whatever keeps the rules. Deep sums of few elements are split, in the workspace.
+constexpr int kManyAlgorithms = 4;
+
+/// One algorithm for whatever keeps the rules, or several. Deep sums of few elements are split, in the
+/// workspace.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -315,11 +321,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                          p.align_b,
                          p.align_c,
                          p.align_d};
-  results[0] = {};
-  std::memcpy(&results[0].algo, &chosen, sizeof chosen);
-  results[0].workspaceSize = chosen.workspace;
-  results[0].state = CUBLAS_STATUS_SUCCESS;
-  *count = 1;
+  *count = mode() == "many" ? std::min(wanted, kManyAlgorithms) : 1;
+  for (int i = 0; i < *count; ++i) {
+    Chosen one = chosen;
+    one.number = static_cast<uint32_t>(i);
+    results[i] = {};
+    std::memcpy(static_cast<void*>(&results[i].algo), &one, sizeof one);
+    results[i].workspaceSize = one.workspace;
+    results[i].state = CUBLAS_STATUS_SUCCESS;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -348,6 +358,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     if (standin_check_pointer(function, pointer) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   if (call.epilogue_bytes() > 0 && standin_check_pointer(function, call.d.bias) != cudaSuccess)
     return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (mode() == "many") standin::pretend_ms(call.chosen.number == 2 ? 1e4 : 2e4);
   if (standin_records()) {
     call.record();
   } else {

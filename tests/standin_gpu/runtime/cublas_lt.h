@@ -13,6 +13,7 @@ struct LtMatrix {
 /// d [m, n] = a [m, k] · b [k, n] + c + bias of each row; sums of a's rows and of b's columns over k.
 struct LtProduct {
   int64_t m = 0, n = 0, k = 0;
+  int64_t parts = 1;  // of k, summed apart
   LtMatrix a, b, c, d;
   LtMatrix bias, sums_of_a, sums_of_b;
 };

@@ -58,13 +58,18 @@ STANDIN_CLONES void add_rows(float* sums, const float* rows, const float* b, int
 void multiply(const LtProduct& p) {
   // Rows of a for one k lie together, so that the inner loop runs along them.
   std::vector<float> a(static_cast<size_t>(p.m * p.k)), b(static_cast<size_t>(p.k)),
-      sums(static_cast<size_t>(p.m));
+      sums(static_cast<size_t>(p.m)), of_part(static_cast<size_t>(p.m));
   for (int64_t k = 0; k < p.k; ++k)
     for (int64_t i = 0; i < p.m; ++i) a[static_cast<size_t>(k * p.m + i)] = element(p.a, i, k);
   for (int64_t j = 0; j < p.n; ++j) {
     std::fill(sums.begin(), sums.end(), 0.0f);
     for (int64_t k = 0; k < p.k; ++k) b[static_cast<size_t>(k)] = element(p.b, k, j);
-    add_rows(sums.data(), a.data(), b.data(), p.m, p.k);
+    for (int64_t part = 0; part < p.parts; ++part) {
+      const int64_t first = part * p.k / p.parts, behind = (part + 1) * p.k / p.parts;
+      std::fill(of_part.begin(), of_part.end(), 0.0f);
+      add_rows(of_part.data(), a.data() + first * p.m, b.data() + first, p.m, behind - first);
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += of_part[i];
+    }
     for (int64_t i = 0; i < p.m; ++i) {
       float sum = sums[static_cast<size_t>(i)];
       if (p.c.data != nullptr) sum += element(p.c, i, j);

@@ -9,6 +9,9 @@
 
 namespace standin {
 
+/// Lets events that are recorded from now on be so much later.
+void pretend_ms(double ms);
+
 /// Where `cudaStream_t` points to; null, 1 and 2 are a device's own streams, as CUDA has them.
 struct Stream {
   int device = 0;

@@ -60,6 +60,9 @@ TEST(CanonicalOrder, RefusesSumsThatDependOnTheRanks) {
   EXPECT_EQ(problems_with(2, [](TrainConfig& c) { c.attention.deterministic = false; }),
             "attention.deterministic: parallel.reduce = \"canonical\" needs gradients of attention that are "
             "added in a fixed order; leave it true");
+  EXPECT_EQ(problems_with(2, [](TrainConfig& c) { c.products.tuned = true; }),
+            "products.tuned: parallel.reduce = \"canonical\" needs one algorithm of a product on every mesh, "
+            "and each mesh times its own; leave it false");
   EXPECT_EQ(
       problems_with(2, [](TrainConfig& c) { c.parallel.reduce_dtype = Precision::kBf16; }),
       "parallel.reduce_dtype: parallel.reduce = \"canonical\" sums in fp32; write reduce_dtype = \"fp32\"");

@@ -111,7 +111,7 @@ TEST(TrainConfigSchema, NamesEveryKnob) {
   EXPECT_EQ(
       names,
       "run_name run_dir resume seed device threads parallel machine precision master_weights seq_len "
-      "global_batch micro_batch max_duration model init lora fp8 recompute attention loss "
+      "global_batch micro_batch max_duration model init lora fp8 recompute attention products loss "
       "optimizer param_groups scheduler clip guard ema tokenizer train_data data_stages eval_data eval icl "
       "ckpt log "
       "profile callbacks lua_memory ");

@@ -1,161 +1,46 @@
-// Products by cuBLASLt, with what it does along with them. The algorithm is the first that its heuristic
-// names, once for each form and GPU.
+// Products by cuBLASLt, with what it does along with them. The algorithm of a form is the one that the run
+// was given for it, else the first that the library's heuristic names, once for each form and GPU.
 #include "trainer/kernels/cuda/library_product.h"
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "trainer/kernels/cuda/cublas_lt.h"
+#include "trainer/kernels/cuda/lt_problem.h"
 #include "trainer/kernels/cuda/status.h"
 
 namespace tycho::cuda {
 namespace {
 
-constexpr uint64_t kMostWorkspace = 32 << 20;  // what NVIDIA advises for Hopper
 constexpr uint32_t kBiasAlignment = 16;
 
-// cuBLASLt's matrices are column-major, so it computes resultᵀ = right · leftᵀ: its A is the right operand,
-// its B the left one, and a column of the result is a row of its D.
-
-cudaDataType_t lt_type(Dtype dtype) { return dtype == Dtype::kFp32 ? CUDA_R_32F : CUDA_R_16BF; }
-
-/// Largest power of two up to 256 that divides an address.
-uint32_t alignment_of(const void* data) {
-  const auto address = reinterpret_cast<uintptr_t>(data) | 256;
-  return static_cast<uint32_t>(address & (~address + 1));
-}
-
-/// True if the elements of an operand lie along the depth, row by row.
-bool lies_along_depth(const MatmulOperand& operand) { return operand.depth_step == 1; }
-
-cublasLtEpilogue_t epilogue_of(const ProductEpilogue& epilogue) {
-  if (epilogue.bias != nullptr) return CUBLASLT_EPILOGUE_BIAS;
-  if (epilogue.left_sums != nullptr) return CUBLASLT_EPILOGUE_BGRADB;
-  return epilogue.right_sums != nullptr ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-/// Memory that the epilogue reads or writes; null for none.
-const void* epilogue_memory(const ProductEpilogue& epilogue) {
-  if (epilogue.bias != nullptr) return epilogue.bias;
-  return epilogue.left_sums != nullptr ? epilogue.left_sums : epilogue.right_sums;
-}
-
-/// Columns are `step` elements apart; of one column that is any number.
-LtOwned<cublasLtMatrixLayout_t> layout(Dtype dtype, int64_t rows, int64_t columns, int64_t step) {
-  cublasLtMatrixLayout_t made = nullptr;
-  check_cublas_lt("a layout",
-                  cublas_lt()->create_layout(&made, lt_type(dtype), static_cast<uint64_t>(rows),
-                                             static_cast<uint64_t>(columns), columns == 1 ? rows : step));
-  return {made, cublas_lt()->destroy_layout};
-}
-
-LtOwned<cublasLtMatrixLayout_t> layout(const MatmulOperand& operand, int64_t rows, int64_t depth) {
-  return lies_along_depth(operand) ? layout(operand.dtype, depth, rows, operand.row_step)
-                                   : layout(operand.dtype, rows, depth, operand.depth_step);
-}
-
-LtOwned<cublasLtMatmulDesc_t> description(const MatmulOperand& left, const MatmulOperand& right,
-                                          const ProductEpilogue& epilogue) {
-  cublasLtMatmulDesc_t made = nullptr;
-  check_cublas_lt("a description", cublas_lt()->create_product(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-  LtOwned<cublasLtMatmulDesc_t> owned(made, cublas_lt()->destroy_product);
-  const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto& value) {
-    check_cublas_lt("an attribute", cublas_lt()->set_product(made, name, &value, sizeof value));
-  };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, lies_along_depth(right) ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, lies_along_depth(left) ? CUBLAS_OP_N : CUBLAS_OP_T);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
-  if (const void* memory = epilogue_memory(epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory);
-  return owned;
-}
-
-/// A product as the library takes it.
-struct Problem {
-  LtOwned<cublasLtMatmulDesc_t> product;
-  LtOwned<cublasLtMatrixLayout_t> right, left, result;
-
-  Problem(const MatmulShape& s, const MatmulOperand& left_operand, const MatmulOperand& right_operand,
-          const MatmulResult& to, const ProductEpilogue& epilogue)
-      : product(description(left_operand, right_operand, epilogue)),
-        right(layout(right_operand, s.columns, s.depth)),
-        left(layout(left_operand, s.rows, s.depth)),
-        result(layout(to.dtype, s.columns, s.rows, s.columns)) {}
+struct Algorithm {
+  cublasLtMatmulAlgo_t algorithm = {};
+  int64_t workspace = -1;  // bytes; -1: the library has no algorithm
+  bool is_given = false;   // by `use`
 };
-
-/// Asks the heuristic; nothing if it knows no algorithm.
-std::optional<cublasLtMatmulHeuristicResult_t> choose(const Problem& problem, const MatmulOperand& left,
-                                                      const MatmulOperand& right, const MatmulResult& to) {
-  const CublasLt& lt = *cublas_lt();
-  cublasLtMatmulPreference_t made = nullptr;
-  check_cublas_lt("preferences", lt.create_preference(&made));
-  const LtOwned<cublasLtMatmulPreference_t> owned(made, lt.destroy_preference);
-  const auto set = [&](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
-    check_cublas_lt("a preference", lt.set_preference(made, name, &value, sizeof value));
-  };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
-  // Parts of a sum over the depth are added in fp32, never in the result's dtype.
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(right.data));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(left.data));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(to.added != nullptr ? to.added : to.data));
-  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(to.data));
-  cublasLtMatmulHeuristicResult_t found = {};
-  int count = 0;
-  const cublasStatus_t status =
-      lt.choose(cublas_lt_handle(), problem.product.get(), problem.right.get(), problem.left.get(),
-                problem.result.get(), problem.result.get(), made, 1, &found, &count);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && count == 0))
-    return std::nullopt;
-  check_cublas_lt("an algorithm", status);
-  if (found.state != CUBLAS_STATUS_SUCCESS) return std::nullopt;
-  return found;
-}
-
-/// Key by which algorithms are chosen.
-using Form = std::array<int64_t, 17>;
-Form lt_form(const MatmulShape& s, const MatmulOperand& left, const MatmulOperand& right,
-             const MatmulResult& to, const ProductEpilogue& epilogue) {
-  int device = 0;
-  check_status("matmul", "a current GPU", cudaGetDevice(&device));
-  return {device,
-          s.rows,
-          s.columns,
-          s.depth,
-          left.row_step,
-          left.depth_step,
-          right.row_step,
-          right.depth_step,
-          static_cast<int64_t>(left.dtype),
-          static_cast<int64_t>(right.dtype),
-          static_cast<int64_t>(to.dtype),
-          epilogue_of(epilogue),
-          to.added != nullptr,
-          alignment_of(left.data),
-          alignment_of(right.data),
-          alignment_of(to.data),
-          alignment_of(to.added)};
-}
 
 struct Choices {
   std::mutex mutex;
-  std::map<Form, std::optional<cublasLtMatmulHeuristicResult_t>> all;
+  std::map<std::pair<int, ProductForm>, Algorithm> all;  // by GPU
 };
 Choices& choices() {
   static auto* const made = new Choices;
   return *made;
 }
 
-std::optional<cublasLtMatmulHeuristicResult_t> choice_of(const Form& form) {
-  const std::lock_guard lock(choices().mutex);
-  const auto found = choices().all.find(form);
-  return found == choices().all.end() ? std::nullopt : found->second;
+int current_gpu() {
+  int device = 0;
+  check_status("matmul", "a current GPU", cudaGetDevice(&device));
+  return device;
 }
 
 const char* name() {
@@ -163,43 +48,154 @@ const char* name() {
   return name.c_str();
 }
 
+Algorithm first_algorithm(const LtProblem& problem) {
+  const auto found = problem.algorithms(1);
+  if (found.empty()) return {};
+  return {found[0].algo, static_cast<int64_t>(found[0].workspaceSize)};
+}
+
 int64_t workspace(MatmulShape s, MatmulOperand left, MatmulOperand right, MatmulResult to,
                   ProductEpilogue epilogue) {
   if (cublas_lt() == nullptr || s.rows == 0 || s.columns == 0 || s.depth == 0) return -1;
-  if (alignment_of(epilogue_memory(epilogue)) < kBiasAlignment) return -1;
-  const Form form = lt_form(s, left, right, to, epilogue);
+  if (product_alignment(epilogue_memory(epilogue)) < kBiasAlignment) return -1;
+  const LtCall call = {s, left, right, to, epilogue};
+  const std::pair key(current_gpu(), call.form());
   const std::lock_guard lock(choices().mutex);
-  auto found = choices().all.find(form);
+  auto found = choices().all.find(key);
   if (found == choices().all.end())
-    found = choices().all.emplace(form, choose(Problem(s, left, right, to, epilogue), left, right, to)).first;
-  return found->second ? static_cast<int64_t>(found->second->workspaceSize) : -1;
+    found = choices().all.emplace(key, first_algorithm(LtProblem(call))).first;
+  return found->second.workspace;
 }
 
 bool multiply(MatmulShape s, MatmulOperand left, MatmulOperand right, MatmulResult to,
               ProductEpilogue epilogue, void* memory, Stream stream) {
-  const Form form = lt_form(s, left, right, to, epilogue);
-  const auto choice = choice_of(form);
-  if (!choice) return false;
-  const Problem problem(s, left, right, to, epilogue);
-  const float alpha = 1, beta = to.added != nullptr ? 1 : 0;
-  const void* const added = to.added != nullptr ? to.added : to.data;
-  const cublasStatus_t status = cublas_lt()->multiply(
-      cublas_lt_handle(), problem.product.get(), &alpha, right.data, problem.right.get(), left.data,
-      problem.left.get(), &beta, added, problem.result.get(), to.data, problem.result.get(), &choice->algo,
-      memory, choice->workspaceSize, static_cast<cudaStream_t>(stream));
+  const LtCall call = {s, left, right, to, epilogue};
+  const std::pair key(current_gpu(), call.form());
+  Algorithm choice;
+  {
+    const std::lock_guard lock(choices().mutex);
+    choice = choices().all[key];
+  }
+  if (choice.workspace < 0) return false;
+  const cublasStatus_t status =
+      LtProblem(call).multiply(choice.algorithm, memory, static_cast<size_t>(choice.workspace), stream);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
     const std::lock_guard lock(choices().mutex);
-    choices().all[form] = std::nullopt;
+    choices().all[key].workspace = -1;
     return false;
   }
   check_cublas_lt("a product", status);
   return true;
 }
 
+std::vector<ProductForm> forms() {
+  std::vector<ProductForm> all;
+  const int gpu = current_gpu();
+  const std::lock_guard lock(choices().mutex);
+  for (const auto& [key, choice] : choices().all)
+    if (key.first == gpu && !choice.is_given) all.push_back(key.second);
+  return all;
+}
+
+void use(const std::vector<ProductChoice>& given) {
+  static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(ProductChoice::algorithm));
+  const int gpu = current_gpu();
+  const std::lock_guard lock(choices().mutex);
+  std::erase_if(choices().all,
+                [&](const auto& one) { return one.first.first == gpu && one.second.is_given; });
+  for (const ProductChoice& one : given) {
+    Algorithm choice = {.workspace = one.workspace, .is_given = true};
+    std::memcpy(&choice.algorithm, one.algorithm.data(), sizeof choice.algorithm);
+    choices().all[{gpu, one.form}] = choice;
+  }
+}
+
+/// Forms say enough of addresses, which the heuristic does not follow.
+ProductChoice first(const ProductForm& form) {
+  const LtProblem problem(lt_call_in(form, reinterpret_cast<void*>(uintptr_t{1} << 20)));
+  ProductChoice choice = {.form = form};
+  if (const auto found = problem.algorithms(1); !found.empty()) {
+    choice.workspace = static_cast<int64_t>(found[0].workspaceSize);
+    std::memcpy(choice.algorithm.data(), &found[0].algo, sizeof found[0].algo);
+  }
+  return choice;
+}
+
+/// Events of a measurement.
+class Stopwatch {
+ public:
+  Stopwatch() {
+    for (cudaEvent_t* event : {&begin_, &end_}) check_status("matmul", "an event", cudaEventCreate(event));
+  }
+  ~Stopwatch() { cudaEventDestroy(begin_), cudaEventDestroy(end_); }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  /// Returns the milliseconds of what `work` puts into the stream. Waits for it.
+  template <class Work>
+  float time(Stream stream, const Work& work) const {
+    const auto native = static_cast<cudaStream_t>(stream);
+    check_status("matmul", "a time", cudaEventRecord(begin_, native));
+    work();
+    check_status("matmul", "a time", cudaEventRecord(end_, native));
+    check_status("matmul", "products", cudaEventSynchronize(end_));
+    float ms = 0;
+    check_status("matmul", "a time", cudaEventElapsedTime(&ms, begin_, end_));
+    return ms;
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+};
+
+/// Returns the least time of a product over a few measurements; nothing if the library does not do it.
+std::optional<float> time_of(const LtProblem& problem, const cublasLtMatmulHeuristicResult_t& candidate,
+                             void* memory, Stream stream, const Stopwatch& watch) {
+  constexpr int kMeasurements = 3, kProducts = 4;
+  const auto multiply = [&] {
+    return problem.multiply(candidate.algo, memory, candidate.workspaceSize, stream);
+  };
+  if (const cublasStatus_t status = multiply(); status == CUBLAS_STATUS_NOT_SUPPORTED)
+    return std::nullopt;
+  else
+    check_cublas_lt("a product", status);
+  float least = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < kMeasurements; ++i)
+    least = std::min(least, watch.time(stream, [&] {
+      for (int product = 0; product < kProducts; ++product) check_cublas_lt("a product", multiply());
+    }));
+  return least;
+}
+
+int64_t timing_bytes(const ProductForm& form) { return lt_bytes(form) + kMostProductWorkspace; }
+
+ProductChoice fastest(const ProductForm& form, void* memory, Stream stream) {
+  constexpr int kCandidates = 16;
+  const LtProblem problem(lt_call_in(form, memory));
+  void* const workspace = static_cast<char*>(memory) + lt_bytes(form);
+  const Stopwatch watch;
+  ProductChoice best = {.form = form};
+  float least = std::numeric_limits<float>::infinity();
+  for (const auto& candidate : problem.algorithms(kCandidates)) {
+    const std::optional<float> ms = time_of(problem, candidate, workspace, stream, watch);
+    if (!ms || *ms >= least) continue;
+    least = *ms, best.workspace = static_cast<int64_t>(candidate.workspaceSize);
+    std::memcpy(best.algorithm.data(), &candidate.algo, sizeof candidate.algo);
+  }
+  return best;
+}
+
 }  // namespace
 
 const LibraryProducts& cublas_lt_products() {
-  static constexpr LibraryProducts kProducts = {.name = name, .workspace = workspace, .multiply = multiply};
+  static constexpr LibraryProducts kProducts = {.name = name,
+                                                .workspace = workspace,
+                                                .multiply = multiply,
+                                                .forms = forms,
+                                                .timing_bytes = timing_bytes,
+                                                .fastest = fastest,
+                                                .first = first,
+                                                .use = use};
   return kProducts;
 }
 

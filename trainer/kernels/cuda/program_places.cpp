@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "trainer/base/environment.h"
+#include "trainer/base/cached_text.h"
 
 namespace tycho::cuda {
 
@@ -19,11 +19,6 @@ const Nvrtc& own_nvrtc() {
   return opened;
 }
 
-std::string program_folder() {
-  if (const std::string caches = environment_variable("XDG_CACHE_HOME"); !caches.empty())
-    return caches + "/tycho/programs";
-  const std::string home = environment_variable("HOME");
-  return home.empty() ? "" : home + "/.cache/tycho/programs";
-}
+std::string program_folder() { return cached_folder("programs"); }
 
 }  // namespace tycho::cuda

@@ -1,6 +1,8 @@
 // Products by the library of a GPU, as the engine sees it. Torch-free.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -13,7 +15,17 @@ struct ProductEpilogue {
   float* right_sums = nullptr;  // the same of the right operand
 };
 
-/// Functions of libtycho_cuda.so. They use the current GPU, and neither wait nor allocate on it.
+/// Numbers by which an algorithm is chosen: dims, steps, dtypes, alignments, epilogue.
+using ProductForm = std::array<int64_t, 16>;
+/// Algorithm of a form, as the library of one version writes it.
+struct ProductChoice {
+  ProductForm form = {};
+  std::array<uint64_t, 8> algorithm = {};
+  int64_t workspace = -1;  // bytes; -1: the library has no algorithm
+};
+
+/// Functions of libtycho_cuda.so. They use the current GPU, and, but for `fastest`, neither wait nor allocate
+/// on it.
 struct LibraryProducts {
   /// Returns name and version, as "cuBLASLt 13.1.0"; "" if the library is not there.
   const char* (*name)() = nullptr;
@@ -25,6 +37,18 @@ struct LibraryProducts {
   /// not to do it; nothing was done then.
   bool (*multiply)(MatmulShape, MatmulOperand left, MatmulOperand right, MatmulResult, ProductEpilogue,
                    void* workspace, Stream) = nullptr;
+
+  /// Returns the forms that `workspace` was asked for and that `use` gave no algorithm for.
+  std::vector<ProductForm> (*forms)() = nullptr;
+  /// Returns the number of bytes that `fastest` needs for a form.
+  int64_t (*timing_bytes)(const ProductForm&) = nullptr;
+  /// Times the algorithms that the library proposes, in memory at a multiple of 256, whose numbers do not
+  /// matter. Returns the fastest. Waits for the stream.
+  ProductChoice (*fastest)(const ProductForm&, void* memory, Stream) = nullptr;
+  /// Returns the algorithm that the library proposes first.
+  ProductChoice (*first)(const ProductForm&) = nullptr;
+  /// Takes these algorithms for their forms from now on, instead of those of earlier calls.
+  void (*use)(const std::vector<ProductChoice>&) = nullptr;
 };
 
 /// Sets the library. Passed to the CUDA plug-in's tycho_cuda_init, which calls it.
