@@ -4,7 +4,7 @@ local r = t.recipe "mpt-125m"
 
 r.seq_len      = 2048
 r.global_batch = "256sp"
-r.micro_batch  = "16sp"
+r.micro_batch  = "auto"                                    -- as many as fit; the fastest
 r.max_duration = "4800ba"                                  -- 2.5B tokens: 20 for every parameter
 r.precision    = "bf16"
 r.seed         = 17

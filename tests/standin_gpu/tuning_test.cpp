@@ -33,7 +33,8 @@ class Tuning : public StandinTest {
 };
 
 TEST_F(Tuning, ChoosesInTheFirstStepAndKeepsTheChoice) {
-  const Outcome plain = tuned("plain"), first = tuned("first", "products.tuned=true");
+  const Outcome plain = tuned("plain", "max_duration=6ba"),
+                first = tuned("first", "products.tuned=true max_duration=6ba");
   ASSERT_EQ(plain.code, 0) << plain.output;
   ASSERT_EQ(first.code, 0) << first.output;
   EXPECT_TRUE(events("plain", "products").empty());
@@ -44,7 +45,7 @@ TEST_F(Tuning, ChoosesInTheFirstStepAndKeepsTheChoice) {
   EXPECT_NE(numbers("first", "loss"), numbers("plain", "loss")) << "other algorithms add in another order";
   expect_close(numbers("first", "loss"), numbers("plain", "loss"));
   ASSERT_EQ(kept().size(), 1u);
-  const Outcome again = tuned("again", "products.tuned=true");
+  const Outcome again = tuned("again", "products.tuned=true max_duration=6ba");
   ASSERT_EQ(again.code, 0) << again.output;
   EXPECT_TRUE(events("again", "products").empty()) << "nothing is left to time";
   EXPECT_EQ(numbers("again", "loss"), numbers("first", "loss"))
@@ -64,18 +65,18 @@ TEST_F(Tuning, AnotherModelChoosesForItselfAndADamagedFileIsMadeAgain) {
 }
 
 TEST_F(Tuning, AResumeWithOtherAlgorithmsSaysThatBitsMayDiffer) {
-  ASSERT_EQ(tuned("run", "products.tuned=true max_duration=8ba").code, 0);
-  const Outcome same = tuned("run", "products.tuned=true max_duration=12ba");
+  ASSERT_EQ(tuned("run", "products.tuned=true max_duration=2ba").code, 0);
+  const Outcome same = tuned("run", "products.tuned=true max_duration=4ba");
   ASSERT_EQ(same.code, 0) << same.output;
   EXPECT_EQ(same.output.find("the route has changed"), std::string::npos) << same.output;
-  const Outcome other = tuned("run", "max_duration=16ba");
+  const Outcome other = tuned("run", "max_duration=6ba");
   ASSERT_EQ(other.code, 0) << other.output;
   EXPECT_CONTAINS(other.output, "the route has changed");
 }
 
 TEST_F(Tuning, OfALibraryWithOneAlgorithmChangesNothing) {
-  ASSERT_EQ(tuned("plain", "max_duration=4ba", "one").code, 0);
-  ASSERT_EQ(tuned("tuned", "max_duration=4ba products.tuned=true", "one").code, 0);
+  ASSERT_EQ(tuned("plain", "max_duration=2ba", "one").code, 0);
+  ASSERT_EQ(tuned("tuned", "max_duration=2ba products.tuned=true", "one").code, 0);
   EXPECT_EQ(numbers("tuned", "loss"), numbers("plain", "loss"));
 }
 
