@@ -25,7 +25,6 @@
 #include "trainer/recipe/machine.h"
 #include "trainer/recipe/optim.h"
 #include "trainer/recipe/parallel.h"
-#include "trainer/recipe/products_config.h"
 #include "trainer/recipe/profiler.h"
 #include "trainer/recipe/schedules.h"
 

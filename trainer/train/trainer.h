@@ -5,6 +5,7 @@
 #include <string>
 
 #include "trainer/checkpoint/checkpoint.h"
+#include "trainer/data/rows/batch.h"
 #include "trainer/metrics/step_metrics.h"
 #include "trainer/profiler/profiler.h"
 #include "trainer/recipe/train_config.h"
@@ -14,7 +15,6 @@
 #include "trainer/train/evaluations.h"
 #include "trainer/train/hooks.h"
 #include "trainer/train/live_controls.h"
-#include "trainer/train/product_tuning.h"
 #include "trainer/train/product_tuning.h"
 #include "trainer/train/run_checkpoints.h"
 #include "trainer/train/step_figures.h"

@@ -276,7 +276,7 @@ struct KernelTable {
                   Stream) = nullptr;
 
   void (*rope)(RopeShape, Dtype, const float* cos_sin, bool inverse, void* qkv, Stream) = nullptr;
-  /// Of whole sequences.
+  /// Takes gradients of whole sequences.
   void (*pack_gradients)(AttentionShape, Dtype, HeadRows dq, HeadRows dk, HeadRows dv, Rotations,
                          AttentionGradients, Stream) = nullptr;
 
