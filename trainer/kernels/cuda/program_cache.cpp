@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "trainer/base/hash.h"
 #include "trainer/base/cached_text.h"
+#include "trainer/base/hash.h"
 
 namespace tycho::cuda {
 
