@@ -261,16 +261,14 @@ std::vector<std::string> padding_of_tokenizer(Mapper& mapper) {
   return {};
 }
 
-/// Adds the order of rows. Those of MDS have mosaicml-streaming's seed, and its order by compat = "composer".
+/// Adds the order of rows. compat = "composer" has the orders of mosaicml-streaming for MDS and of PyTorch's
+/// sampler for other rows; their seeds are these, unless the file has another one.
 void add_order(Mapper& mapper, const DocEntry& loader, std::vector<std::string>& fields) {
   const auto given = [&](const char* key) { return mapper.root().at(loader.path + ".dataset." + key); };
   const bool is_mds = mapper.is_null(given("hf_name"));
-  const DocNode* shuffle = given("shuffle");
-  if (mapper.is_null(shuffle)) fields.emplace_back("shuffle = false");
-  if (is_mds && mapper.is_null(given("shuffle_seed"))) fields.emplace_back("shuffle_seed = 9176");
-  if (is_mds || shuffle == nullptr || mapper.text_of(shuffle) != "true") return;
-  mapper.note({loader.path + ".dataset.shuffle", *shuffle},
-              "visits the rows in another order than LLM Foundry's, which PyTorch's sampler makes");
+  if (mapper.is_null(given("shuffle"))) fields.emplace_back("shuffle = false");
+  if (mapper.is_null(given("shuffle_seed")))
+    fields.emplace_back(is_mds ? "shuffle_seed = 9176" : "shuffle_seed = 0");
 }
 
 /// Returns the template: LLM Foundry uses the tokenizer's own, and ChatML without one.

@@ -69,12 +69,20 @@ OrderSpec spec_of(const Config& data, const OrderShape& shape) {
   return spec;
 }
 
-/// Returns the order of examples: with compat = "composer" rows of MDS have the order of mosaicml-streaming
-/// on one machine, as LLM Foundry asks for it.
+/// Returns the order of examples. With compat = "composer", rows of MDS have that of mosaicml-streaming, as
+/// LLM Foundry asks for it, and other rows that of PyTorch's DistributedSampler. On one machine neither
+/// depends on the number of ranks. Rows that are packed batch by batch have that of one machine.
 OrderSpec example_spec(const ChatConfig& data, const OrderShape& shape) {
-  const bool has_shards = has_mds_rows(data) && (!data.pack || data.packs_batches());
-  if (data.compat != ChatCompat::kComposer || !has_shards) return spec_of<ChatConfig>(data, shape);
+  const bool packs_once = data.pack && !data.packs_batches();
+  OrderSpec list = spec_of<ChatConfig>(data, shape);
+  if (data.compat != ChatCompat::kComposer || packs_once) return list;
+  if (!has_mds_rows(data)) {
+    list.as_torch = true;
+    return list;
+  }
   MdsConfig rows;
+  const bool has_machines = nodes_of_data_ranks(shape.num_ranks, shape.num_ranks, shape.num_nodes) > 1;
+  if (has_machines && !data.packs_batches()) rows.compat = OrderCompat::kStreaming;
   rows.local_dir = data.path;
   rows.shuffle = data.shuffle;
   rows.shuffle_algo = ShuffleAlgo::kPy1e;

@@ -26,7 +26,8 @@ struct OrderShape {
 int64_t nodes_of_data_ranks(int64_t num_data_ranks, int64_t num_ranks, int64_t num_nodes);
 
 /// Returns the order of samples. `shard_sizes`: result of RowReader::shard_sizes. Throws as SampleOrder does.
-/// Ranks and machines matter only with compat = "streaming" and batching_method = "device_per_stream".
+/// Ranks and machines matter only with compat = "streaming" and batching_method = "device_per_stream", and to
+/// finetuning rows of MDS with compat = "composer" on several machines.
 SampleOrder data_order(const DataConfig& data, std::vector<ShardSizes> shard_sizes, const OrderShape& shape);
 
 /// Returns the rows of an epoch from its beginning, in buckets of similar lengths if the recipe asks for

@@ -177,7 +177,8 @@ EpochSamples SampleOrder::samples_of(int64_t epoch, size_t stream) const {
 
 Shuffle SampleOrder::shuffle_of(int64_t epoch, size_t stream) const {
   const int64_t block_size = pools_streams() ? spec_.block_size : block_size_of(stream);
-  return {spec_.algo, spec_.num_canonical_nodes, spec_.seed, epoch, block_size, spec_.between_marks};
+  return {spec_.algo, spec_.num_canonical_nodes, spec_.seed,    epoch,
+          block_size, spec_.between_marks,       spec_.as_torch};
 }
 
 std::unique_ptr<IdStream> SampleOrder::flat(const EpochSamples& samples, const Shuffle& shuffle,

@@ -22,6 +22,7 @@ struct OrderSpec {
   std::vector<std::string> names;     // one for each stream, for messages
   bool shuffle = true;
   ShuffleAlgo algo = ShuffleAlgo::kNaive;
+  bool as_torch = false;  // see Shuffle::as_torch
   uint64_t seed = 0;
   int64_t num_canonical_nodes = 1;
   int64_t block_size = 1 << 18;

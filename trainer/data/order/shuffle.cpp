@@ -15,6 +15,7 @@
 #include "trainer/data/order/py1e.h"
 #include "trainer/data/order/py2s.h"
 #include "trainer/data/order/shuffle_series.h"
+#include "trainer/data/order/torch_permutation.h"
 
 namespace tycho {
 namespace {
@@ -60,10 +61,16 @@ std::vector<std::unique_ptr<IdStream>> py1s_nodes(std::span<const uint32_t> unit
   return streams;
 }
 
-std::vector<std::unique_ptr<IdStream>> naive_nodes(int64_t num_ids, const Shuffle& shuffle) {
+/// naive: one list, shuffled as a whole.
+std::vector<std::unique_ptr<IdStream>> list_nodes(int64_t num_ids, const Shuffle& shuffle) {
   auto list = std::make_shared<IdChunk>(static_cast<size_t>(num_ids));
-  count_up(*list, 0);
-  NumpyRng(shuffle.seed + static_cast<uint64_t>(shuffle.epoch)).shuffle(std::span(*list));
+  const uint64_t seed = shuffle.seed + static_cast<uint64_t>(shuffle.epoch);
+  if (shuffle.as_torch) {
+    torch_permutation(std::span(*list), seed);
+  } else {
+    count_up(*list, 0);
+    NumpyRng(seed).shuffle(std::span(*list));
+  }
   std::vector<std::unique_ptr<IdStream>> streams;
   for (int64_t node = 0; node < shuffle.num_canonical_nodes; ++node)
     streams.push_back(
@@ -107,7 +114,7 @@ OrderMarks::const_iterator find_marks(const OrderMarks& known, std::span<const u
 std::vector<std::unique_ptr<IdStream>> make_nodes(std::span<const uint32_t> unit_sizes,
                                                   const Shuffle& shuffle, MarkBook& book) {
   switch (shuffle.algo) {
-    case ShuffleAlgo::kNaive: return naive_nodes(sum_of(unit_sizes), shuffle);
+    case ShuffleAlgo::kNaive: return list_nodes(sum_of(unit_sizes), shuffle);
     case ShuffleAlgo::kPy1s: return py1s_nodes(unit_sizes, shuffle, book);
     case ShuffleAlgo::kPy2s: return py2s_nodes(unit_sizes, shuffle, book);
     case ShuffleAlgo::kPy1br: return py1br_nodes(unit_sizes, shuffle, book);

@@ -15,6 +15,8 @@ struct Shuffle {
   int64_t block_size = 0;  // for py1br and py1e
   /// Number of ids between two marks. They are drawn in less than half a millisecond.
   int64_t between_marks = 1 << 19;
+  /// With kNaive: shuffle as PyTorch's DistributedSampler does, not as mosaicml-streaming's naive.
+  bool as_torch = false;
 };
 
 }  // namespace tycho

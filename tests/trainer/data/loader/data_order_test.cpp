@@ -107,6 +107,49 @@ TEST_F(FinetuningOrderTest, BatchesArePackedFromTheRowsThatLlmFoundryPacks) {
   }
 }
 
+std::vector<uint32_t> epoch_of(const SampleOrder& order, int64_t epoch) {
+  std::vector<uint32_t> ids(static_cast<size_t>(order.length()));
+  order.epoch(epoch)->read(ids);
+  return ids;
+}
+
+TEST_F(FinetuningOrderTest, OnSeveralMachinesRanksGetTheRowsOfLlmFoundry) {
+  const auto all = Json::parse(read_file(golden("order/finetuning_machines.json")));
+  ASSERT_EQ(all.size(), 3u);
+  for (const Json& one : all) {
+    write_rows(one.at("shards"));
+    config_.shuffle_seed = one.at("seed").get<int64_t>();
+    const auto sizes = open_chat_dataset(config_, shape_, {})->shard_sizes();
+    const SampleOrder order = data_order(
+        {{config_}}, {sizes},
+        {.global_sequences = one.at("batch"), .num_ranks = one.at("ranks"), .num_nodes = one.at("machines")});
+    for (const auto& [epoch, ids] : one.at("epochs").items()) {
+      std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch));
+      ASSERT_GE(rows.size(), ids.size());
+      rows.resize(ids.size());
+      EXPECT_EQ(rows, ids.get<std::vector<uint32_t>>()) << one.at("shards") << " epoch " << epoch;
+    }
+  }
+}
+
+TEST_F(FinetuningOrderTest, OtherRowsAreVisitedAsTorchsSamplerDoesOnAnyRanks) {
+  testing::write_text(temp_ / "rows.jsonl", "");
+  config_.path = temp_ / "rows.jsonl";
+  for (const Json& one : Json::parse(read_file(golden("order/torch_sampler.json")))) {
+    config_.shuffle_seed = one.at("seed").get<int64_t>();
+    for (const int64_t machines : {1, 2})
+      for (const auto& [epoch, ids] : one.at("epochs").items()) {
+        const SampleOrder order =
+            data_order({{config_}}, {ShardSizes{one.at("rows").get<uint32_t>()}},
+                       {.global_sequences = one.at("batch"), .num_ranks = 4, .num_nodes = machines});
+        std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch));
+        rows.resize(ids.size());
+        EXPECT_EQ(rows, ids.get<std::vector<uint32_t>>()) << one.at("rows") << " epoch " << epoch;
+        EXPECT_TRUE(order.marks(0).empty());
+      }
+  }
+}
+
 TEST_F(FinetuningOrderTest, RowsThatAreLeftOutLeaveTheirShards) {
   write_rows({3, 4, 2, 1}, /*empty=*/{4, 9});
   config_.bad_rows = BadRows::kSkip;
