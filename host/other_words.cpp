@@ -78,6 +78,13 @@ constexpr OtherWords kOptions[] = {
     {"version V", "write  tycho version"},
 };
 
+/// Options for verbs that take no recipe and start no run.
+constexpr OtherWords kOptionsWithoutRecipe[] = {
+    {"overwrite force f y yes", "nothing that exists is overwritten: remove it first, or name another place"},
+    {"verbose v quiet q debug d log_level loglevel", "there are no verbosity levels"},
+    {"version V", "write  tycho version"},
+};
+
 constexpr const char* kEndings[] = {".lua", ".yaml", ".yml", ".toml", ".json"};
 
 /// Returns the entry that has this word, or nullptr.
@@ -129,6 +136,12 @@ std::string key_of(std::string name) {
   return found.size() == 1 ? *found.begin() : "";
 }
 
+/// Returns true for verbs that start a run of a recipe or look at one.
+bool takes_recipe(const Verb& verb) {
+  return takes_overrides(verb) ||
+         std::string_view(verb.spec.usage).find("run RECIPE") != std::string_view::npos;
+}
+
 }  // namespace
 
 void refuse_verb(const std::string& given, const std::string& next) {
@@ -174,7 +187,9 @@ void refuse_option(const Verb& verb, const std::string& given, const std::string
   }
   std::string plain = name;
   std::replace(plain.begin(), plain.end(), '-', '_');
-  if (const OtherWords* other = find_word(kOptions, plain)) {
+  const OtherWords* other =
+      takes_recipe(verb) ? find_word(kOptions, plain) : find_word(kOptionsWithoutRecipe, plain);
+  if (other != nullptr) {
     const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
     std::string answer = replaced(other->answer, "{verb}", verb.name);
     answer = replaced(answer, "{count}", number ? value : "8");

@@ -217,8 +217,9 @@ int check_tree(lua_State* L) {
     for (const ConfigProblem& problem : problems)
       list.push_back({{"path", problem.path}, {"message", problem.message}});
     if (problems.empty() && with_files)
-      for (const auto& warnings : {missing_files(config), missing_task_files(config.icl),
-                                   large_orders(config), unread_files(config)})
+      for (const auto& warnings :
+           {missing_files(config), unfit_samples(config), missing_task_files(config.icl),
+            large_orders(config), unread_files(config)})
         for (const ConfigProblem& one : warnings)
           list.push_back({{"path", one.path}, {"message", one.message}, {"warning", true}});
     push_json(L, list);

@@ -1,5 +1,6 @@
 // Where other systems name a tokenizer, they mean the hub, a folder, or a file in it.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string_view>
 
@@ -9,22 +10,24 @@
 
 namespace tycho {
 
-bool is_tokenizer_file(const std::string& name) {
-  const std::string file = std::filesystem::path(name).filename().string();
-  return file == "tokenizer.json" || file == "tokenizer.model" || file == "vocab.json";
-}
-
 namespace {
+
+constexpr std::array kTokenizers = {"tokenizer.json", "tokenizer.model", "vocab.json", "tekken.json"};
 
 /// Returns the name of a folder's tokenizer file; the usual one when there is none.
 std::string file_in(const std::string& folder) {
   std::error_code error;
-  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json"})
+  for (const char* name : kTokenizers)
     if (std::filesystem::exists(folder + "/" + name, error)) return name;
   return "tokenizer.json";
 }
 
 }  // namespace
+
+bool is_tokenizer_file(const std::string& name) {
+  const std::string file = std::filesystem::path(name).filename().string();
+  return std::find(kTokenizers.begin(), kTokenizers.end(), file) != kTokenizers.end();
+}
 
 bool is_local_tokenizer(const std::string& name) {
   const bool is_path =

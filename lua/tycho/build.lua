@@ -15,6 +15,15 @@ local function pinned_value(node, spec, pin)
   return node.owner.read_pin(spec, pin.value)
 end
 
+-- Whether another kind of this component, which the recipe may choose later, takes the pin's value.
+local function is_read_elsewhere(node, key, pin)
+  for _, kind in pairs(node.component and node.component.kinds or {}) do
+    local field = schema.field(kind.fields, key)
+    if field and pinned_value(node, field, pin) ~= nil then return true end
+  end
+  return false
+end
+
 -- Writes one pin, and what relative operators make of it.
 local function apply_pin(node, key, spec, place)
   local pin = place.absolute
@@ -22,7 +31,11 @@ local function apply_pin(node, key, spec, place)
   local value, message = values.unset, nil
   if pin.op ~= "~" then value, message = pinned_value(node, spec, pin) end
   if value == nil then
-    node_of.problem(node, pin.site, "value", message)
+    if is_read_elsewhere(node, key, pin) then   -- a problem only if this kind stays: check_pins
+      node.refused[key] = message
+    else
+      node_of.problem(node, pin.site, "value", message)
+    end
     node.state[key] = "invalid"
     return
   end
@@ -88,7 +101,7 @@ function M.struct(owner, spec, path, pins) return fill(node_of.new(owner, spec, 
 -- A component of one kind with its defaults and pins.
 function M.component(owner, spec, kind, path, pins)
   local node = node_of.new(owner, { type = "struct", fields = spec.kinds[kind].fields }, path, pins)
-  node.kind, node.component = kind, spec
+  node.kind, node.component, node.refused = kind, spec, {}
   return fill(node)
 end
 

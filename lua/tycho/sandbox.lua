@@ -117,10 +117,11 @@ local function picked(library, names)
 end
 
 -- Longer text than any recipe needs would only fill the memory.
-local function safe_rep(text, count)
-  local is_text, times = type(text) == "string" or type(text) == "number", tonumber(count)
-  if is_text and times and #tostring(text) * times > 2 ^ 24 then error("string.rep: more than 16 MiB of text", 2) end
-  return string.rep(text, count)
+local function safe_rep(text, count, separator)
+  local function size(x) return (type(x) == "string" or type(x) == "number") and #tostring(x) or 0 end
+  local times = tonumber(count)
+  if times and (size(text) + size(separator)) * times > 2 ^ 24 then error("string.rep: more than 16 MiB of text", 2) end
+  return string.rep(text, count, separator)
 end
 
 -- The functions of math, which accept symbols or say why not.

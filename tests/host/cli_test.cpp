@@ -103,6 +103,29 @@ TEST_F(CliTest, UsageErrorsExitWithTwo) {
   EXPECT_CONTAINS(shell("tycho eval x --split val").output, "--split is a folder inside --data");
 }
 
+TEST_F(CliTest, AnOptionThatOnlyRunsCouldHaveIsAnsweredForTheVerb) {
+  for (const char* verb : {"data convert", "tokenizer train", "convert", "import", "ckpt reshard"}) {
+    const Outcome force = shell(std::string("tycho ") + verb + " x --force");
+    EXPECT_EQ(force.code, 2) << verb;
+    EXPECT_CONTAINS(force.output, "nothing that exists is overwritten: remove it first");
+    EXPECT_EQ(force.output.find("resume=none"), std::string::npos) << force.output;
+  }
+  EXPECT_CONTAINS(shell("tycho check x.lua --overwrite").output, "resume=none");
+  EXPECT_CONTAINS(shell("tycho launch --gpus 4").output, "tycho launch -n 4 run RECIPE");
+}
+
+TEST_F(CliTest, CheckWarnsOfSamplesThatDoNotFit) {
+  ASSERT_EQ(here("PATH=$(dirname " TYCHO_PROGRAM "):$PATH " TYCHO_SOURCE_DIR "/tests/make_tiny_data 32").code,
+            0);
+  const std::string check =
+      "TYCHO_DEMO_DATA=data tycho check " + demo_ + " model.vocab_size=384 train_data.recut=false seq_len=";
+  const Outcome other = here(check + "16");
+  EXPECT_EQ(other.code, 0) << other.output;
+  EXPECT_CONTAINS(other.output, "has 32 tokens, the recipe's sequence length is 16");
+  EXPECT_CONTAINS(other.output, "train_data.recut = true");
+  EXPECT_EQ(here(check + "32").output.find("sequence length"), std::string::npos);
+}
+
 TEST_F(CliTest, RecipeErrorsExitWithTenAndStartNothing) {
   const std::string file =
       write("local t = require \"tycho\"\nlocal r = t.recipe \"x\"\nr.seq_lem = 1\nreturn r\n");

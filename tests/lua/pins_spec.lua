@@ -1,6 +1,20 @@
 -- Specs of lua/tycho/overrides/pins.lua: key=value arguments are known before the recipe runs.
+local session = require "tycho.session"
 local fixture = require "fixture"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole
+
+-- What is wrong with a recipe of Tycho's own keys whose train_data is first MDS and then what `kind` says; nil for nothing.
+local function report_of_second(kind, argument)
+  local text = [[
+local t = require "tycho"
+local r = t.recipe "x"
+r.model, r.seq_len, r.max_duration, r.tokenizer = t.model.llama {}, 64, "12ba", "t.json"
+r.optimizer, r.train_data = t.optim.adamw { lr = 3e-3 }, t.data.mds { local_dir = "data" }
+r.train_data = t.data.]] .. kind .. "\nreturn r\n"
+  local loaded = session.load { file = "x.lua", files = { ["x.lua"] = text }, only_files = true, quiet = true,
+    arguments = { { argument = 2, text = argument } }, check_tree = function() return {} end }
+  return loaded.problems > 0 and loaded.report or nil
+end
 
 describe("pins", function()
   it("are visible while the recipe runs, so derived values follow", function()
@@ -14,6 +28,12 @@ describe("pins", function()
     expect({ x.optimizer.lr, x.model.layers, x.max_duration, x.precision, x.model.tied }).to_equal { 1e-4, 8, "2000ba", "bf16", true }
     expect({ x.optimizer.betas[1], x.optimizer.betas[2], x.run_name, x.ckpt.keep }).to_equal { 0.5, 0.25, "1e4", 7 }
     expect({ x.tags.a, x.tags.c, x.micro_batch }).to_equal { "b", "d", "2sp" }
+  end)
+
+  it("are judged by the kind that stays, where a recipe replaces another one's component", function()
+    expect(report_of_second('chat { path = "rows.jsonl" }', "train_data.compat=composer")).to_be_nil()
+    expect(report_of_second('chat { path = "rows.jsonl" }', "train_data.compat=streaming")).to_contain '"none"  "composer"'
+    expect(report_of_second('mds { local_dir = "other" }', "train_data.compat=composer")).to_contain '"none"  "streaming"'
   end)
 
   it("set one value of a list, counted from 1", function()

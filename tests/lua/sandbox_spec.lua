@@ -40,6 +40,8 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
     expect(report(whole "local x = string.rep(nil, 2)")).to_contain "bad argument #1 to 'rep'"
     expect(report(whole "local x = string.rep(12, 2^24)")).to_contain "more than 16 MiB"
     expect(report(whole "local x = string.rep('a')")).to_contain "bad argument #2 to 'rep'"
+    expect(printed [[print(string.rep("ab", 3, ", "), ("a"):rep(2, 7), ("a"):rep(1, ","))]]).to_equal "ab, ab, ab\ta7a\ta\n"
+    expect(report(whole "local x = ('a'):rep(2, ('b'):rep(2^23))")).to_contain "more than 16 MiB"
   end)
 
   it("has no undeclared names, with a suggestion", function()

@@ -14,6 +14,7 @@
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/open_rows.h"
+#include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
@@ -241,8 +242,7 @@ void add_missing_data(const DataConfig& data, const std::string& path, std::vect
 std::vector<ConfigProblem> check_files(const TrainConfig& config) {
   std::error_code error;
   if (!std::filesystem::is_directory(config.tokenizer, error)) return {};
-  return {{"tokenizer", fmt::format("{} is a folder; name the file in it: \"{}/tokenizer.json\"",
-                                    config.tokenizer, config.tokenizer)}};
+  return {{"tokenizer", folder_as_tokenizer(config.tokenizer)}};
 }
 
 std::vector<ConfigProblem> missing_files(const TrainConfig& config) {

@@ -51,6 +51,9 @@ void RunProgress::take_metrics(const Json& record) {
 }
 
 void RunProgress::take_event(const Json& record) {
+  // A run that stops between two records of log.every has trained up to here.
+  if (const std::string kind = record.value("kind", ""); kind == "checkpoint" || kind == "run_end")
+    step_ = std::max(step_, whole(record, "step"));
   if (record.value("kind", "") != "eval" || !record.contains("facts") || !record["facts"].is_object()) return;
   const Json& facts = record["facts"];
   if (const auto name = facts.find("name"); name != facts.end() && name->is_string())

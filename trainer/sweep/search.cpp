@@ -216,8 +216,9 @@ std::string verdict_on_winner(const Board& board) {
   const std::string names = fmt::format("trial {} and trial {}", best[0]->number, best[1]->number);
   if (first.runs < 2 || second.runs < 2) {
     return fmt::format(
-        "{} differ by {:.4g}; the variation between seeds is unknown: set s.seeds =  {{17, 18, 19}}", names,
-        std::abs(*best[0]->last.value - *best[1]->last.value));
+        "{} differ by {:.4g}; the variation between seeds is unknown: `tycho sweep set {} "
+        "'seeds={{17,18,19}}'`",
+        names, std::abs(*best[0]->last.value - *best[1]->last.value), board.definition().name);
   }
   const double difference = std::abs(first.mean - second.mean);
   const double sigma = std::sqrt((first.std * first.std + second.std * second.std) / 2);

@@ -44,6 +44,19 @@ TEST_F(ProgressTest, FollowsAFileAndDropsStepsThatAreDoneAgain) {
   EXPECT_FALSE(comparable_value(progress_, "nothing"));
 }
 
+TEST_F(ProgressTest, ARunThatStopsBetweenTwoRecordsHasTrainedUpToItsCheckpoint) {
+  const auto event = [&](const char* kind, int step) {
+    std::ofstream(dir_ / "events.jsonl", std::ios::app)
+        << Json({{"step", step}, {"attempt", 1}, {"kind", kind}, {"text", ""}}).dump() << "\n";
+  };
+  event("run_start", 0), event("checkpoint", 607), event("run_end", 607);
+  progress_.update();
+  EXPECT_EQ(progress_.step(), 607) << "log.every is longer";
+  metrics(1000, 3.0), event("checkpoint", 900), event("not_started", 5000);
+  progress_.update();
+  EXPECT_EQ(progress_.step(), 1000) << "a save ends after steps that come later";
+}
+
 TEST_F(ProgressTest, NumbersThatCallbacksAndEvaluationsRecordKeepTheTokens) {
   metrics(20, 3.0);
   std::ofstream(dir_ / "metrics.jsonl", std::ios::app) << R"({"step": 20, "attempt": 1, "eval.loss": 2.5})"

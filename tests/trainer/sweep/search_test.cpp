@@ -116,7 +116,9 @@ TEST_F(SearchTest, ADifferenceWithinTheNoiseOfSeedsNamesNoWinner) {
   SweepFolder f = folder(definition);
   do_trial(f, "a1", TrialState::kFinished, 3.000);
   do_trial(f, "a2", TrialState::kFinished, 3.004);
-  EXPECT_NE(verdict_on_winner(f.board()).find("the variation between seeds is unknown"), std::string::npos);
+  EXPECT_NE(verdict_on_winner(f.board()).find("the variation between seeds is unknown: `tycho sweep set " +
+                                              definition.name + " 'seeds={17,18,19}'`"),
+            std::string::npos);
   for (const auto& [plan, finalist] : missing_repetitions(f.board(), 17)) {
     f.record(trial_fact(plan, finalist));
     do_trial(f, plan.id, TrialState::kFinished, finalist == "a1" ? 3.010 : 3.000);

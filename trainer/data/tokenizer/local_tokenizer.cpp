@@ -1,7 +1,10 @@
 // Files of a tokenizer belong together: all of them come from one commit.
 #include "trainer/data/tokenizer/local_tokenizer.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
+#include <filesystem>
 
 #include "trainer/base/error.h"
 #include "trainer/data/tokenizer/special_tokens.h"
@@ -51,6 +54,15 @@ std::unique_ptr<Tokenizer> tokenizer_of_rows(const RowShape& shape, const std::s
          shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
          note_added_beside(*tokenizer));
   return tokenizer;
+}
+
+std::string folder_as_tokenizer(const std::string& folder) {
+  std::error_code error;
+  for (const char* file : kTokenizers)
+    if (std::filesystem::exists(std::filesystem::path(folder) / file, error))
+      return fmt::format("{} is a folder; name the file in it: \"{}/{}\"", folder, folder, file);
+  return fmt::format("{} is a folder without a tokenizer; expected a file named {}", folder,
+                     fmt::join(kTokenizers, ", "));
 }
 
 }  // namespace tycho

@@ -18,4 +18,8 @@ std::string local_tokenizer(const std::string& name);
 /// is none, and for one with more tokens than the vocabulary.
 std::unique_ptr<Tokenizer> tokenizer_of_rows(const RowShape& shape, const std::string& place);
 
+/// Returns what to do about a tokenizer that is given as a folder: the file in it to name, or those that it
+/// lacks.
+std::string folder_as_tokenizer(const std::string& folder);
+
 }  // namespace tycho

@@ -41,8 +41,7 @@ constexpr std::array kFilesBeside = {kTokenizerConfigFile, kSpecialTokensMapFile
 std::string read_tokenizer_file(const std::string& name) {
   const std::string path = local_tokenizer(name);
   std::error_code error;
-  if (fs::is_directory(path, error))
-    fail(ExitCode::kUnusable, "[tokenizer] {} is a folder: name the file, {}/{}", path, path, kTokenizerFile);
+  if (fs::is_directory(path, error)) fail(ExitCode::kUnusable, "[tokenizer] {}", folder_as_tokenizer(path));
   if (const auto size = fs::file_size(path, error); !error && size > kMaxTokenizerBytes)
     fail(ExitCode::kUnusable, "[tokenizer] {} has {} bytes: expected a tokenizer of at most {} MiB", path,
          size, kMaxTokenizerBytes >> 20);

@@ -159,6 +159,14 @@ TEST_F(TokenizerUseTest, MegatronsNamesOfVocabularyAndMergesAreRead) {
   EXPECT_EQ(load_tokenizer(dir_ / "gpt2-vocab.json")->encode("the learning rate"), wanted);
 }
 
+TEST_F(TokenizerUseTest, AFolderIsAnsweredWithTheFileInIt) {
+  expect_error(ExitCode::kUnusable, {"without a tokenizer", "tokenizer.json, tokenizer.model, vocab.json"},
+               [&] { load_tokenizer(dir_.path()); });
+  write_text(dir_ / "vocab.json", "{}");
+  expect_error(ExitCode::kUnusable, {"name the file in it: \"" + dir_.path() + "/vocab.json\""},
+               [&] { load_tokenizer(dir_.path()); });
+}
+
 TEST_F(TokenizerUseTest, ATiktokenFileIsNamed) {
   write_text(dir_ / "tokenizer.model", "IQ== 0\nIg== 1\nIw== 2\n");
   expect_error(ExitCode::kUnusable, {"tokenizer.model is a file of tiktoken", "Take the tokenizer.json"},
