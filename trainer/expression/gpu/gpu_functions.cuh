@@ -28,25 +28,17 @@ __device__ inline float bounded_by(float low, float x, float high) {
   return x > high ? high : x;
 }
 
-/// Returns e^r for |r| <= ln 2 / 2.
-__device__ inline float exp_polynomial(float r) {
+/// Returns e^r - 1 for |r| <= ln 2 / 2.
+__device__ inline float power_minus_1(float r) {
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return p * (r * r) + r + 1.0f;
+  return p * (r * r) + r;
 }
 __device__ inline float power_of_two(int n) { return __uint_as_float(static_cast<unsigned>(n + 127) << 23); }
-
-/// e^x; 0 below -87.3, infinity above 88.37.
-__device__ inline float narrow_exp(float x) {
-  x = bounded_by(-88.0f, x, 89.0f);
-  const float round = 12582912.0f, shifted = x * 1.44269504f + round, n = shifted - round;
-  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  return exp_polynomial(r) * power_of_two(bits_of(shifted) - 0x4b400000);
-}
 
 /// e^x over the whole range of fp32.
 __device__ inline float wide_exp(float x) {
@@ -54,7 +46,7 @@ __device__ inline float wide_exp(float x) {
   const float round = 12582912.0f, shifted = x * 1.44269504f + round, n = shifted - round;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   const int exponent = bits_of(shifted) - 0x4b400000, half = exponent >> 1;
-  return exp_polynomial(r) * power_of_two(half) * power_of_two(exponent - half);
+  return (power_minus_1(r) + 1.0f) * power_of_two(half) * power_of_two(exponent - half);
 }
 
 __device__ inline float logarithm(float x) {
@@ -78,15 +70,14 @@ __device__ inline float logarithm(float x) {
 
 __device__ inline float logistic(float x) { return 1.0f / (1.0f + wide_exp(-x)); }
 
-__device__ inline float exact_tanh(float x) {
-  const float size = magnitude(x), square = x * x;
-  float p = -5.70498872745e-3f;
-  p = p * square + 2.06390887954e-2f;
-  p = p * square - 5.37397155531e-2f;
-  p = p * square + 1.33314422036e-1f;
-  p = p * square - 3.33332819422e-1f;
-  if (size < 0.625f) return p * square * x + x;
-  return with_sign(1.0f - 2.0f / (narrow_exp(size + size) + 1.0f), x);
+/// tanh |x| = u / (u + 2) with u = e^2|x| - 1.
+__device__ inline float hyperbolic_tangent(float x) {
+  const float twice = magnitude(x) + magnitude(x), t = twice > 20.0f ? 20.0f : twice;
+  const float round = 12582912.0f, shifted = t * 1.44269504f + round, n = shifted - round;
+  const float r = (t - n * 0.693359375f) - n * -2.12194440e-4f;
+  const float power = power_of_two(bits_of(shifted) - 0x4b400000);
+  const float u = power * power_minus_1(r) + (power - 1.0f);
+  return with_sign(u / (u + 2.0f), x);
 }
 
 __device__ inline float error_function(float x) {

@@ -39,7 +39,7 @@ const char* pattern_of(Op op) {
     case Op::kRsqrt: return "1.0f / sqrtf({0})";
     case Op::kExp: return "wide_exp({0})";
     case Op::kLog: return "logarithm({0})";
-    case Op::kTanh: return "exact_tanh({0})";
+    case Op::kTanh: return "hyperbolic_tangent({0})";
     case Op::kSigmoid: return "logistic({0})";
     case Op::kErf: return "error_function({0})";
     case Op::kMin: return "smaller_of({0}, {1})";

@@ -47,21 +47,43 @@ TYCHO_SIMD Vec times_power_of_two(Vec x, Vec, Ints exponent) {
 }
 #endif
 
+/// x = n ln 2 + r with |r| <= ln 2 / 2, ln 2 in two parts.
+struct Reduced {
+  Vec n, r;
+  Ints exponent;  // n
+
+  TYCHO_SIMD_MEMBER explicit Reduced(Vec x) {
+    constexpr float kRound = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+    const Vec shifted = x * 1.44269504f + kRound;
+    n = shifted - kRound;
+    r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    exponent = (Ints)shifted - 0x4b400000;
+  }
+  /// Returns e^r - 1.
+  TYCHO_SIMD_MEMBER Vec power_minus_1() const {
+    Vec p = broadcast(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    return p * (r * r) + r;
+  }
+};
+
 /// e^x like simd.h's exp, for results below 2^-126 and near the largest, too.
 TYCHO_SIMD Vec wide_exp(Vec x) {
-  const Vec bounded = at_most(broadcast(89.5f), at_least(broadcast(-104.5f), x));
-  const float round = 0x1.8p23f;
-  const Vec shifted = bounded * 1.44269504f + round;
-  const Vec n = shifted - round;
-  const Vec r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f;
-  Vec p = broadcast(1.9875691500e-4f);
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  return times_power_of_two(p, n, (Ints)shifted - 0x4b400000);
+  const Reduced reduced(at_most(broadcast(89.5f), at_least(broadcast(-104.5f), x)));
+  return times_power_of_two(reduced.power_minus_1() + 1.0f, reduced.n, reduced.exponent);
+}
+
+/// tanh |x| = u / (u + 2) with u = e^2|x| - 1, which keeps its digits near 0.
+TYCHO_SIMD Vec hyperbolic_tangent(Vec x) {
+  const Vec size = magnitude(x);
+  const Reduced reduced(at_most(broadcast(20.0f), size + size));
+  const Vec power = (Vec)((reduced.exponent + 127) << 23);
+  const Vec u = power * reduced.power_minus_1() + (power - 1.0f);
+  return with_sign(u / (u + 2.0f), x);
 }
 
 /// x = 2^n m with sqrt(1/2) <= m < sqrt(2); log m = f - f² / 2 + f³ P(f) with f = m - 1.

@@ -7,8 +7,7 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
-/// Returns fp32 memory of an array that instructions may use in place, or null when a tile of it is
-/// converted.
+/// Returns fp32 memory of an array that instructions may use in place, or null.
 float* in_place(const ProgramMemory& array) {
   if (array.weights) {
     if (array.weights->dtype == Dtype::kFp32) return static_cast<float*>(array.weights->params);
@@ -17,8 +16,14 @@ float* in_place(const ProgramMemory& array) {
   return array.dtype == Dtype::kFp32 && array.step == 1 ? static_cast<float*>(array.data) : nullptr;
 }
 
-template <class From, class To>
-void copy_tile(const From* from, int64_t count, To* to) {
+/// Returns bf16 memory of an array, or null when it is one number, fp32 or weights.
+Bf16* bf16_memory(const ProgramMemory& array) {
+  return array.weights || array.dtype == Dtype::kFp32 || array.step != 1 ? nullptr
+                                                                         : static_cast<Bf16*>(array.data);
+}
+
+template <class A, class B>
+void copy_tile(const A* from, int64_t count, B* to) {
   for_lanes(count, [&](int64_t i, auto lanes) { store(to + i, load(from + i, lanes), lanes); });
 }
 
@@ -46,14 +51,20 @@ class Tiles {
     constants_ = reinterpret_cast<float*>(memory);
     for (int64_t i = 0; i < program.num_constants; ++i)
       fill_tile(program.constants[i], constants_ + i * kTile);
-    auto* is_number = reinterpret_cast<bool*>(memory + constant_bytes + step_bytes);
-    for (int64_t i = 0; i < num_places_; ++i)
-      is_number[i] = i >= first_constant_ || (i < program.num_arrays && arrays[i].step == 0);
-    auto* streams = is_number + num_places_;
-    for (int64_t i = 0; i < program.num_arrays; ++i)
-      streams[i] = is_used(arrays[i]) && arrays[i].step == 1 && in_place(arrays[i]) != nullptr;
+    auto* from = reinterpret_cast<From*>(memory + constant_bytes + step_bytes);
+    auto* streams = reinterpret_cast<bool*>(from + num_places_);
+    for (int64_t i = 0; i < num_places_; ++i) from[i] = i >= first_constant_ ? From::kNumber : From::kMemory;
+    for (uint16_t i = 0; i < program.num_arrays; ++i) {
+      if (arrays[i].step == 0)
+        from[i] = From::kNumber;
+      else if (bf16_memory(arrays[i]) && reads_in_place(program, i))
+        from[i] = From::kHalf;
+      streams[i] = is_used(arrays[i]) && arrays[i].step == 1 &&
+                   (from[i] == From::kHalf || in_place(arrays[i]) != nullptr);
+    }
+    from_ = from;
     auto* steps = reinterpret_cast<TileStep*>(memory + constant_bytes);
-    write_steps(program, is_number, streams, steps);
+    write_steps(program, from, streams, steps);
     steps_ = steps;
   }
 
@@ -88,13 +99,22 @@ class Tiles {
   void run_tile(int64_t row, int64_t at, int64_t count, float** places, float* tiles) const {
     for (int64_t i = 0; i < program_.num_arrays; ++i)
       if (is_used(arrays_[i]) && arrays_[i].step == 1)
-        read_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
+        read_array(i, row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
     run_steps(steps_, places);
     for (int64_t i = 0; i < program_.num_arrays; ++i)
-      if (arrays_[i].written) write_array(arrays_[i], row * arrays_[i].row_step + at, count, places[i]);
+      if (arrays_[i].written) write_array(i, row * arrays_[i].row_step + at, count, places[i]);
   }
 
-  static void read_array(const ProgramMemory& array, int64_t at, int64_t count, float*& place, float* tile) {
+  /// Copies a part of a tile of bf16 that is used in place; whole ones stay where they are.
+  static void read_half(const ProgramMemory& array, int64_t at, int64_t count, float*& place, float* tile) {
+    Bf16* memory = bf16_memory(array) + at;
+    place = count == kTile ? reinterpret_cast<float*>(memory) : tile;
+    if (place == tile && array.read) __builtin_memcpy(tile, memory, count * sizeof(Bf16));
+  }
+
+  void read_array(int64_t number, int64_t at, int64_t count, float*& place, float* tile) const {
+    const ProgramMemory& array = arrays_[number];
+    if (from_[number] == From::kHalf) return read_half(array, at, count, place, tile);
     float* memory = in_place(array);
     place = memory && count == kTile ? memory + at : tile;
     if (place != tile || !array.read) return;
@@ -103,7 +123,12 @@ class Tiles {
     copy_tile(data, count, tile);
   }
 
-  static void write_array(const ProgramMemory& array, int64_t at, int64_t count, const float* place) {
+  void write_array(int64_t number, int64_t at, int64_t count, const float* place) const {
+    const ProgramMemory& array = arrays_[number];
+    if (from_[number] == From::kHalf) {
+      if (count < kTile) __builtin_memcpy(bf16_memory(array) + at, place, count * sizeof(Bf16));
+      return;
+    }
     float* memory = in_place(array);
     if (array.weights && array.weights->dtype == Dtype::kBf16)
       return with_weight_form<Weights>(*array.weights, [&](const auto& weights) {
@@ -119,6 +144,7 @@ class Tiles {
   const TileProgram& program_;
   const ProgramMemory* arrays_;
   float* constants_ = nullptr;  // a tile of each
+  const From* from_ = nullptr;  // of each place
   const TileStep* steps_ = nullptr;
   int64_t first_constant_ = 0, num_places_ = 0;
 };

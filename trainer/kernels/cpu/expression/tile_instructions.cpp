@@ -13,21 +13,21 @@ constexpr int64_t kAhead = 512;  // elements between those that are used and tho
 constexpr int64_t kCacheLine = 64;
 static_assert(kTile % kStepElements == 0);
 
-/// Place of an operand: the result of the step before, a tile, or one number.
-enum class From { kKept, kTile, kNumber };
-
 template <From from>
 struct Operand {
   const float* tile;
+  const Bf16* half;
   Vec number;
 
   TYCHO_SIMD_MEMBER Operand(float* const* places, uint16_t place, int64_t at) {
-    if constexpr (from == From::kTile) tile = places[place] + at;
+    if constexpr (from == From::kMemory) tile = places[place] + at;
+    if constexpr (from == From::kHalf) half = reinterpret_cast<const Bf16*>(places[place]) + at;
     if constexpr (from == From::kNumber) number = broadcast(*places[place]);
   }
   TYCHO_SIMD_MEMBER Vec operator()(int vector, Vec kept) const {
     if constexpr (from == From::kKept) return kept;
     if constexpr (from == From::kNumber) return number;
+    if constexpr (from == From::kHalf) return load(half + vector * kLanes, Full{});
     return load(tile + vector * kLanes, Full{});
   }
 };
@@ -59,11 +59,25 @@ TYCHO_SIMD TileFunction step_of(F) {
 }
 
 /// Asks for later elements of an array, which arrive while these are computed.
+template <class T>
 void ask(const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3, Vec v4,
          Vec v5, Vec v6, Vec v7) {
-  const char* const later = reinterpret_cast<const char*>(places[step->a] + at + kAhead);
+  const char* const later =
+      reinterpret_cast<const char*>(reinterpret_cast<const T*>(places[step->a]) + at + kAhead);
 #pragma GCC unroll 8
-  for (int64_t line = 0; line < kStepElements * 4; line += kCacheLine) __builtin_prefetch(later + line, 1);
+  for (int64_t line = 0; line < kStepElements * int64_t{sizeof(T)}; line += kCacheLine)
+    __builtin_prefetch(later + line, 1);
+  return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
+}
+
+/// Writes what is in registers to a bf16 array.
+void write_half(const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3,
+                Vec v4, Vec v5, Vec v6, Vec v7) {
+  Bf16* to = reinterpret_cast<Bf16*>(places[step->a]) + at;
+  store(to, v0, Full{}), store(to + kLanes, v1, Full{});
+  store(to + 2 * kLanes, v2, Full{}), store(to + 3 * kLanes, v3, Full{});
+  store(to + 4 * kLanes, v4, Full{}), store(to + 5 * kLanes, v5, Full{});
+  store(to + 6 * kLanes, v6, Full{}), store(to + 7 * kLanes, v7, Full{});
   return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
 }
 
@@ -75,32 +89,44 @@ struct Placed {
   From a, b, c;
 };
 
+/// Returns body.operator()<from>(), with numbers read as tiles if `both` are numbers.
+template <class Body>
+TYCHO_SIMD TileFunction with_place(From from, bool both, const Body& body) {
+  if (from == From::kKept) return body.template operator()<From::kKept>();
+  if (from == From::kHalf) return body.template operator()<From::kHalf>();
+  if (from == From::kMemory || both) return body.template operator()<From::kMemory>();
+  return body.template operator()<From::kNumber>();
+}
+
 /// Returns the step of a function of one vector.
 template <class F>
 TYCHO_SIMD TileFunction one(const Placed& placed, F f) {
-  return placed.a == From::kKept ? step_of<From::kKept>(f) : step_of<From::kTile>(f);
+  if (placed.a == From::kHalf) return step_of<From::kHalf>(f);
+  return placed.a == From::kKept ? step_of<From::kKept>(f) : step_of<From::kMemory>(f);
 }
 
 /// Returns the step of a function of two vectors.
 template <class F>
 TYCHO_SIMD TileFunction two(const Placed& placed, F f) {
-  const auto with = [&]<From a>() __attribute__((always_inline)) {
-    if (placed.b == From::kKept) return step_of<a, From::kKept>(f);
-    return placed.b == From::kTile ? step_of<a, From::kTile>(f) : step_of<a, From::kNumber>(f);
-  };
-  if (placed.a == From::kKept) return with.template operator()<From::kKept>();
-  if (placed.a == From::kTile || placed.b == From::kNumber) return with.template operator()<From::kTile>();
-  return placed.b == From::kKept ? step_of<From::kNumber, From::kKept>(f)
-                                 : step_of<From::kNumber, From::kTile>(f);
+  return with_place(
+      placed.a, placed.b == From::kNumber, [&]<From a>() __attribute__((always_inline)) {
+        return with_place(
+            placed.b, false, [&]<From b>() __attribute__((always_inline)) {
+              if constexpr (a == From::kNumber && b == From::kNumber)
+                return TileFunction{};
+              else
+                return step_of<a, b>(f);
+            });
+      });
 }
 
 /// Returns the step of a function of three vectors, which reads numbers as tiles.
 template <class F>
 TYCHO_SIMD TileFunction three(const Placed& placed, F f) {
   const auto with = [&]<From a, From b>() __attribute__((always_inline)) {
-    return placed.c == From::kKept ? step_of<a, b, From::kKept>(f) : step_of<a, b, From::kTile>(f);
+    return placed.c == From::kKept ? step_of<a, b, From::kKept>(f) : step_of<a, b, From::kMemory>(f);
   };
-  constexpr From kKept = From::kKept, kTiles = From::kTile;
+  constexpr From kKept = From::kKept, kTiles = From::kMemory;
   if (placed.a == kKept)
     return placed.b == kKept ? with.template operator()<kKept, kKept>()
                              : with.template operator()<kKept, kTiles>();
@@ -138,9 +164,18 @@ TYCHO_SIMD TileFunction with_basic(Op op, const Body& body) {
 TileFunction fused_step(const Placed& placed) {
   return with_basic(placed.instruction.then, [&]<class Then>(Then) {
     const auto with = [&](auto f) __attribute__((always_inline)) {
-      constexpr From kKept = From::kKept, kTiles = From::kTile, kNumber = From::kNumber;
-      if (placed.a == kNumber && placed.b != kNumber) return step_of<kNumber, kTiles, kKept>(f);
-      return placed.b == kNumber ? step_of<kTiles, kNumber, kKept>(f) : step_of<kTiles, kTiles, kKept>(f);
+      return with_place(
+          placed.a, placed.b == From::kNumber, [&]<From a>() __attribute__((always_inline)) {
+            return with_place(
+                placed.b, false, [&]<From b>() __attribute__((always_inline)) {
+                  constexpr bool kIsNone =
+                      a == From::kKept || b == From::kKept || (a == From::kNumber && b == From::kNumber);
+                  if constexpr (kIsNone)
+                    return TileFunction{};
+                  else
+                    return step_of<a, b, From::kKept>(f);
+                });
+          });
     };
     if (placed.instruction.fusion == Fusion::kLeft)
       return with([](Vec a, Vec b, Vec c) { return Then()(a * b, c); });
@@ -161,6 +196,11 @@ TileFunction power_step(const Placed& placed, const float* exponent) {
   return two(placed, [](Vec a, Vec b) { return power_each(a, b); });
 }
 
+/// Returns true for operations on three vectors.
+bool has_three_operands(Op op) {
+  return op == Op::kFma || op == Op::kClamp || op == Op::kWhere || op == Op::kEvery;
+}
+
 /// Returns the function of an instruction. `exponent` is the one number that kPow raises to, or null.
 TileFunction function_of(const Placed& placed, const float* exponent) {
   if (placed.instruction.fusion != Fusion::kNone) return fused_step(placed);
@@ -174,7 +214,7 @@ TileFunction function_of(const Placed& placed, const float* exponent) {
     case Op::kRsqrt: return one(placed, [](Vec a) { return 1.0f / square_root(a); });
     case Op::kExp: return one(placed, [](Vec a) { return wide_exp(a); });
     case Op::kLog: return one(placed, [](Vec a) { return logarithm(a); });
-    case Op::kTanh: return one(placed, [](Vec a) { return exact_tanh(a); });
+    case Op::kTanh: return one(placed, [](Vec a) { return hyperbolic_tangent(a); });
     case Op::kSigmoid: return one(placed, [](Vec a) { return logistic(a); });
     case Op::kErf: return one(placed, [](Vec a) { return error_function(a); });
     case Op::kMin: return two(placed, [](Vec a, Vec b) { return smaller_of(a, b); });
@@ -200,23 +240,37 @@ TileFunction function_of(const Placed& placed, const float* exponent) {
 
 }  // namespace
 
-void write_steps(const TileProgram& program, const bool* is_number, const bool* streams, TileStep* steps) {
+bool reads_in_place(const TileProgram& program, uint16_t array) {
+  bool is_written = false;
+  for (int64_t i = 0; i < program.num_instructions; ++i) {
+    const TileInstruction& x = program.instructions[i];
+    const bool is_read = x.a == array || x.b == array || x.c == array;
+    const bool has_three = x.fusion == Fusion::kNone && has_three_operands(x.op);
+    if (is_read && (is_written || has_three)) return false;
+    is_written = is_written || x.to == array;
+  }
+  return true;
+}
+
+void write_steps(const TileProgram& program, const From* from, const bool* streams, TileStep* steps) {
   const int32_t first_constant = program.num_arrays + program.num_temporaries;
-  const auto from = [&](uint16_t place) {
-    if (place == kRegisters) return From::kKept;
-    return is_number[place] ? From::kNumber : From::kTile;
-  };
+  const auto place = [&](uint16_t number) { return number == kRegisters ? From::kKept : from[number]; };
   uint16_t array = 0;
   const auto ask_for_next = [&] {
     while (array < program.num_arrays && !streams[array]) ++array;
-    if (array < program.num_arrays) *steps++ = {.function = ask, .a = array++};
+    if (array >= program.num_arrays) return;
+    *steps++ = {.function = from[array] == From::kHalf ? ask<Bf16> : ask<float>, .a = array};
+    ++array;
   };
   for (int64_t i = 0; i < program.num_instructions; ++i) {
     ask_for_next();
     const TileInstruction& x = program.instructions[i];
     const bool has_exponent = x.b != kRegisters && x.b >= first_constant;
     const float* exponent = has_exponent ? program.constants + (x.b - first_constant) : nullptr;
-    *steps++ = {function_of({x, from(x.a), from(x.b), from(x.c)}, exponent), x.to, x.a, x.b, x.c};
+    const bool narrows = place(x.to) == From::kHalf;
+    *steps++ = {function_of({x, place(x.a), place(x.b), place(x.c)}, exponent), narrows ? kRegisters : x.to,
+                x.a, x.b, x.c};
+    if (narrows) *steps++ = {.function = write_half, .a = x.to};
   }
   *steps = {end};
 }

@@ -22,15 +22,22 @@ struct TileStep {
   uint16_t to = 0, a = 0, b = 0, c = 0;
 };
 
-/// Returns the number of steps that a program has at most.
+/// Place of an operand: the result of the step before, fp32 memory, one number, or bf16 memory.
+enum class From : uint8_t { kKept, kMemory, kNumber, kHalf };
+
+/// Returns the number of steps that a program has at most: each array may be asked for, and written in bf16.
 TYCHO_SIMD int64_t most_steps(const TileProgram& program) {
-  return program.num_instructions + program.num_arrays + 1;
+  return program.num_instructions + 2 * program.num_arrays + 1;
 }
 
-/// Writes the steps of the program, and one that ends it, to `steps`. is_number(place) is true where all
-/// elements of a tile are one number, as constants are; streams[array] where its place is memory, whose later
-/// elements are asked for while these are computed.
-void write_steps(const TileProgram& program, const bool* is_number, const bool* streams, TileStep* steps);
+/// Returns true if the steps of the program may read and write an array that is bf16: none reads what another
+/// has written, which is rounded there.
+bool reads_in_place(const TileProgram& program, uint16_t array);
+
+/// Writes the steps of the program, and one that ends it, to `steps`. `from` says what each place is;
+/// streams[array] is true where the place is memory, whose later elements are asked for while these are
+/// computed.
+void write_steps(const TileProgram& program, const From* from, const bool* streams, TileStep* steps);
 
 /// Runs steps over a tile.
 void run_steps(const TileStep* steps, float* const* places);
