@@ -3,8 +3,7 @@
 # and removes it without a trace. Takes minutes and gigabytes; skipped unless TYCHO_BARE_PACKAGES is the folder of the packages:
 #   TYCHO_BARE_PACKAGES=build/package/dist ctest -R bare_packages
 #   TYCHO_BARE_PACKAGES=build/package/dist tests/containers/bare_packages.sh bookworm wheel    only these
-# Passed on 2026-11-28: the archive and the .deb on both. On 2026-11-27 also the wheel on Debian 13, and on Debian 12 all of the wheel's checks
-# but the last, which took pip's empty folders for a trace then. pip fetched 2.7 GB (torch and CUDA) in 154 to 515 s on a busy machine.
+# Passed on 2026-11-28: the archive and the .deb on both, the wheel on Debian 12 (on Debian 13 on 2026-11-27). pip fetched 2.7 GB (torch and CUDA) in 135 to 649 s on a busy machine.
 # Needs PyPI for torch, and what bare_system.sh needs.
 set -euo pipefail
 [[ -n ${TYCHO_BARE_PACKAGES:-} ]] || { echo "skipped: TYCHO_BARE_PACKAGES names no folder of packages"; exit 77; }
