@@ -109,7 +109,7 @@ def write_sampler():
     write("torch_sampler.json", out)
     generator = torch.Generator()
     generator.manual_seed(3)
-    print("CRC-32 of randperm(1000000) with seed 3:", zlib.crc32(torch.randperm(1000000, generator=generator).numpy().astype("<u4").tobytes()))
+    print("CRC-32 of randperm(1000000) with seed 3:", zlib.crc32(torch.randperm(1000000, generator=generator).numpy().astype("<i8").tobytes()))
 
 
 def main():

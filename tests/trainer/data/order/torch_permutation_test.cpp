@@ -12,17 +12,8 @@
 namespace tycho {
 namespace {
 
+using testing::crc32_of;
 using testing::golden;
-
-uint32_t crc32_of(const std::vector<uint32_t>& ids) {
-  uint32_t crc = ~0u;
-  for (const uint32_t id : ids)
-    for (int byte = 0; byte < 4; ++byte) {
-      crc ^= id >> (8 * byte) & 0xff;
-      for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-    }
-  return ~crc;
-}
 
 TEST(TorchPermutation, IsTheOrderOfTorchsSampler) {
   int compared = 0;
@@ -40,7 +31,7 @@ TEST(TorchPermutation, IsTheOrderOfTorchsSampler) {
 TEST(TorchPermutation, OfAMillionRowsIsTorchs) {
   std::vector<uint32_t> order(1'000'000);
   torch_permutation(order, 3);
-  EXPECT_EQ(crc32_of(order), 1811777788u) << "of torch.randperm(1000000) with seed 3";
+  EXPECT_EQ(crc32_of(order), 51255566u) << "of torch.randperm(1000000) with seed 3";
 }
 
 }  // namespace
