@@ -70,6 +70,8 @@ describe("a traced function", function()
   it("keeps numbers as they are", function()
     expect(text "return p * 0.1 + 1e-45 + 1/0").to_equal "p = p * 0.1 + 1e-45 + inf\n"
     expect(text "return p * -0.0").to_equal "p = p * -0\n"
+    expect(text "return p + 0 / 0").to_equal "p = p + nan\n"
+    expect(text "return t.where(p:gt(0 / 0), p, 0 / 0)").to_equal "p = where(p > nan, p, nan)\n"
   end)
 
   it("reads shapes", function()
