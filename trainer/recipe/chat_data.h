@@ -132,8 +132,9 @@ struct ChatConfig {
       in_range(1, 1 << 20));
     v("compat", compat,
       "composer: tokens are counted as Composer counts them, without padding: in max_duration and other "
-      "lengths, in the schedule and in metrics; shuffled rows of an MDS data set are visited as LLM Foundry "
-      "does. none: every row counts as seq_len tokens.");
+      "lengths, in the schedule and in metrics; shuffled rows are visited in LLM Foundry's order. none: "
+      "every "
+      "row counts as seq_len tokens.");
     v("weights", weights,
       "Field of a JSONL line with the weight of the example in the loss: a number; a negative one marks its "
       "targets for a loss that reads z.weight. \"\": all weigh 1.");

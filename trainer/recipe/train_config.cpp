@@ -71,11 +71,6 @@ int64_t whole_steps(double steps) {
   return static_cast<int64_t>(std::abs(steps - whole) <= steps * 1e-12 ? whole : std::ceil(steps));
 }
 
-bool passes_multiple(int64_t step, double every) {
-  const double steps = std::max(1.0, every);
-  return std::floor(static_cast<double>(step) / steps) > std::floor(static_cast<double>(step - 1) / steps);
-}
-
 double in_steps(const Duration& duration, const TrainConfig& config, int64_t total_steps,
                 int64_t num_samples) {
   const int64_t sequences = global_batch_sequences(config);

@@ -168,8 +168,6 @@ double in_steps(const Duration& duration, const TrainConfig& config, int64_t tot
                 int64_t num_samples);
 /// Returns `steps` rounded up to a whole number.
 int64_t whole_steps(double steps);
-/// Returns true when this step reaches or passes a multiple of max(every, 1) steps.
-bool passes_multiple(int64_t step, double every);
 /// Returns run_dir with {run_name} replaced.
 std::string run_folder_path(const TrainConfig& config);
 

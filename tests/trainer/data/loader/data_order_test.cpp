@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "tests/trainer/data/data_testing.h"
 #include "trainer/base/json.h"
@@ -107,9 +108,12 @@ TEST_F(FinetuningOrderTest, BatchesArePackedFromTheRowsThatLlmFoundryPacks) {
   }
 }
 
-std::vector<uint32_t> epoch_of(const SampleOrder& order, int64_t epoch) {
-  std::vector<uint32_t> ids(static_cast<size_t>(order.length()));
-  order.epoch(epoch)->read(ids);
+/// Returns the whole global batches of an epoch.
+std::vector<uint32_t> epoch_of(const SampleOrder& order, int64_t epoch, int64_t batch) {
+  const auto stream = order.epoch(epoch);
+  std::vector<uint32_t> ids(static_cast<size_t>(order.length() / batch * batch));
+  for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(batch))
+    stream->read(std::span(ids).subspan(at, static_cast<size_t>(batch)));
   return ids;
 }
 
@@ -124,7 +128,7 @@ TEST_F(FinetuningOrderTest, OnSeveralMachinesRanksGetTheRowsOfLlmFoundry) {
         {{config_}}, {sizes},
         {.global_sequences = one.at("batch"), .num_ranks = one.at("ranks"), .num_nodes = one.at("machines")});
     for (const auto& [epoch, ids] : one.at("epochs").items()) {
-      std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch));
+      std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch), one.at("batch"));
       ASSERT_GE(rows.size(), ids.size());
       rows.resize(ids.size());
       EXPECT_EQ(rows, ids.get<std::vector<uint32_t>>()) << one.at("shards") << " epoch " << epoch;
@@ -142,7 +146,7 @@ TEST_F(FinetuningOrderTest, OtherRowsAreVisitedAsTorchsSamplerDoesOnAnyRanks) {
         const SampleOrder order =
             data_order({{config_}}, {ShardSizes{one.at("rows").get<uint32_t>()}},
                        {.global_sequences = one.at("batch"), .num_ranks = 4, .num_nodes = machines});
-        std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch));
+        std::vector<uint32_t> rows = epoch_of(order, std::stoll(epoch), one.at("batch"));
         rows.resize(ids.size());
         EXPECT_EQ(rows, ids.get<std::vector<uint32_t>>()) << one.at("rows") << " epoch " << epoch;
         EXPECT_TRUE(order.marks(0).empty());
