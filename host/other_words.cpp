@@ -136,10 +136,10 @@ std::string key_of(std::string name) {
   return found.size() == 1 ? *found.begin() : "";
 }
 
-/// Returns true for verbs that start a run of a recipe or look at one.
+/// Returns true for verbs that start a run or look at a recipe. An import has keys, and writes a recipe.
 bool takes_recipe(const Verb& verb) {
-  return takes_overrides(verb) ||
-         std::string_view(verb.spec.usage).find("run RECIPE") != std::string_view::npos;
+  const std::string_view usage = verb.spec.usage;
+  return usage.find("run RECIPE") != usage.npos || (takes_overrides(verb) && !usage.starts_with("import "));
 }
 
 }  // namespace

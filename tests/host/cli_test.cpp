@@ -111,7 +111,7 @@ TEST_F(CliTest, AnOptionThatOnlyRunsCouldHaveIsAnsweredForTheVerb) {
     EXPECT_EQ(force.output.find("resume=none"), std::string::npos) << force.output;
   }
   EXPECT_CONTAINS(shell("tycho check x.lua --overwrite").output, "resume=none");
-  EXPECT_CONTAINS(shell("tycho launch --gpus 4").output, "tycho launch -n 4 run RECIPE");
+  EXPECT_CONTAINS(shell("tycho launch --gpus=4").output, "tycho launch -n 4 run RECIPE");
 }
 
 TEST_F(CliTest, CheckWarnsOfSamplesThatDoNotFit) {

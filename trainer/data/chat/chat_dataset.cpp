@@ -14,6 +14,7 @@
 #include "trainer/data/rows/target_weights.h"
 #include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer_of_rows.h"
 
 namespace tycho {
 namespace {

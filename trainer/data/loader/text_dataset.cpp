@@ -12,6 +12,7 @@
 #include "trainer/data/tokenizer/chunk_tokenizer.h"
 #include "trainer/data/tokenizer/local_tokenizer.h"
 #include "trainer/data/tokenizer/special_tokens.h"
+#include "trainer/data/tokenizer/tokenizer_of_rows.h"
 #include "trainer/recipe/remote_uri.h"
 
 namespace tycho {

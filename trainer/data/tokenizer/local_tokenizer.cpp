@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "trainer/base/error.h"
-#include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tekken.h"
 #include "trainer/data/tokenizer/vocab_files.h"
 #include "trainer/hub/hub_files.h"
@@ -41,19 +40,6 @@ std::string local_tokenizer(const std::string& name) {
   for (const char* beside : kBeside)
     if (snapshot.find(folder + beside) != nullptr) hub_file(snapshot, folder + beside);
   return hub_file(snapshot, file);
-}
-
-std::unique_ptr<Tokenizer> tokenizer_of_rows(const RowShape& shape, const std::string& place) {
-  if (shape.tokenizer.empty())
-    fail(ExitCode::kUnusable, "[data] {} is text, but there is no tokenizer", place);
-  std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(shape.tokenizer);
-  if (tokenizer->size() > shape.vocab_size)
-    fail(ExitCode::kUnusable,
-         "[data] {} has {} tokens, the model's vocabulary {}: set vocab_size to {} or more, or name the "
-         "model's tokenizer{}",
-         shape.tokenizer, tokenizer->size(), shape.vocab_size, tokenizer->size(),
-         note_added_beside(*tokenizer));
-  return tokenizer;
 }
 
 std::string folder_as_tokenizer(const std::string& folder) {
