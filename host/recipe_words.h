@@ -1,4 +1,4 @@
-// What the words of a command say of a recipe: its file, and the overrides.
+// Reads a recipe from the words of a command: its file, and the overrides.
 #pragma once
 #include "bindings/define/recipe.h"
 #include "host/arguments.h"

@@ -1,4 +1,4 @@
-// What a checkpoint knows: its loss on data, its answers to tasks, and the likelihood of texts.
+// Loss of a checkpoint on data, its answers to tasks, and the likelihood of texts.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What follows a save that failed: when it is tried again, what users read meanwhile, when the run ends.
+// Retries of a save that failed: when, what users read meanwhile, and when the run ends instead.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -109,7 +109,7 @@ Saver::Tensors Saver::snapshot(const std::vector<OwnedRange>& ranges, Optimizer&
   return tensors;
 }
 
-// What the writer's thread found is read after the join, or after has_ended() says that it is done.
+// Runs on the writer's thread; its findings are read after the join, or after has_ended() says so.
 void Saver::write(const CheckpointMeta& meta, const Tensors& tensors) {
   if (!shards_.is_shared()) {
     result_ = store_->save(meta, tensors);

@@ -1,5 +1,5 @@
-// As randperm_cpu of PyTorch 2.15: each place is swapped with one of those that follow it or with itself,
-// drawn by the remainder of 32 bits of mt19937, whose seed is the lower half of the given one.
+// Shuffles as randperm_cpu of PyTorch 2.15 does: each place is swapped with one of those that follow it or
+// with itself, drawn by the remainder of 32 bits of mt19937, whose seed is the lower half of the given one.
 #include "trainer/data/order/torch_permutation.h"
 
 #include <limits>

@@ -30,7 +30,7 @@ struct LtCall {
 /// Returns the bytes that a call of that form takes: operands, result, and memory of the epilogue.
 int64_t lt_bytes(const ProductForm& form);
 /// Returns a call of that form whose operands lie in `memory`, lt_bytes() of it from a multiple of 256 on.
-/// What is added is the result.
+/// The term that it adds is the result itself.
 LtCall lt_call_in(const ProductForm& form, void* memory);
 
 /// Descriptors of a call.

@@ -1,4 +1,4 @@
-// What a message says of a rank: its machine and process, and what it did last.
+// A message about a rank names its machine and process, and what it did last.
 #include "trainer/rendezvous/meet/roster.h"
 
 #include <fmt/format.h>

@@ -22,7 +22,7 @@ Tensor heads_apart(const Tensor& wide, int64_t dim) { return wide.narrow(3, 0, d
 
 class PackGradientsTest : public KernelTest {
  protected:
-  /// What the rows hold after copies, and rope() of the table where there is one.
+  /// Returns the rows after copies, and after rope() where there is a table.
   Tensor copied_and_turned(const PackCase& c, const std::vector<Tensor>& gradients,
                            const RopeTables& tables) const {
     const AttentionShape& s = c.shape;
