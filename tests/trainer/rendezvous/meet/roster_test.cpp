@@ -1,4 +1,4 @@
-// What is said of ranks by what is known of them: who came, hangs, ended.
+// Checks the texts about ranks: who came, who hangs, who ended.
 #include "trainer/rendezvous/meet/roster.h"
 
 #include <gtest/gtest.h>
