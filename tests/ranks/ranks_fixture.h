@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,27 @@ class RanksTest : public ShellTest {
  protected:
   static void SetUpTestSuite() {
     data_ = fs::temp_directory_path() / ("tycho-ranks-" + std::to_string(getpid()));
-    const std::string sources = TYCHO_SOURCE_DIR "/trainer/base";
+    fs::create_directories(data_ / "text");
+    write_text(texts());
     const std::string tokenizer = (data_ / "tokenizer.json").string();
-    const Outcome made =
-        shell("tycho tokenizer train " + sources + " --ext .h,.cpp --vocab-size 300 --out " + tokenizer +
-              " && tycho data convert " + sources + " --ext .h,.cpp --tokenizer " + tokenizer +
-              " --concat-tokens 32 --no-separator --out " + data_.string());
+    const Outcome made = shell("tycho tokenizer train " + texts() + " --vocab-size 300 --out " + tokenizer +
+                               " && tycho data convert " + texts() + " --tokenizer " + tokenizer +
+                               " --concat-tokens 32 --no-separator --out " + data_.string());
     ASSERT_EQ(made.code, 0) << made.output;
+  }
+  static std::string texts() { return (data_ / "text" / "words.txt").string(); }
+  /// Writes 400 KB of drawn words, common ones more often. Texts of the tree would change with it, and how
+  /// far two runs drift apart in 24 steps depends on the texts.
+  static void write_text(const std::string& path) {
+    std::ofstream out(path);
+    std::mt19937_64 random(33);  // its numbers are the standard's, those of distributions are not
+    std::vector<std::string> words(600);
+    for (std::string& word : words)
+      for (uint64_t left = 2 + random() % 7; left > 0; --left) word += static_cast<char>('a' + random() % 26);
+    for (int i = 0; i < 70'000; ++i) {
+      const uint64_t limit = 1 + random() % words.size();
+      out << words[random() % limit] << (random() % 12 == 0 ? ".\n" : " ");
+    }
   }
   static void TearDownTestSuite() { fs::remove_all(data_); }
 

@@ -116,8 +116,7 @@ TEST_F(Errors, MemoryThatRunsOutOnTwoRanksHalvesAChosenMicroBatchOnBoth) {
              "r.train_data\n"
              "r.machine, r.micro_batch = \"h100\", \"auto\"\n"));
   const Outcome outcome =
-      here("tycho data convert " TYCHO_SOURCE_DIR "/trainer/base --ext .h,.cpp --tokenizer " +
-           (data_ / "tokenizer.json").string() +
+      here("tycho data convert " + texts() + " --tokenizer " + (data_ / "tokenizer.json").string() +
            " --concat-tokens 512 --no-separator --out long >/dev/null; export TYCHO_STANDIN_MB=48; "
            "tycho launch -n 2 run x.lua device=cuda run_dir=run");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
