@@ -31,8 +31,10 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
          human_bytes(static_cast<double>(num_bytes)), human_bytes(static_cast<double>(arena_bytes())));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
-  // Eager PyTorch gains a factor of 1.1 to 1.2 from huge pages; a kernel without them ignores this.
-  madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
+  // Eager PyTorch gains a factor of 1.1 to 1.2 from huge pages; a kernel without them ignores this. Less than
+  // one would only be cleared and take more memory.
+  if (num_bytes >= kHugePage)
+    madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
   total_bytes += num_bytes;
   return at::from_blob(
       reinterpret_cast<void*>(aligned), {num_bytes},
