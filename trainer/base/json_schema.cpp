@@ -9,7 +9,7 @@
 namespace tycho {
 namespace {
 
-const std::vector<std::string> kByteUnits = {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
+const std::vector<std::string> kByteUnitNames = {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
 constexpr const char* kNumber = "([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?";
 
 Json convert(const Json& description, Json& definitions);
@@ -117,7 +117,7 @@ Json without_null(const Json& description, Json& definitions) {
     if (units.back() == "s") units.insert(units.end(), {"m", "h"});
     return text_with_unit(description, units, /*needs_unit=*/true);
   }
-  if (type == "bytes") return text_with_unit({{"min", 0}}, kByteUnits, /*needs_unit=*/false);
+  if (type == "bytes") return text_with_unit({{"min", 0}}, kByteUnitNames, /*needs_unit=*/false);
   if (type == "enum") return {{"enum", description.at("values")}};
   if (type == "function")
     return of_fields(

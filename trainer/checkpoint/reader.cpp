@@ -17,7 +17,7 @@
 namespace tycho {
 namespace {
 
-struct Piece {
+struct StoredPiece {
   std::string file;
   int64_t offset;
   Box box;
@@ -25,7 +25,7 @@ struct Piece {
 
 struct Tensor {
   TensorBytes shape;
-  std::vector<Piece> pieces;  // by file and offset
+  std::vector<StoredPiece> pieces;  // by file and offset
 };
 
 /// Expected entries of a file's header: the dtype, shape and first byte in the file of each.
@@ -136,7 +136,7 @@ struct CheckpointReader::State {
   std::map<std::string, Entries> entries() const {
     std::map<std::string, Entries> all;
     for (const auto& [name, tensor] : tensors)
-      for (const Piece& piece : tensor.pieces)
+      for (const StoredPiece& piece : tensor.pieces)
         all[piece.file][piece_name(name, tensor.shape.shape, piece.box)] = {tensor.shape.dtype,
                                                                             piece.box.shape, piece.offset};
     return all;
@@ -172,7 +172,7 @@ CheckpointReader::CheckpointReader(const CheckpointInfo& info, CheckpointWeights
     tensor.shape.num_bytes = safetensors_num_bytes(record.dtype, record.shape, info.path);
     for (TensorPiece& piece : record.pieces)
       tensor.pieces.push_back({std::move(piece.file), piece.offset, piece.box()});
-    std::sort(tensor.pieces.begin(), tensor.pieces.end(), [](const Piece& a, const Piece& b) {
+    std::sort(tensor.pieces.begin(), tensor.pieces.end(), [](const StoredPiece& a, const StoredPiece& b) {
       return std::tie(a.file, a.offset) < std::tie(b.file, b.offset);
     });
     state_->names.push_back(record.name);
@@ -205,7 +205,7 @@ void CheckpointReader::read_box(const std::string& name, const Box& box, void* d
   TYCHO_CHECK(num_bytes == volume(box) * width,
               "[checkpoint] tensor '{}' has {} bytes, but the buffer has {}", name, volume(box) * width,
               num_bytes);
-  for (const Piece& piece : tensor.pieces) {
+  for (const StoredPiece& piece : tensor.pieces) {
     const Box part = common_box(piece.box, box);
     if (volume(part) == 0) continue;
     VerifiedFile& file = state_->file(piece.file);
