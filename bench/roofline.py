@@ -147,9 +147,9 @@ class Model:
             share = 0.92 if self.of.width <= 1024 else 0.94
         if self.tuned:
             share *= TUNED[0] if small <= 1024 else TUNED[1]
-        # What is added to, and fp32 results: half of that traffic shows beside the product.
+        # What is added to, what lies beside GELU, and fp32 results: half of that traffic shows beside the product.
         result = m * n * (4 if is_gradient else 2)
-        extra = (written if is_gradient else 0) + (result if " added " in name else 0)
+        extra = (written if is_gradient else 0) + (result if " added " in name or "GELU" in name else 0)
         bandwidth = self.gpu["bandwidth"]
         seconds = max(flops / (self.gpu["product"] * share), (read + written) / bandwidth) + 0.5 * extra / bandwidth
         return "head" if head else "products", seconds

@@ -4,6 +4,9 @@
 #include <sstream>
 #include <string>
 
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
+
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/base/hash.h"
 #include "trainer/kernels/matmul.h"
@@ -32,6 +35,20 @@ class StandinProducts : public testing::Test {
     EXPECT_TRUE(((as_double(y) - product - added).abs() < allowed).all().item<bool>());
   }
 
+  /// gelu_tanh of a product, and back through a product with the same matrix to what GELU was given.
+  static void gelu_forms(const Tensor& x, const Tensor& w, const Tensor& bias) {
+    Tensor pre = at::empty({x.size(0), w.size(0)}, x.options()), y = at::empty_like(pre),
+           dx = at::empty_like(x), y_again = at::empty_like(x);
+    matmul_gelu({w, /*in_out=*/false, bias}, x, pre, y);
+    expect_near_twice(pre, as_double(x).matmul(as_double(w).t()),
+                      as_double(bias).expand({x.size(0), w.size(0)}));
+    EXPECT_TRUE(at::allclose(as_double(y), at::gelu(as_double(pre), "tanh"), 0x1p-6, 0x1p-6));
+    matmul_gelu_backward({w, /*in_out=*/false, {}}, pre, x, dx, y_again);
+    const Tensor d_hidden = as_double(pre).matmul(as_double(w));
+    EXPECT_TRUE(at::allclose(as_double(dx), at::gelu_backward(d_hidden, as_double(x), "tanh"), 0x1p-6, 0.5));
+    EXPECT_TRUE(at::allclose(as_double(y_again), at::gelu(as_double(x), "tanh"), 0x1p-6, 0x1p-6));
+  }
+
   /// Every fused form at a depth that no other test has: algorithms are chosen once. Numbers may be rounded
   /// twice. Returns what was said.
   static std::string all_forms(int64_t k) {
@@ -51,6 +68,7 @@ class StandinProducts : public testing::Test {
     const Tensor once = as_double(dy).t().matmul(as_double(x));
     EXPECT_LT((as_double(dw) - 2 * once).abs().max().item<double>(), 1e-3);
     EXPECT_LT((as_double(db) - 2 * as_double(dy).sum(0)).abs().max().item<double>(), 1e-4);
+    gelu_forms(x, w, bias);
     return testing::internal::GetCapturedStderr();
   }
 };
@@ -62,7 +80,11 @@ TEST_F(StandinProducts, WithoutAnAlgorithmForAnEpilogueOwnKernelsAddAndSaySoOnce
       "[matmul_nt] cuBLASLt 13.1.0 has no bias with products of 24 x 40, 56 deep, BFloat16 to BFloat16: "
       "a kernel of its own does it, here and wherever else it has none\n"
       "[matmul_tn] cuBLASLt 13.1.0 has no sums of columns with products of 40 x 56, 24 deep, BFloat16 "
-      "to Float: a kernel of its own does it, here and wherever else it has none\n");
+      "to Float: a kernel of its own does it, here and wherever else it has none\n"
+      "[matmul_gelu] cuBLASLt 13.1.0 has no GELU with products of 24 x 40, 56 deep, BFloat16 to BFloat16: "
+      "a kernel of its own does it, here and wherever else it has none\n"
+      "[matmul_gelu_backward] cuBLASLt 13.1.0 has no gradient of GELU with products of 24 x 56, 40 deep, "
+      "BFloat16 to BFloat16: a kernel of its own does it, here and wherever else it has none\n");
   EXPECT_EQ(all_forms(48), "") << "other forms are not said";
 }
 

@@ -74,6 +74,18 @@ TEST_F(Tuning, AResumeWithOtherAlgorithmsSaysThatBitsMayDiffer) {
   EXPECT_CONTAINS(other.output, "the route has changed");
 }
 
+// What is computed again, is computed by the algorithms of forward: another epilogue would have others.
+TEST_F(Tuning, RecomputationKeepsTheBitsOfAFusedGelu) {
+  write(recipe_of("gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32 }",
+                  "r.precision = \"bf16\"\n"));
+  for (const char* mode : {"none", "full"}) {
+    const Outcome outcome =
+        tuned(mode, std::string("products.tuned=true max_duration=4ba recompute.mode=") + mode);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_EQ(numbers("full", "loss"), numbers("none", "loss"));
+}
+
 TEST_F(Tuning, OfALibraryWithOneAlgorithmChangesNothing) {
   ASSERT_EQ(tuned("plain", "max_duration=2ba", "one").code, 0);
   ASSERT_EQ(tuned("tuned", "max_duration=2ba products.tuned=true", "one").code, 0);

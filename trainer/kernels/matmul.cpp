@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/kernels/activation.h"
 #include "trainer/kernels/bias.h"
 #include "trainer/kernels/dispatch.h"
 #include "trainer/kernels/twins/library_products.h"
@@ -169,6 +170,43 @@ void matmul_nn(const Tensor& x_NM, const Tensor& w_MK, Tensor& y_NK, const Added
   check_inner(op, rows_of(op, "x", x_NM).dim, rows_of(op, "w", w_MK).rows);
   check_product(op, x_NM, w_MK, y_NK, x_NM.size(0), w_MK.size(1), x_NM.scalar_type());
   multiply_and_add({op, x_NM, false, w_MK, false}, added, y_NK);
+}
+
+void matmul_gelu(const GeluLayer& layer, const Tensor& x_NK, Tensor& pre_NM, Tensor& y_NM) {
+  const char* op = "matmul_gelu";
+  const Tensor& w = layer.weight;
+  const RowsShape in = rows_of(op, "x", x_NK);
+  check_inner(op, in.dim, w.size(layer.in_out ? 0 : 1));
+  const int64_t columns = w.size(layer.in_out ? 1 : 0);
+  for (const Tensor* out : {&pre_NM, &y_NM})
+    check_product(op, x_NK, w, *out, in.rows, columns, x_NK.scalar_type());
+  if (layer.bias_M.defined())
+    check_tensor(op, "bias", layer.bias_M, {columns}, x_NK.scalar_type(), x_NK.device());
+  const Product p{op, x_NK, false, w, !layer.in_out};
+  const ProductEpilogue epilogue = {.bias = layer.bias_M.defined() ? layer.bias_M.const_data_ptr() : nullptr,
+                                    .gelu_input = pre_NM.mutable_data_ptr()};
+  if (multiply_by_library(p, {}, epilogue, y_NM)) return;
+  static std::atomic<bool> is_said = false;
+  say_not_fused(p, "GELU", is_said, y_NM);
+  multiply_and_add(p, {.bias_M = layer.bias_M}, pre_NM);
+  activation(Activation::kGeluTanh, pre_NM, y_NM);
+}
+
+void matmul_gelu_backward(const GeluLayer& layer, const Tensor& dy_NM, const Tensor& pre_NK, Tensor& dpre_NK,
+                          Tensor& y_NK) {
+  const char* op = "matmul_gelu_backward";
+  const Tensor& w = layer.weight;
+  const RowsShape in = rows_of(op, "dy", dy_NM);
+  check_inner(op, in.dim, w.size(layer.in_out ? 1 : 0));
+  check_product(op, dy_NM, w, dpre_NK, in.rows, w.size(layer.in_out ? 0 : 1), dy_NM.scalar_type());
+  check_tensor(op, "pre", pre_NK, dpre_NK.sizes(), dy_NM.scalar_type(), dy_NM.device());
+  const Product p{op, dy_NM, false, w, layer.in_out};
+  if (multiply_by_library(p, {}, {.gelu_gradient_at = pre_NK.const_data_ptr()}, dpre_NK))
+    return activation(Activation::kGeluTanh, pre_NK, y_NK);
+  static std::atomic<bool> is_said = false;
+  say_not_fused(p, "gradient of GELU", is_said, dpre_NK);
+  multiply_and_add(p, {}, dpre_NK);
+  activation_backward(Activation::kGeluTanh, pre_NK, dpre_NK, dpre_NK, y_NK);
 }
 
 void matmul_tn(const Tensor& dy_NM, const Tensor& x_NK, Tensor& dw_MK, bool accumulate, ColumnSums sums) {

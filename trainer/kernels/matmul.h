@@ -21,6 +21,20 @@ void matmul_nt(const Tensor& x_NK, const Tensor& w_MK, Tensor& y_NM, const Added
 /// y_NK = x_NM · w_MK + what is added, a bias_K and a residual_NK.
 void matmul_nn(const Tensor& x_NM, const Tensor& w_MK, Tensor& y_NK, const AddedTerms& added = {});
 
+/// A layer's matrix [M, K], or [K, M] with `in_out`, and its bias; undefined: none.
+struct GeluLayer {
+  const Tensor& weight;
+  bool in_out = false;
+  const Tensor& bias_M;
+};
+/// pre_NM = x_NK · weightᵀ + bias; y_NM = gelu_tanh(pre_NM). cuBLASLt computes both along with the product
+/// where it has an algorithm for it.
+void matmul_gelu(const GeluLayer& layer, const Tensor& x_NK, Tensor& pre_NM, Tensor& y_NM);
+/// dpre_NK = (dy_NM · weight) gelu_tanh'(pre_NK), and y_NK = gelu_tanh(pre_NK), which was the layer's input.
+/// Its bias has no part in it.
+void matmul_gelu_backward(const GeluLayer& layer, const Tensor& dy_NM, const Tensor& pre_NK, Tensor& dpre_NK,
+                          Tensor& y_NK);
+
 /// Gradient of a bias beside that of a weight: the sums of one operand's columns (fp32); null for none.
 struct ColumnSums {
   Tensor* of_dy_M = nullptr;

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include "trainer/kernels/activation.h"
+#include "trainer/kernels/matmul.h"
 
 namespace tycho {
 
@@ -38,16 +39,26 @@ void FeedForward::activate_backward(const Views& p, Tensor& up, Tensor& d_hidden
                : activation_backward(f, up, d_hidden_NF, /*dx=*/up, hidden_NF);
 }
 
+bool FeedForward::fuses_gelu(const Views& p, BlockActivations act) const {
+  if (gated_ || defined_ || activation_.builtin != Activation::kGeluTanh) return false;
+  if (!act.saved[block_saved::kUp].is_cuda() || !gpu_library_multiplies()) return false;
+  const auto is_plain = [](const LinearParams& layer) { return !layer.fp8 && !layer.adapters.any(); };
+  return is_plain(up(p, act)) && is_plain(down(p, act));
+}
+
 void FeedForward::forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const {
-  linear(up(p, act), region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]),
-         act.saved[block_saved::kUp]);
+  const Tensor& x_ND = region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]);
+  Tensor& up_NF = act.saved[block_saved::kUp];
+  fuses_gelu(p, act) ? matmul_gelu(gelu_layer(p, at_.up_weight, at_.up_bias), x_ND, up_NF,
+                                   act.scratch[block_scratch::kHidden])
+                     : linear(up(p, act), x_ND, up_NF);
 }
 
 void FeedForward::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
                           Tensor& y_SD) const {
   Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
   forward_up(p, x_SD, act);
-  activate(p, up_NF, hidden_NF);
+  if (!fuses_gelu(p, act)) activate(p, up_NF, hidden_NF);
   end_.forward(p, down(p, act), hidden_NF, residual_SD, act, y_SD);
 }
 
@@ -55,7 +66,7 @@ void FeedForward::recompute(const Views& p, const Tensor& x_SD, BlockActivations
   forward_up(p, x_SD, act);
   if (!whole || !end_.keeps_output()) return;
   Tensor& hidden_NF = act.scratch[block_scratch::kHidden];
-  activate(p, act.saved[block_saved::kUp], hidden_NF);
+  if (!fuses_gelu(p, act)) activate(p, act.saved[block_saved::kUp], hidden_NF);
   end_.recompute(p, down(p, act), hidden_NF, act);
 }
 
@@ -65,16 +76,23 @@ void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations 
   Tensor &hidden_NF = act.scratch[block_scratch::kHidden],
          &d_hidden_NF = act.scratch[block_scratch::kDHidden];
   const Tensor& d_added_ND = end_.backward(p, dy_SD, act, g, add);
-  linear_input_gradient(down(p, act), d_added_ND, d_hidden_NF);
-  activate_backward(p, up_NF, d_hidden_NF, hidden_NF, g, add);
+  const bool fused = fuses_gelu(p, act);
+  if (fused) {
+    matmul_gelu_backward(gelu_layer(p, at_.down_weight, at_.down_bias), d_added_ND, up_NF,
+                         /*dpre=*/d_hidden_NF, hidden_NF);
+  } else {
+    linear_input_gradient(down(p, act), d_added_ND, d_hidden_NF);
+    activate_backward(p, up_NF, d_hidden_NF, hidden_NF, g, add);
+  }
+  const Tensor& d_up_NF = fused ? d_hidden_NF : up_NF;
   linear_weight_gradient(down(p, act), hidden_NF, d_added_ND, {g[at_.down_weight], view(g, at_.down_bias), g},
                          add);
   Tensor& dx_share_ND = region_.share(dx_SD, act.scratch[block_scratch::kPartial]);
-  linear_input_gradient(up(p, act), up_NF, dx_share_ND);
+  linear_input_gradient(up(p, act), d_up_NF, dx_share_ND);
   region_.leave(dx_share_ND, dx_SD);
   const Tensor& x_ND = region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]);
-  linear_weight_gradient(up(p, act), x_ND, up_NF,
-                         {g[at_.up_weight], view(g, fuses_bias() ? -1 : at_.up_bias), g}, add);
+  linear_weight_gradient(up(p, act), x_ND, d_up_NF,
+                         {g[at_.up_weight], view(g, fuses_bias() && !fused ? -1 : at_.up_bias), g}, add);
 }
 
 Tensor FeedForward::apply(const Views& p, const Tensor& x_ND, const Tensor& residual_ND) const {

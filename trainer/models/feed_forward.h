@@ -5,6 +5,7 @@
 #include "trainer/families/decoder_spec.h"
 #include "trainer/families/feed_forward_activation.h"
 #include "trainer/kernels/expression/defined_activation.h"
+#include "trainer/kernels/matmul.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
@@ -27,7 +28,7 @@ class FeedForward {
                Tensor& y_SD) const;
   /// Fills slot kUp as forward does, and with `whole` the slot of the branch's output, and does nothing else.
   void recompute(const Views& p, const Tensor& x_SD, BlockActivations act, bool whole) const;
-  /// Computes dx_SD from dy_SD; overwrites slot kUp with its gradient. Gradients are written to g, or added.
+  /// Computes dx_SD from dy_SD; may overwrite slot kUp. Gradients are written to g, or added.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
   /// Computes y for generation, which keeps nothing.
@@ -36,6 +37,12 @@ class FeedForward {
  private:
   /// True if the bias is added together with the activation, in one pass: built-in ones without a gate.
   bool fuses_bias() const { return !gated_ && !defined_ && at_.up_bias >= 0; }
+  /// True if the library of a GPU computes the tanh GELU along with the products around it. Slot kUp then
+  /// has the bias.
+  bool fuses_gelu(const Views& p, BlockActivations act) const;
+  GeluLayer gelu_layer(const Views& p, int weight, int bias) const {
+    return {p[static_cast<size_t>(weight)], in_out_, view(p, bias)};
+  }
   /// `act` is the activations of a pass; none for generation.
   template <class... Act>
   LinearParams up(const Views& p, Act... act) const {
@@ -49,6 +56,7 @@ class FeedForward {
             layer_adapters(at_, at_.down_weight, region_.context(), p, act...),
             fp8_product_of(at_, at_.down_weight, act...)};
   }
+  /// Fills slot kUp, with the product that forward has computed; with a fused GELU also slot kHidden.
   void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
   void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;
   void activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF, Views& g,

@@ -26,7 +26,8 @@ struct Handle {
 };
 struct Description {
   int32_t transposes_a = CUBLAS_OP_N, transposes_b = CUBLAS_OP_N, epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  void* bias = nullptr;
+  void *bias = nullptr, *aux = nullptr;
+  int64_t aux_step = 0;
 };
 struct Layout {
   cudaDataType type = CUDA_R_32F;
@@ -86,6 +87,11 @@ uint64_t hash_of(const Description& d, std::initializer_list<const Layout*> layo
 bool is_number(cudaDataType type) { return type == CUDA_R_32F || type == CUDA_R_16BF; }
 int64_t width(cudaDataType type) { return type == CUDA_R_32F ? 4 : 2; }
 
+bool has_bias(int32_t e) { return e == CUBLASLT_EPILOGUE_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS; }
+bool is_sum(int32_t e) { return e == CUBLASLT_EPILOGUE_BGRADA || e == CUBLASLT_EPILOGUE_BGRADB; }
+bool writes_aux(int32_t e) { return e == CUBLASLT_EPILOGUE_GELU_AUX || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS; }
+bool has_aux(int32_t e) { return e == CUBLASLT_EPILOGUE_DGELU || writes_aux(e); }
+
 /// The rule that a product breaks; "" for none.
 std::string broken_rule(const Description& d, const Layout& a, const Layout& b, const Layout& c,
                         const Layout& result) {
@@ -103,10 +109,14 @@ std::string broken_rule(const Description& d, const Layout& a, const Layout& b, 
   if (a.type != b.type) return "A and B of two types";
   if (a.type == CUDA_R_32F && result.type != CUDA_R_32F) return "fp32 does not give bf16";
   const int32_t e = d.epilogue;
-  if (e != CUBLASLT_EPILOGUE_DEFAULT && e != CUBLASLT_EPILOGUE_BIAS && e != CUBLASLT_EPILOGUE_BGRADA &&
-      e != CUBLASLT_EPILOGUE_BGRADB)
+  if (e != CUBLASLT_EPILOGUE_DEFAULT && !has_bias(e) && !is_sum(e) && !has_aux(e))
     return "epilogue " + std::to_string(e) + " has no entry in the stand-in";
-  if (e != CUBLASLT_EPILOGUE_DEFAULT && d.bias == nullptr) return "an epilogue without its pointer";
+  if ((has_bias(e) || is_sum(e)) && d.bias == nullptr) return "an epilogue without its pointer";
+  if (has_aux(e) && d.aux == nullptr) return "GELU without the memory beside it";
+  if (has_aux(e) && (d.aux_step % 8 != 0 || d.aux_step < static_cast<int64_t>(m)))
+    return "numbers beside GELU whose leading dimension is short or no multiple of 8";
+  if (has_aux(e) && reinterpret_cast<uintptr_t>(d.aux) % 16 != 0)
+    return "numbers beside GELU at an odd address";
   return "";
 }
 
@@ -143,10 +153,11 @@ struct Call {
   bool adds;
   Chosen chosen;
 
-  bool is_sum() const {
-    return d.epilogue == CUBLASLT_EPILOGUE_BGRADA || d.epilogue == CUBLASLT_EPILOGUE_BGRADB;
-  }
-  bool has_bias() const { return d.epilogue == CUBLASLT_EPILOGUE_BIAS; }
+  bool is_sum() const { return ::is_sum(d.epilogue); }
+  bool has_bias() const { return ::has_bias(d.epilogue); }
+  bool has_aux() const { return ::has_aux(d.epilogue); }
+  /// The numbers beside GELU: as many as the result has.
+  Layout aux() const { return {result.type, result.rows, result.columns, d.aux_step}; }
   uint64_t depth() const { return d.transposes_a == CUBLAS_OP_N ? a.columns : a.rows; }
   size_t epilogue_bytes() const {
     if (!is_sum() && !has_bias()) return 0;
@@ -173,10 +184,16 @@ struct Call {
       if (owner.place != standin::Place::kDevice || owner.bytes_behind < use.bytes)
         return std::string(use.name) + " reaches beyond the memory of a device";
     }
+    if (has_aux()) {
+      const standin::Owner owner = standin::owner_of(d.aux);
+      if (owner.place != standin::Place::kDevice || owner.bytes_behind < bytes_of(aux()))
+        return "numbers beside GELU reach beyond the memory of a device";
+    }
     const auto overlaps = [&](const void* x, size_t bytes) {
       const auto *begin = static_cast<const char*>(x), *to = static_cast<const char*>(result_data);
       return begin < to + bytes_of(result) && to < begin + bytes;
     };
+    if (has_aux() && overlaps(d.aux, bytes_of(aux()))) return "D lies in the numbers beside GELU";
     if (overlaps(a_data, bytes_of(a)) || overlaps(b_data, bytes_of(b))) return "D lies in A or B";
     if (c_data != result_data && overlaps(c_data, bytes_of(c))) return "D lies in a part of C";
     if (c_data == result_data && c != result) return "C is D, with another layout";
@@ -193,6 +210,7 @@ struct Call {
     add_columns(uses, result_data, result, true);
     if (has_bias()) uses.read(d.bias, epilogue_bytes());
     if (is_sum()) uses.write(d.bias, epilogue_bytes());
+    if (has_aux()) add_columns(uses, d.aux, aux(), writes_aux(d.epilogue));
     if (chosen.workspace > 0) uses.write(workspace, chosen.workspace);
     standin::enqueued("cublasLtMatmul", stream, uses);
   }
@@ -210,8 +228,12 @@ struct Call {
       return static_cast<double>(x.rows * x.columns) * static_cast<double>(width(x.type));
     };
     const auto epilogue = static_cast<double>(epilogue_bytes());
-    standin_record(name.c_str(), dense(a) + dense(b) + (adds ? dense(c) : 0) + (has_bias() ? epilogue : 0),
-                   dense(result) + (is_sum() ? epilogue : 0),
+    const double gelu = has_aux() ? dense(aux()) : 0;
+    if (has_aux()) name += writes_aux(d.epilogue) ? " and GELU" : " times GELU's derivative";
+    standin_record(name.c_str(),
+                   dense(a) + dense(b) + (adds ? dense(c) : 0) + (has_bias() ? epilogue : 0) +
+                       (writes_aux(d.epilogue) ? 0 : gelu),
+                   dense(result) + (is_sum() ? epilogue : 0) + (writes_aux(d.epilogue) ? gelu : 0),
                    2.0 * static_cast<double>(result.rows * result.columns) * static_cast<double>(depth()));
   }
 
@@ -230,6 +252,10 @@ struct Call {
     if (has_bias()) product.bias = matrix(d.bias, result, false);
     if (d.epilogue == CUBLASLT_EPILOGUE_BGRADA) product.sums_of_a = matrix(d.bias, result, false);
     if (d.epilogue == CUBLASLT_EPILOGUE_BGRADB) product.sums_of_b = matrix(d.bias, result, false);
+    if (has_aux()) {
+      product.gelu = matrix(d.aux, aux(), false);
+      product.is_gelu_gradient = !writes_aux(d.epilogue);
+    }
     standin::multiply(product);
   }
 };
@@ -262,6 +288,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t x, cublasLtMa
   if (name == CUBLASLT_MATMUL_DESC_TRANSB) return set(function, of(x).transposes_b, value, bytes);
   if (name == CUBLASLT_MATMUL_DESC_EPILOGUE) return set(function, of(x).epilogue, value, bytes);
   if (name == CUBLASLT_MATMUL_DESC_BIAS_POINTER) return set(function, of(x).bias, value, bytes);
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER) return set(function, of(x).aux, value, bytes);
+  if (name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD) return set(function, of(x).aux_step, value, bytes);
   return refuse(function, "attribute " + std::to_string(name) + " has no entry in the stand-in");
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows,

@@ -16,6 +16,8 @@ struct LtProduct {
   int64_t parts = 1;  // of k, summed apart
   LtMatrix a, b, c, d;
   LtMatrix bias, sums_of_a, sums_of_b;
+  LtMatrix gelu;  // d is gelu_tanh of what is written here, or d is multiplied by its derivative here
+  bool is_gelu_gradient = false;
 };
 
 /// Sums in fp32 and rounds once.

@@ -1,5 +1,6 @@
 // A product by its definition, in the order that a compiler makes fast.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -53,6 +54,15 @@ STANDIN_CLONES void add_rows(float* sums, const float* rows, const float* b, int
     for (int64_t i = 0; i < m; ++i) sums[i] += rows[i] * b[at];
 }
 
+constexpr float kGelu = 0.7978845608f, kCubic = 0.044715f;  // sqrt(2 / pi)
+
+/// gelu_tanh(x) / x.
+float gelu_gate(float x) { return 0.5f * (1 + std::tanh(kGelu * (x + kCubic * x * x * x))); }
+float gelu_slope(float x) {
+  const float tanh = std::tanh(kGelu * (x + kCubic * x * x * x));
+  return 0.5f * (1 + tanh) + 0.5f * x * (1 - tanh * tanh) * kGelu * (1 + 3 * kCubic * x * x);
+}
+
 }  // namespace
 
 void multiply(const LtProduct& p) {
@@ -74,6 +84,12 @@ void multiply(const LtProduct& p) {
       float sum = sums[static_cast<size_t>(i)];
       if (p.c.data != nullptr) sum += element(p.c, i, j);
       if (p.bias.data != nullptr) sum += element(p.bias, i, 0);
+      if (p.gelu.data != nullptr && p.is_gelu_gradient) {
+        sum *= gelu_slope(element(p.gelu, i, j));
+      } else if (p.gelu.data != nullptr) {
+        put(p.gelu, i, j, sum);
+        sum *= gelu_gate(sum);
+      }
       put(p.d, i, j, sum);
     }
   }

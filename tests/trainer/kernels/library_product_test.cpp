@@ -84,6 +84,39 @@ TEST_P(LibraryProduct, SumsGradientsInFp32AndColumnsAlongWithThem) {
   }
 }
 
+Tensor gelu_tanh(const Tensor& x) {
+  return 0.5 * x * (1 + (0.7978845608028654 * (x + 0.044715 * x.pow(3))).tanh());
+}
+
+TEST_P(LibraryProduct, ComputesTheTanhGeluAlongWithIt) {
+  const double rounding = GetParam() == at::kFloat ? 1e-5 : 0x1p-6;
+  for (const auto& [n, m, k] : {std::array<int64_t, 3>{9, 40, 64}, {33, 96, 17}, {5, 8, 300}}) {
+    SCOPED_TRACE(testing::Message() << "N " << n << " M " << m << " K " << k);
+    const Tensor x = normal({n, k}), bias = normal({m}), dy = normal({n, k});
+    for (const bool in_out : {false, true})
+      for (const Tensor& added : {bias, Tensor()}) {
+        const Tensor up = normal(in_out ? at::IntArrayRef{k, m} : at::IntArrayRef{m, k}),
+                     down = normal(in_out ? at::IntArrayRef{m, k} : at::IntArrayRef{k, m});
+        Tensor pre = at::full({n, m}, NAN, x.options()), y = at::full_like(pre, NAN),
+               dpre = at::full_like(pre, NAN);
+        testing::internal::CaptureStderr();
+        matmul_gelu({up, in_out, added}, x, pre, y);
+        Tensor product = as_double(x).matmul(in_out ? as_double(up) : as_double(up).t());
+        if (added.defined()) product = product + as_double(added);
+        EXPECT_TRUE(at::allclose(as_double(pre), product, rounding, rounding));
+        EXPECT_TRUE(at::allclose(as_double(y), gelu_tanh(product), rounding, rounding));
+        const Tensor at_pre = leaf(pre);
+        gelu_tanh(at_pre).backward(as_double(dy).matmul(in_out ? as_double(down).t() : as_double(down)));
+        y.fill_(NAN);
+        matmul_gelu_backward({down, in_out, {}}, dy, pre, dpre, y);
+        EXPECT_TRUE(at::allclose(as_double(dpre), at_pre.grad(), rounding,
+                                 rounding * std::sqrt(static_cast<double>(k))));
+        EXPECT_TRUE(at::allclose(as_double(y), gelu_tanh(as_double(pre)), rounding, rounding));
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "a form had no algorithm";
+      }
+  }
+}
+
 TEST_P(LibraryProduct, GivesTheSameBitsAgain) {
   const Tensor x = normal({300, 500}), w = normal({400, 500}), bias = normal({400});
   Tensor y = at::empty({300, 400}, x.options()), again = at::empty_like(y);

@@ -20,7 +20,7 @@
 namespace tycho::cuda {
 namespace {
 
-constexpr uint32_t kBiasAlignment = 16;
+constexpr uint32_t kEpilogueAlignment = 16;
 
 struct Algorithm {
   cublasLtMatmulAlgo_t algorithm = {};
@@ -57,7 +57,9 @@ Algorithm first_algorithm(const LtProblem& problem) {
 int64_t workspace(MatmulShape s, MatmulOperand left, MatmulOperand right, MatmulResult to,
                   ProductEpilogue epilogue) {
   if (cublas_lt() == nullptr || s.rows == 0 || s.columns == 0 || s.depth == 0) return -1;
-  if (product_alignment(epilogue_memory(epilogue)) < kBiasAlignment) return -1;
+  for (const void* memory : {epilogue_memory(epilogue), gelu_memory(epilogue)})
+    if (product_alignment(memory) < kEpilogueAlignment) return -1;
+  if (gelu_memory(epilogue) != nullptr && s.columns % 8 != 0) return -1;  // a rule of its leading dimension
   const LtCall call = {s, left, right, to, epilogue};
   const std::pair key(current_gpu(), call.form());
   const std::lock_guard lock(choices().mutex);

@@ -37,6 +37,9 @@ static_assert(kFormNumbers == std::tuple_size_v<ProductForm>);
 bool lies_along_depth(const MatmulOperand& operand) { return operand.depth_step == 1; }
 
 cublasLtEpilogue_t epilogue_of(const ProductEpilogue& epilogue) {
+  if (epilogue.gelu_gradient_at != nullptr) return CUBLASLT_EPILOGUE_DGELU;
+  if (epilogue.gelu_input != nullptr)
+    return epilogue.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
   if (epilogue.bias != nullptr) return CUBLASLT_EPILOGUE_BIAS;
   if (epilogue.left_sums != nullptr) return CUBLASLT_EPILOGUE_BGRADB;
   return epilogue.right_sums != nullptr ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_DEFAULT;
@@ -56,18 +59,21 @@ LtOwned<cublasLtMatrixLayout_t> layout(const MatmulOperand& operand, int64_t row
                                    : layout(operand.dtype, rows, depth, operand.depth_step);
 }
 
-LtOwned<cublasLtMatmulDesc_t> description(const MatmulOperand& left, const MatmulOperand& right,
-                                          const ProductEpilogue& epilogue) {
+LtOwned<cublasLtMatmulDesc_t> description(const LtCall& call) {
   cublasLtMatmulDesc_t made = nullptr;
   check_cublas_lt("a description", cublas_lt()->create_product(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   LtOwned<cublasLtMatmulDesc_t> owned(made, cublas_lt()->destroy_product);
   const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto& value) {
     check_cublas_lt("an attribute", cublas_lt()->set_product(made, name, &value, sizeof value));
   };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, lies_along_depth(right) ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, lies_along_depth(left) ? CUBLAS_OP_N : CUBLAS_OP_T);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(epilogue));
-  if (const void* memory = epilogue_memory(epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, lies_along_depth(call.right) ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, lies_along_depth(call.left) ? CUBLAS_OP_N : CUBLAS_OP_T);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(call.epilogue));
+  if (const void* memory = epilogue_memory(call.epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory);
+  if (const void* memory = gelu_memory(call.epilogue)) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, memory);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, call.shape.columns);
+  }
   return owned;
 }
 
@@ -96,15 +102,22 @@ class Places {
   int64_t used_ = 0;
 };
 
+bool has_gelu(const ProductForm& form) {
+  return form[kEpilogue] == CUBLASLT_EPILOGUE_DGELU || form[kEpilogue] == CUBLASLT_EPILOGUE_GELU_AUX ||
+         form[kEpilogue] == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+
 /// Offsets of a call's memory.
 struct Offsets {
-  int64_t left, right, result, epilogue, end;
+  int64_t left, right, result, epilogue, gelu, end;
 
   explicit Offsets(const ProductForm& form) {
     Places places;
     left = places.next(operand_bytes(form, kRows, kLeftRowStep, kLeftDtype), form[kLeftAlignment]);
     right = places.next(operand_bytes(form, kColumns, kRightRowStep, kRightDtype), form[kRightAlignment]);
-    result = places.next(form[kRows] * form[kColumns] * width(form[kResultDtype]), form[kResultAlignment]);
+    const int64_t result_bytes = form[kRows] * form[kColumns] * width(form[kResultDtype]);
+    result = places.next(result_bytes, form[kResultAlignment]);
+    gelu = places.next(has_gelu(form) ? result_bytes : 0, 256);
     epilogue = places.next(4 * std::max(form[kRows], form[kColumns]), 256);
     end = places.used();
   }
@@ -120,6 +133,10 @@ uint32_t product_alignment(const void* data) {
 const void* epilogue_memory(const ProductEpilogue& epilogue) {
   if (epilogue.bias != nullptr) return epilogue.bias;
   return epilogue.left_sums != nullptr ? epilogue.left_sums : epilogue.right_sums;
+}
+
+const void* gelu_memory(const ProductEpilogue& epilogue) {
+  return epilogue.gelu_input != nullptr ? epilogue.gelu_input : epilogue.gelu_gradient_at;
 }
 
 ProductForm LtCall::form() const {
@@ -153,16 +170,22 @@ LtCall lt_call_in(const ProductForm& form, void* memory) {
                  {begin + at.result, dtype(kResultDtype), form[kAdds] != 0 ? begin + at.result : nullptr},
                  {}};
   void* const of_epilogue = begin + at.epilogue;
-  if (form[kEpilogue] == CUBLASLT_EPILOGUE_BIAS) call.epilogue.bias = of_epilogue;
+  if (form[kEpilogue] == CUBLASLT_EPILOGUE_BIAS || form[kEpilogue] == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
+    call.epilogue.bias = of_epilogue;
   if (form[kEpilogue] == CUBLASLT_EPILOGUE_BGRADB) call.epilogue.left_sums = static_cast<float*>(of_epilogue);
   if (form[kEpilogue] == CUBLASLT_EPILOGUE_BGRADA)
     call.epilogue.right_sums = static_cast<float*>(of_epilogue);
+  void* const of_gelu = begin + at.gelu;
+  if (form[kEpilogue] == CUBLASLT_EPILOGUE_DGELU)
+    call.epilogue.gelu_gradient_at = of_gelu;
+  else if (has_gelu(form))
+    call.epilogue.gelu_input = of_gelu;
   return call;
 }
 
 LtProblem::LtProblem(const LtCall& call)
     : call_(call),
-      product_(description(call.left, call.right, call.epilogue)),
+      product_(description(call)),
       right_(layout(call.right, call.shape.columns, call.shape.depth)),
       left_(layout(call.left, call.shape.rows, call.shape.depth)),
       result_(layout(call.to.dtype, call.shape.columns, call.shape.rows, call.shape.columns)) {}

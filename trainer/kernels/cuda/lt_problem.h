@@ -14,8 +14,9 @@ inline constexpr int64_t kMostProductWorkspace = 32 << 20;  // what NVIDIA advis
 
 /// Returns the largest power of two up to 256 that divides an address.
 uint32_t product_alignment(const void* data);
-/// Returns the memory that the epilogue reads or writes; null for none.
+/// Return the bias or the sums of an epilogue, and the numbers beside its GELU; null for none.
 const void* epilogue_memory(const ProductEpilogue& epilogue);
+const void* gelu_memory(const ProductEpilogue& epilogue);
 
 /// A product with its operands, by their addresses on the current GPU.
 struct LtCall {

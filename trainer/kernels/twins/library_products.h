@@ -8,11 +8,16 @@
 
 namespace tycho {
 
-/// Work that the library does along with a product. Null pointers stand for nothing; one is set at most.
+/// Work that the library does along with a product. Null pointers stand for nothing; one is set at most, or a
+/// bias and gelu_input.
 struct ProductEpilogue {
   const void* bias = nullptr;   // of the result's dtype: a number for each column, which is added
   float* left_sums = nullptr;   // sums of the left operand over the depth, one for each row
   float* right_sums = nullptr;  // the same of the right operand
+  // Of the result's shape and dtype. The result is gelu_tanh of product and bias, which are written here.
+  void* gelu_input = nullptr;
+  // The same memory for backward: the product is multiplied by the derivative of gelu_tanh at these numbers.
+  const void* gelu_gradient_at = nullptr;
 };
 
 /// Numbers by which an algorithm is chosen: dims, steps, dtypes, alignments, epilogue.
