@@ -15,7 +15,7 @@ if(NOT TYCHO_SANITIZE)  # whose runtime must be loaded before the shim
   target_compile_definitions(fetch_test PRIVATE TYCHO_PROGRAM="$<TARGET_FILE:tycho>" TYCHO_FAULT_SHIM="$<TARGET_FILE:fault_shim>")
   add_dependencies(fetch_test tycho fault_shim)
   add_test(NAME fault_runs
-    COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --trials 200)
+    COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --trials 100)
   # Half a minute each, in which ranks wait for one that does not answer.
   add_test(NAME fault_runs_stops
     COMMAND fault_runs --tycho $<TARGET_FILE:tycho> --shim $<TARGET_FILE:fault_shim> --stops --trials 24 --jobs 8)

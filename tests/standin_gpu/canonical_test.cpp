@@ -28,18 +28,20 @@ struct Mesh {
   const char* name;
   int ranks;
   const char* pins;
+  bool also_bf16;  // whose kernels differ, but whose sums take the same ways
 };
-constexpr Mesh kMeshes[] = {{"replicas2", 2, ""},
-                            {"replicas4", 4, ""},
-                            {"shards2", 2, "parallel.dp_shard=2"},
-                            {"shards4", 4, "parallel.dp_shard=4"},
-                            {"both4", 4, "parallel.dp_shard=2"}};
+constexpr Mesh kMeshes[] = {{"replicas2", 2, "", true},
+                            {"replicas4", 4, "", false},
+                            {"shards2", 2, "parallel.dp_shard=2", false},
+                            {"shards4", 4, "parallel.dp_shard=4", false},
+                            {"both4", 4, "parallel.dp_shard=2", true}};
 
 TEST_F(Canonical, HasTheBitsOfOneRankOnTwoAndFour) {
   for (const std::string precision : {"fp32", "bf16"}) {
     const std::string pins = "parallel.reduce=canonical clip.norm=0.05 precision=" + precision + " ";
     train_on(1, precision, pins);
     for (const Mesh& mesh : kMeshes) {
+      if (precision == "bf16" && !mesh.also_bf16) continue;
       SCOPED_TRACE(precision + " " + mesh.name);
       train_on(mesh.ranks, precision + mesh.name, pins + mesh.pins);
       expect_same_bits(precision + mesh.name, precision);

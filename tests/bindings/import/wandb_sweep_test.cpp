@@ -11,11 +11,11 @@ namespace {
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
-std::string lua_of(const std::string& text) { return import_recipe("sweeps/my sweep.yaml", text).lua; }
+std::string sweep_lua_of(const std::string& text) { return import_recipe("sweeps/my sweep.yaml", text).lua; }
 
-std::string refusal(const std::string& text) {
+std::string sweep_refusal(const std::string& text) {
   try {
-    return "accepted: " + lua_of(text);
+    return "accepted: " + sweep_lua_of(text);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kRecipe);
     return error.what();
@@ -23,7 +23,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(WandbSweep, EveryDistributionWithACounterpartIsWritten) {
-  const std::string lua = lua_of(
+  const std::string lua = sweep_lua_of(
       "program: recipes/demo.lua\nmethod: random\nrun_cap: 7\n"
       "metric: {name: val_loss, goal: maximize}\n"
       "parameters:\n"
@@ -55,26 +55,27 @@ TEST(WandbSweep, EveryDistributionWithACounterpartIsWritten) {
       "s.space[\"nested.i\"] = t.space.choice { \"1\", \"2\" }\n"
       "s.search = t.search.random { trials = 7 }\n"
       "return s\n");
-  EXPECT_CONTAINS(lua_of("method: grid\nparameters: {a: {min: 1, max: 3}}\n"), "t.space.int(1, 3, 1)");
+  EXPECT_CONTAINS(sweep_lua_of("method: grid\nparameters: {a: {min: 1, max: 3}}\n"), "t.space.int(1, 3, 1)");
 }
 
 TEST(WandbSweep, WhatHasNoCounterpartIsNamedAtItsLine) {
   const std::string parameters = "parameters: {a: {values: [1]}}\n";
-  EXPECT_CONTAINS(refusal("method: bayes\n" + parameters), "1:9: method: bayes is not supported");
-  EXPECT_CONTAINS(refusal("program: x.lua\n" + parameters), "method: expected grid or random, got nothing");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {a: {distribution: beta}}\n"),
+  EXPECT_CONTAINS(sweep_refusal("method: bayes\n" + parameters), "1:9: method: bayes is not supported");
+  EXPECT_CONTAINS(sweep_refusal("program: x.lua\n" + parameters),
+                  "method: expected grid or random, got nothing");
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {a: {distribution: beta}}\n"),
                   "a: distribution: expected one of");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {a: 3}\n"), "write  a: {value: 3}");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {a: {min: 1}}\n"),
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {a: 3}\n"), "write  a: {value: 3}");
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {a: {min: 1}}\n"),
                   "a: expected a number as max, got nothing");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {a: {min: 1, max: x}}\n"),
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {a: {min: 1, max: x}}\n"),
                   "a: expected a number as max, got x");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {a: {values: [1], probabilities: [1]}}\n"),
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {a: {values: [1], probabilities: [1]}}\n"),
                   "probabilities are not supported");
-  EXPECT_CONTAINS(refusal("method: grid\nparameters: {}\n"), "expected names");
-  EXPECT_CONTAINS(refusal("method: grid\nmetric: {goal: least}\n" + parameters),
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nparameters: {}\n"), "expected names");
+  EXPECT_CONTAINS(sweep_refusal("method: grid\nmetric: {goal: least}\n" + parameters),
                   "expected minimize or maximize");
-  const std::string several = refusal("method: bayes\nfuture_key: 1\n" + parameters);
+  const std::string several = sweep_refusal("method: bayes\nfuture_key: 1\n" + parameters);
   EXPECT_CONTAINS(several, "future_key: expected a key of a sweep");
   EXPECT_CONTAINS(several, "2 keys of sweeps/my sweep.yaml cannot be imported");
 }

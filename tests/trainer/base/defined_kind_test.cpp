@@ -53,7 +53,7 @@ Part read(const std::string& part, std::vector<ConfigProblem>& problems) {
   return from_json<Whole>({{"part", parse_json(part, "test")}}, problems).part;
 }
 
-std::string problem_of(const std::string& part) {
+std::string part_problem(const std::string& part) {
   std::vector<ConfigProblem> problems;
   read(part, problems);
   return problems.size() == 1 ? problems[0].path + ": " + problems[0].message
@@ -78,17 +78,19 @@ TEST(DefinedKind, LeavesBuiltInKindsAsTheyAre) {
   EXPECT_TRUE(problems.empty());
   EXPECT_STREQ(part.kind(), "open");
   EXPECT_EQ(to_json(part), parse_json(R"({"kind": "open", "every": 2})", "test"));
-  EXPECT_EQ(problem_of(R"({"kind": "open", "evry": 2})"), "part.evry: unknown key; did you mean \"every\"?");
+  EXPECT_EQ(part_problem(R"({"kind": "open", "evry": 2})"),
+            "part.evry: unknown key; did you mean \"every\"?");
 }
 
 TEST(DefinedKind, RefusesWhatIsNoBase) {
-  EXPECT_EQ(problem_of(R"({"kind": "mine"})"), "part.kind: expected one of fixed, open, got \"mine\"");
-  EXPECT_EQ(problem_of(R"({"kind": "template"})"),
+  EXPECT_EQ(part_problem(R"({"kind": "mine"})"), "part.kind: expected one of fixed, open, got \"mine\"");
+  EXPECT_EQ(part_problem(R"({"kind": "template"})"),
             "part.kind: expected one of fixed, open, got \"template\"");
-  EXPECT_EQ(problem_of(R"({"kind": "mine", "base": "fixed"})"),
+  EXPECT_EQ(part_problem(R"({"kind": "mine", "base": "fixed"})"),
             "part.base: expected one of open, template, got \"fixed\"");
-  EXPECT_EQ(problem_of(R"({"kind": "mine", "base": 3})"), "part.base: expected one of open, template, got 3");
-  EXPECT_EQ(problem_of(R"({"kind": "mine", "base": "open", "every": 0})"),
+  EXPECT_EQ(part_problem(R"({"kind": "mine", "base": 3})"),
+            "part.base: expected one of open, template, got 3");
+  EXPECT_EQ(part_problem(R"({"kind": "mine", "base": "open", "every": 0})"),
             "part.every: expected a whole number >= 1, got 0");
 }
 

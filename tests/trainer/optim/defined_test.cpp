@@ -14,7 +14,7 @@ namespace tycho {
 namespace {
 
 /// A block with matrices and a vector, as parts of ranks cut it.
-std::vector<UnitSpec> model() {
+std::vector<UnitSpec> two_units() {
   UnitSpec embedding{.name = "embedding"}, block{.name = "block"}, head{.name = "head"};
   embedding.params = {{"embedding", {7, 12}}};
   block.params = {{"norm", {13}, {}, false}, {"wide", {5, 12}}, {"tall", {12, 5}}, {"bias", {5}, {}, false}};
@@ -114,7 +114,7 @@ constexpr int64_t kSteps = 4;
 
 std::vector<Tensor> random_flats() {
   std::vector<Tensor> flats;
-  for (const UnitSpec& spec : model()) flats.push_back(at::randn({spec.numel()}, at::kFloat));
+  for (const UnitSpec& spec : two_units()) flats.push_back(at::randn({spec.numel()}, at::kFloat));
   return flats;
 }
 
@@ -151,7 +151,7 @@ TEST(DefinedTest, AnAdamWOfARecipeHasTheBuiltInsBits) {
   adamw.lr = 0.02, adamw.betas = {0.9, 0.95}, adamw.eps = 1e-8, adamw.weight_decay = 0.1;
   const Draw draw;
   for (const auto& [dtype, use] : kUses) {
-    Owner ours({mine}, model(), dtype, use), built_in({adamw}, model(), dtype, use);
+    Owner ours({mine}, two_units(), dtype, use), built_in({adamw}, two_units(), dtype, use);
     draw.train(ours);
     draw.train(built_in);
     for (size_t u = 0; u < ours.ranges.size(); ++u)
@@ -172,7 +172,7 @@ Tensor state_of(Owner& owner, const std::string& name, const std::string& param)
 }
 
 TEST(DefinedTest, WholeMatricesAreUpdatedByTheirFormula) {
-  Owner owner({whole_config()}, model(), at::kFloat, UnitUse::kTrain);
+  Owner owner({whole_config()}, two_units(), at::kFloat, UnitUse::kTrain);
   const Draw draw;
   draw.train(owner);
   const Extent& extent = owner.ranges[1].extents[1];
@@ -200,11 +200,11 @@ TEST(DefinedTest, RanksThatShareMatricesHaveTheWholesBits) {
   const Draw draw;
   for (const auto& one : kUses) {
     const auto [dtype, use] = one;
-    Owner whole(config, model(), dtype, use);
+    Owner whole(config, two_units(), dtype, use);
     draw.train(whole);
     std::atomic<int> counted{0};
     expect_all_well(on_ranks(3, [&, type = dtype, as = use](Communicator& world) {
-      Owner owner(config, model(), type, as, world.rank(), 3, &world);
+      Owner owner(config, two_units(), type, as, world.rank(), 3, &world);
       draw.train(owner);
       for (size_t u = 0; u < owner.ranges.size(); ++u) {
         const OwnedRange &mine = owner.ranges[u], &all = whole.ranges[u];
@@ -230,7 +230,7 @@ TEST(DefinedTest, StateBeginsWithItsNumber) {
     for (Json& state : update["states"])
       if (first.at(state["name"]) != 0) state["init"] = first.at(state["name"]);
   expect_all_well(on_ranks(3, [&](Communicator& world) {
-    Owner owner({config}, model(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
+    Owner owner({config}, two_units(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
     for (const StateBuffer& buffer : owner.optimizer->state())
       EXPECT_TRUE(buffer.flat.eq(first.at(buffer.name)).all().item<bool>()) << buffer.name;
   }));
@@ -245,7 +245,7 @@ TEST(DefinedTest, DrawnStateHasTheSameBitsOnEveryRank) {
   for (Json& update : config.updates)
     for (Json& state : update["states"]) state["init"] = drawn;
   config.check_updates();
-  Owner whole({config}, model(), at::kFloat, UnitUse::kTrain);
+  Owner whole({config}, two_units(), at::kFloat, UnitUse::kTrain);
   const auto of_whole = [&](const std::string& name, const Extent& e) {
     return state_of(whole, name, e.spec->name).flatten().narrow(0, e.first, e.size());
   };
@@ -255,7 +255,7 @@ TEST(DefinedTest, DrawnStateHasTheSameBitsOnEveryRank) {
     }
   }
   expect_all_well(on_ranks(3, [&](Communicator& world) {
-    Owner owner({config}, model(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
+    Owner owner({config}, two_units(), at::kFloat, UnitUse::kTrain, world.rank(), 3, &world);
     for (const StateBuffer& buffer : owner.optimizer->state())
       for (const Extent& e : buffer.extents)
         EXPECT_TRUE(at::equal(buffer.flat.narrow(0, e.begin, e.size()), of_whole(buffer.name, e)))

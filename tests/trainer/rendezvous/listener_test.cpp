@@ -17,13 +17,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kToken = "0123456789abcdef0123456789abcdef";
-const RankClaim kClaim{.rank = 1, .num_ranks = 2, .purpose = "data"};
+constexpr const char* kListenerToken = "0123456789abcdef0123456789abcdef";
+const RankClaim kDataClaim{.rank = 1, .num_ranks = 2, .purpose = "data"};
 
 /// A listener that welcomes whoever proves itself.
 struct TestListener {
   explicit TestListener(ListenerLimits limits = {})
-      : listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
+      : listener(listen_at(numeric_endpoint("127.0.0.1", 0)), kListenerToken,
                  {[](const RankClaim&) {
                     return HandshakeVerdict{Answer::kWelcome, ""};
                   },
@@ -32,8 +32,8 @@ struct TestListener {
                     callers.push_back(std::move(socket));
                   }},
                  limits) {}
-  DialResult call(const std::string& token = kToken) {
-    return dial(listener.address(), token, kClaim, 5s, [] { return false; });
+  DialResult call(const std::string& token = kListenerToken) {
+    return dial(listener.address(), token, kDataClaim, 5s, [] { return false; });
   }
   size_t num_callers() {
     const std::lock_guard lock(mutex);
@@ -88,14 +88,14 @@ TEST(Listener, AWrongTokenIsTurnedAwayWithoutAWordAndCounted) {
 
 TEST(Listener, AVerdictReachesTheCaller) {
   Listener listener(
-      listen_at(numeric_endpoint("127.0.0.1", 0)), kToken,
+      listen_at(numeric_endpoint("127.0.0.1", 0)), kListenerToken,
       {[](const RankClaim& claim) {
          return HandshakeVerdict{claim.rank == 1 ? Answer::kRefused : Answer::kLater, "why not"};
        },
        [](Socket, const RankClaim&) { FAIL() << "nobody is welcome"; }});
-  RankClaim claim = kClaim;
+  RankClaim claim = kDataClaim;
   for (const auto how : {DialResult::How::kRefused, DialResult::How::kTryAgain}) {
-    const DialResult result = dial(listener.address(), kToken, claim, 5s, [] { return false; });
+    const DialResult result = dial(listener.address(), kListenerToken, claim, 5s, [] { return false; });
     EXPECT_EQ(result.how, how);
     EXPECT_EQ(result.why, "why not");
     claim.rank = 2;
@@ -117,7 +117,7 @@ TEST(Listener, ClientsThatDoNotProveThemselvesAreClosedInTime) {
 TEST(Listener, OneWhoSendsByteByByteGetsNoMoreTime) {
   TestListener rank({.handshake = 300ms});
   const Socket slow = connect_to(rank.listener.address());
-  const std::string hello = HandshakeClient(kToken, kClaim).hello();
+  const std::string hello = HandshakeClient(kListenerToken, kDataClaim).hello();
   bool closed = false;
   for (size_t i = 0; i < hello.size() && !closed; ++i) {
     closed = send(slow.fd(), &hello[i], 1, MSG_NOSIGNAL) != 1;
@@ -140,7 +140,7 @@ TEST(Listener, ARankConnectsThoughOthersStopAfterTheHello) {
   std::vector<Socket> others;
   for (int i = 0; i < 200; ++i) {
     others.push_back(connect_to(rank.listener.address()));
-    send_bytes(others.back(), HandshakeClient(kToken, kClaim).hello());
+    send_bytes(others.back(), HandshakeClient(kListenerToken, kDataClaim).hello());
   }
   EXPECT_EQ(rank.call().how, DialResult::How::kOpen);
 }
