@@ -12,6 +12,7 @@
 #include "trainer/device/device.h"
 #include "trainer/kernels/optimizer/adamw_step.h"
 #include "trainer/kernels/optimizer/muon_step.h"
+#include "trainer/kernels/twins/kernel_work.h"
 #include "trainer/sharding/arena.h"
 
 namespace {
@@ -42,14 +43,18 @@ int main(int argc, char** argv) {
   Tensor grads = buffer(numel, at::kFloat, 1e-3), m = buffer(numel, at::kFloat, 1e-3),
          v = buffer(numel, at::kFloat, 1e-6);
   const Tensor scale_1 = at::ones({1});
-  // Read: weights, gradient, both moments. Written: weights, both moments, and the bf16 copy.
-  const double step_bytes = static_cast<double>(numel) * (bf16 ? 30 : 28);
+  const WorkOf work(cpu_kernels());
+  const auto bytes_of = [](const KernelWork& one) { return one.bytes_read() + one.bytes_written(); };
+  const double step_bytes = bytes_of(work.adamw_step(
+      numel, {}, scale_1.const_data_ptr<float>(), optimized_weights("bench", weights),
+      grads.const_data_ptr<float>(), m.mutable_data_ptr<float>(), v.mutable_data_ptr<float>(), nullptr));
   Tensor from = buffer(numel, at::kFloat, 1), to = buffer(numel, at::kFloat, 2);
   const double copy_bytes = static_cast<double>(numel) * 8;
-  // As WeightAverage::update. Read: average and weights. Written: the average.
+  // As WeightAverage::update.
   const WeightTensors average = {.params = buffer(numel, at::kFloat, 0.5)};
   const Tensor& averaged = bf16 ? weights.master : weights.params;
-  const double average_bytes = static_cast<double>(numel) * 12;
+  const double average_bytes = bytes_of(work.add_update(numel, 0, 0, optimized_weights("bench", average),
+                                                        Dtype::kFp32, averaged.const_data_ptr(), nullptr));
 
   std::vector<double> step_gb_s, average_gb_s, copy_gb_s;
   for (int64_t round = -2; round < rounds; ++round) {  // two to warm up

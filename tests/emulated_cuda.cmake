@@ -1,7 +1,7 @@
 # The GPU's kernels compiled for the CPU: emulated_cuda/translate.cmake rewrites launches and shared memory, headers in
 # emulated_cuda/include define the rest of CUDA, and sanitizers' instrumentation calls the emulator at every read and write.
 set(emulated ${CMAKE_BINARY_DIR}/emulated_cuda)
-add_library(cuda_emulator STATIC emulated_cuda/emulator.cpp emulated_cuda/fiber.cpp emulated_cuda/meet.cpp emulated_cuda/memory.cpp emulated_cuda/order.cpp
+add_library(cuda_emulator STATIC emulated_cuda/declared.cpp emulated_cuda/emulator.cpp emulated_cuda/fiber.cpp emulated_cuda/meet.cpp emulated_cuda/memory.cpp emulated_cuda/order.cpp
   emulated_cuda/sanitizer_calls.cpp)
 target_include_directories(cuda_emulator PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/emulated_cuda/include ${CMAKE_SOURCE_DIR})
 target_compile_options(cuda_emulator PRIVATE -Wall -Wextra -Werror)
@@ -40,7 +40,7 @@ target_include_directories(emulated_programs BEFORE PRIVATE ${CMAKE_CURRENT_SOUR
 target_link_libraries(emulated_programs PRIVATE cuda_emulator fmt::fmt tycho_expression)
 add_library(emulated_cuda SHARED emulated_cuda/table.cpp $<TARGET_OBJECTS:emulated_programs>)
 tycho_emulated_kernels(emulated_cuda ${kernels} ${shared_parts})
-target_link_libraries(emulated_cuda PRIVATE cuda_emulator fmt::fmt tycho_expression)
+target_link_libraries(emulated_cuda PRIVATE cuda_emulator fmt::fmt tycho_twins)
 set_target_properties(emulated_cuda PROPERTIES OUTPUT_NAME tycho_emulated_cuda)
 
 # tycho_standin_nvrtc(TARGET minor header flags libraries): a libnvrtc.so.13 that compiles with the compiler of this build.
@@ -58,7 +58,7 @@ target_compile_definitions(emulated_programs PRIVATE TYCHO_EMULATED_NVRTC="$<TAR
 add_dependencies(emulated_nvrtc emulated_cuda)
 
 if(NOT TYCHO_SANITIZE)  # whose libraries would answer the calls that the emulator answers
-  tycho_test(emulated_cuda_test SOURCES emulated_cuda/emulated_cuda_test.cpp LIBS)
+  tycho_test(emulated_cuda_test SOURCES emulated_cuda/emulated_cuda_test.cpp LIBS twins)
   tycho_emulated_kernels(emulated_cuda_test tests/emulated_cuda/small_kernels.cu)
   target_link_libraries(emulated_cuda_test PRIVATE cuda_emulator)
   tycho_script_test(emulated_cuda_mutants SCRIPT emulated_cuda/mutants TIMEOUT 600 LABELS torch)

@@ -5,7 +5,7 @@ tycho_test(kernels_test TORCH
           ${folder}/optimizer/adamw_step_test.cpp ${folder}/attention/alibi_columns_test.cpp ${folder}/attention/attention_oracle.cpp
           ${folder}/attention/attention_rows_test.cpp ${folder}/attention/attention_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
           ${folder}/cross_entropy_test.cpp ${folder}/dropout_test.cpp ${folder}/layer_norm_test.cpp
-          ${folder}/embedding_test.cpp ${folder}/optimizer/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/library_product_test.cpp ${folder}/matmul_oracle.cpp
+          ${folder}/embedding_test.cpp ${folder}/optimizer/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/kernel_work_test.cpp ${folder}/library_product_test.cpp ${folder}/matmul_oracle.cpp
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp
           ${folder}/optimizer/optimizer_bits_test.cpp ${folder}/optimizer/optimizer_steps_test.cpp ${folder}/attention/packed_documents_test.cpp ${folder}/attention/pack_gradients_test.cpp ${folder}/attention/product_attention_test.cpp
           ${folder}/rms_norm_test.cpp ${folder}/token_statistics_test.cpp ${folder}/expression/autograd_test.cpp ${folder}/expression/defined_activation_test.cpp ${folder}/expression/run_program_test.cpp trainer/expression/random_expression.cpp ${folder}/attention/rope_test.cpp ${folder}/attention/rope_frequencies_test.cpp ${folder}/temperature_test.cpp

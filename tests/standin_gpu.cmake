@@ -28,7 +28,7 @@ endforeach()
 target_link_options(standin_cuda PRIVATE LINKER:--no-as-needed,-z,defs LINKER:--exclude-libs,libtycho_expression.a:libtycho_base.a)
 target_compile_definitions(standin_cuda PRIVATE AT_PER_OPERATOR_HEADERS $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:TYCHO_X86_KERNELS>)
 target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TYCHO_CUBLAS_INCLUDE})
-target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_expression tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
+target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_twins tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
 set_target_properties(standin_cuda PROPERTIES OUTPUT_NAME tycho_cuda LIBRARY_OUTPUT_DIRECTORY ${standin}/lib)
 set_property(TARGET standin_cuda APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 add_custom_target(standin_tree ALL

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/emulated_cuda/declared.h"
 #include "tests/emulated_cuda/emulator.h"
 #include "tests/emulated_cuda/memory.h"
 #include "tests/emulated_cuda/small_kernels.h"
@@ -90,6 +91,24 @@ TEST_P(EmulatedCuda, SeesAMissingBarrierInEveryOrder) {
   EXPECT_NE(error().find("without a barrier in between"), std::string::npos);
   small::write_one_place(ints.data());
   EXPECT_NE(error().find("which another block wrote: blocks have no order"), std::string::npos);
+}
+
+TEST_P(EmulatedCuda, HoldsKernelsToWhatTheyDeclare) {
+  Buffer<float> in(64), out(64);
+  const tycho::Access read = {in.data(), 1, 256, 256}, written = {out.data(), 64, 4, 4, /*written=*/true};
+  const auto run = [&](const tycho::KernelWork& work) {
+    const emulated::DeclaredCall call(work);
+    small::swap_neighbours(true, in.data(), out.data());
+    const std::string undeclared = error();
+    return undeclared == "no error" ? call.untouched() : undeclared;
+  };
+  EXPECT_EQ(run({read, written}), "");
+  const char* const missing = "of a tensor of 256 bytes, which kernel_work.cpp does not declare";
+  EXPECT_NE(run({read}).find(missing), std::string::npos);
+  EXPECT_NE(run({written}).find(missing), std::string::npos);
+  EXPECT_NE(run({written, {in.data(), 1, 128, 128}}).find(missing), std::string::npos);
+  EXPECT_EQ(run({read, written, {out.data(), 1, 8, 8}}),
+            "a read of byte 0 of row 0 of 1 rows of 8 bytes, access 2");
 }
 
 TEST_P(EmulatedCuda, SeesLanesThatAreLost) {

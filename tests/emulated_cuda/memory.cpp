@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "tests/emulated_cuda/declared.h"
 #include "tests/emulated_cuda/emulator.h"
 #include "tests/emulated_cuda/fiber.h"
 
@@ -36,6 +37,7 @@ struct Region {
   const char* what = "";
   Cell* cells = nullptr;
   size_t num_cells = 0;
+  bool is_tensor = false;
 
   bool holds(uintptr_t at, size_t size) const { return at >= begin && at + size <= end; }
   /// Zero pages until touched.
@@ -176,22 +178,31 @@ void remember_read(Touch& read) {
         at - region.begin, region.what, before.thread, did);
 }
 
+void check_declared(Region& region, uintptr_t at, size_t size, bool write) {
+  const Cell* const cells = region.cells_or_make();
+  const bool written_before = cells[(at - region.begin) / kCellBytes].write.turn >= first_turn_of_call();
+  if (!is_declared(at, size, write, written_before))
+    fault("%s %zu bytes at byte %zu of %s of %zu bytes, which kernel_work.cpp does not declare",
+          write ? "writes" : "reads", size, at - region.begin, region.what, region.end - region.begin);
+}
+
 }  // namespace
 
 void touch(const void* pointer, size_t size, bool write) {
   if (!runner.active) return;
   const auto at = reinterpret_cast<uintptr_t>(pointer);
   Region* const region = region_of(at, size, write);
-  // A single byte (of fp8) shares its cell with a neighbour, which another thread may write: only its place
-  // is checked.
-  if (region == nullptr || size < kCellBytes) return;
+  if (region == nullptr) return;
+  if (region->is_tensor) check_declared(*region, at, size, write);
   Cell* const cells = region->cells_or_make();
   for (size_t i = (at - region->begin) / kCellBytes; i <= (at + size - 1 - region->begin) / kCellBytes; ++i) {
     Cell& cell = cells[i];
     const uintptr_t byte = region->begin + i * kCellBytes;
-    if (!ordered(cell.write)) race(*region, byte, write, cell.write, "wrote");
+    // A single byte (of fp8) shares its cell with a neighbour, which another thread may write: it is noted
+    // only.
+    if (size >= kCellBytes && !ordered(cell.write)) race(*region, byte, write, cell.write, "wrote");
     if (write) {
-      if (!ordered(cell.read)) race(*region, byte, write, cell.read, "read");
+      if (size >= kCellBytes && !ordered(cell.read)) race(*region, byte, write, cell.read, "read");
       cell.write = touch_now();
     } else {
       remember_read(cell.read);
@@ -204,7 +215,7 @@ void remember(const void* data, size_t num_bytes) {
   const std::lock_guard lock(mutex);
   Region& region = regions[begin];
   region.free_cells();
-  region = {.begin = begin, .end = begin + num_bytes, .what = "a tensor"};
+  region = {.begin = begin, .end = begin + num_bytes, .what = "a tensor", .is_tensor = true};
 }
 
 void forget(const void* data) {
@@ -214,6 +225,38 @@ void forget(const void* data) {
   region->second.free_cells();
   regions.erase(region);
   found_lately = {};
+}
+
+size_t bytes_from(const void* data) {
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  const auto next = regions.upper_bound(at);
+  return next == regions.begin() || std::prev(next)->second.end < at ? 0 : std::prev(next)->second.end - at;
+}
+
+uintptr_t first_untouched(uintptr_t begin, size_t num_bytes, bool written, uint32_t since_turn) {
+  const auto next = regions.upper_bound(begin);
+  if (num_bytes == 0 || next == regions.begin()) return 0;
+  Region& region = std::prev(next)->second;
+  if (!region.holds(begin, num_bytes)) return begin;
+  const Cell* const cells = region.cells_or_make();
+  for (size_t i = (begin - region.begin) / kCellBytes;
+       i <= (begin + num_bytes - 1 - region.begin) / kCellBytes; ++i)
+    if ((written ? cells[i].write : cells[i].read).turn < since_turn)
+      return std::max(begin, region.begin + i * kCellBytes);
+  return 0;
+}
+
+void note_touched(const void* data, size_t num_bytes, bool write) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  const auto next = regions.upper_bound(begin);
+  if (num_bytes == 0 || next == regions.begin()) return;
+  Region& region = std::prev(next)->second;
+  if (!region.holds(begin, num_bytes)) return;
+  Cell* const cells = region.cells_or_make();
+  ++runner.turn;
+  for (size_t i = (begin - region.begin) / kCellBytes;
+       i <= (begin + num_bytes - 1 - region.begin) / kCellBytes; ++i)
+    (write ? cells[i].write : cells[i].read) = touch_now();
 }
 
 void forget_shared() {

@@ -22,6 +22,15 @@ extern Runner runner;
 /// A read or write by the running thread; nothing where the host runs.
 void touch(const void* at, size_t size, bool write);
 
+/// Returns the number of bytes of the tensor from `data` on.
+size_t bytes_from(const void* data);
+/// Returns the first byte of that memory of a tensor which no thread has read (or written) since that turn; 0
+/// if there is none.
+uintptr_t first_untouched(uintptr_t begin, size_t num_bytes, bool written, uint32_t since_turn);
+
+/// Notes what a library's kernel reads or writes, of whose threads the emulator knows nothing.
+void note_touched(const void* data, size_t num_bytes, bool write);
+
 /// Empties the list of shared memory; a block starts.
 void forget_shared();
 /// Memory of the block that starts as 0xff: NaN as floats, -1 as integers.

@@ -9,7 +9,6 @@ list(APPEND uncontracted kernels/cpu/adamw_step.cpp kernels/cpu/expression/run_p
 list(TRANSFORM uncontracted PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set_property(GLOBAL PROPERTY TYCHO_UNCONTRACTED_KERNELS ${uncontracted})
 set_source_files_properties(${uncontracted} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-tycho_library(twins FOLDER kernels/twins DEPS PUBLIC expression)
 tycho_library(cuda_plugin WITHOUT entry DEPS PUBLIC twins)
 tycho_library(kernels_cpu FOLDER kernels/cpu ALONE APART kernels/cpu/matmul/bf16_matmul.cpp DEPS PUBLIC twins PRIVATE OpenMP::OpenMP_CXX)
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "trainer/kernels/twins/kernel_work.h"
 #include "trainer/layout/gpu_attention.h"
 
 namespace tycho {
@@ -57,14 +58,14 @@ double attention_order_s(const TrainConfig& config, const DecoderSpec& spec, con
   if (any_order && cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr)
     return 0;
   const Rates& rates = rates_of(spec.attention.head_dim, config.seq_len);
-  const auto tokens = static_cast<double>(config.seq_len);
-  const double of_head = 4 * static_cast<double>(calls.sequences * calls.heads * spec.attention.head_dim);
+  const TokenSpan sequence = {0, config.seq_len};
+  const auto elements = static_cast<double>(calls.sequences * calls.heads * spec.attention.head_dim);
   double seconds = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
-    const int64_t window = spec.block(i).window;
-    const double keys = window < 0 ? tokens / 2 : std::min(tokens / 2, static_cast<double>(window));
-    const double forward = of_head * tokens * keys / static_cast<double>(config.parallel.cp);
-    const double backward = 2.5 * forward, times = config.recompute.of(i) == Recompute::kFull ? 2 : 1;
+    const double work = elements * seen_pairs(sequence, sequence, spec.block(i).window) /
+                        static_cast<double>(config.parallel.cp);
+    const double forward = kAttentionFlops * work, backward = kAttentionBackwardFlops * work;
+    const double times = config.recompute.of(i) == Recompute::kFull ? 2 : 1;
     if (any_order)
       seconds += times * forward * (1 / rates.cudnn_forward - 1 / rates.flash_forward) +
                  backward * (1 / rates.cudnn_backward - 1 / rates.flash_backward);

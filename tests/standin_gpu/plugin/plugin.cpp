@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "tests/standin_gpu/plugin/boxed.h"
-#include "tests/standin_gpu/plugin/kernel_accesses.h"
 #include "tests/standin_gpu/plugin/uses.h"
 #include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
@@ -16,6 +15,7 @@
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/library_product.h"
 #include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/kernel_work.h"
 
 namespace {
 
@@ -85,23 +85,22 @@ void check_launch(const char* name, const Args&... arguments) {
   ((--left > 0 ? check_argument(name, arguments) : void()), ...);
 }
 
-template <auto Entry, class Function>
+template <auto Entry, auto Work, class Function>
 struct Checked;
-template <auto Entry, class Result, class... Args>
-struct Checked<Entry, Result (*)(Args...)> {
+template <auto Entry, auto Work, class Result, class... Args>
+struct Checked<Entry, Work, Result (*)(Args...)> {
   static constexpr bool is_program = std::is_same_v<Result (*)(Args...), decltype(KernelTable::run_program)>;
   static inline const char* name = "";
-  static inline standin::Accesses (*accesses)(Args...) = nullptr;
   static Result call(Args... arguments) {
     if constexpr (std::is_void_v<Result>) {
       check_launch(name, arguments...);
-      const standin::Accesses all = accesses(arguments...);
+      const tycho::KernelWork work = (tycho::WorkOf(tycho::cpu_kernels()).*Work)(arguments...);
       if constexpr (is_program)
-        for (const standin::Access& one : all) check_pointer(name, one.data);
+        for (const tycho::Access& one : work.accesses) check_pointer(name, one.data);
       if (standin_records())
-        return standin_record(with_shape(name, arguments...).c_str(), bytes_of(all, false),
-                              bytes_of(all, true), 0);
-      standin::enqueued(name, stream_of(arguments...), standin::uses_of(all));
+        return standin_record(with_shape(name, arguments...).c_str(), work.bytes_read(), work.bytes_written(),
+                              work.flops);
+      standin::enqueued(name, stream_of(arguments...), standin::uses_of(work));
     }
     // The GPU's own: its text is compiled for this machine.
     if constexpr (is_program)
@@ -111,12 +110,11 @@ struct Checked<Entry, Result (*)(Args...)> {
   }
 };
 
-#define STANDIN_FILL(entry)                                                    \
-  {                                                                            \
-    using Kernel = Checked<&KernelTable::entry, decltype(KernelTable::entry)>; \
-    Kernel::name = #entry;                                                     \
-    Kernel::accesses = standin::accesses_of::entry;                            \
-    table.entry = &Kernel::call;                                               \
+#define STANDIN_FILL(entry)                                                                           \
+  {                                                                                                   \
+    using Kernel = Checked<&KernelTable::entry, &tycho::WorkOf::entry, decltype(KernelTable::entry)>; \
+    Kernel::name = #entry;                                                                            \
+    table.entry = &Kernel::call;                                                                      \
   }
 
 const KernelTable& checked_table() {

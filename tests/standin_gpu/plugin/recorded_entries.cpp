@@ -7,7 +7,6 @@
 #include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -15,6 +14,7 @@
 
 #include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
+#include "trainer/kernels/twins/kernel_work.h"
 
 namespace standin {
 namespace {
@@ -38,8 +38,8 @@ void record_product(const Tensor& a, const Tensor& b, at::ScalarType type, const
   const std::string name =
       fmt::format("product {}x{}x{}{} {} to {}{}", m, n, k, batch > 1 ? fmt::format(" x {}", batch) : "",
                   name_of(a.scalar_type()), c != nullptr ? "added " : "", name_of(type));
-  const double flops = 2.0 * static_cast<double>(batch * m * n) * static_cast<double>(k);
-  standin_record(name.c_str(), bytes(a) + bytes(b) + (c != nullptr ? result : 0), result, flops);
+  standin_record(name.c_str(), bytes(a) + bytes(b) + (c != nullptr ? result : 0), result,
+                 tycho::matmul_flops({batch * m, n, k}));
 }
 
 Tensor made(const Tensor& a, const Tensor& b, at::ScalarType type) {
@@ -94,13 +94,10 @@ struct Sizes {
         kv_heads(k.size(by_head ? 1 : -2)),
         d(q.size(-1)) {
     // Rows of several documents lie one behind the other, each as long as the average.
-    const auto together = static_cast<double>(q.dim() == 3 ? sequences : 1);
-    const double t = static_cast<double>(queries) / together, s = static_cast<double>(keys) / together;
-    double pairs = causal ? t * (s - t / 2) : t * s;
-    if (const int64_t left = window.value_or(-1); left >= 0)
-      pairs = std::min(pairs, t * static_cast<double>(left));
-    pairs *= static_cast<double>(sequences);
-    flops = 4 * pairs * static_cast<double>(heads * d);
+    const int64_t together = q.dim() == 3 ? sequences : 1, t = queries / together, s = keys / together;
+    const tycho::TokenSpan asking = {causal ? s - t : s, t}, asked = {0, s};
+    flops = tycho::kAttentionFlops * tycho::seen_pairs(asking, asked, window.value_or(-1)) *
+            static_cast<double>(sequences * heads * d);
   }
 };
 
@@ -119,7 +116,8 @@ void record_backward(const char* name, const Tensor& q, const Tensor& k, const S
   standin_record(
       fmt::format("{} backward, width {}, {} tokens, {} heads", name, s.d, s.keys, s.sequences * s.heads)
           .c_str(),
-      2 * bytes(q) + 2 * bytes(k), bytes(q) + 2 * bytes(k), 2.5 * s.flops);
+      2 * bytes(q) + 2 * bytes(k), bytes(q) + 2 * bytes(k),
+      tycho::kAttentionBackwardFlops / tycho::kAttentionFlops * s.flops);
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(

@@ -45,10 +45,10 @@ void add_uses(Uses& uses, const at::Tensor& x, bool written) {
            static_cast<size_t>(run) * x.element_size(), x.element_size(), written);
 }
 
-Uses uses_of(const Accesses& accesses) {
+Uses uses_of(const tycho::KernelWork& work) {
   Uses uses;
-  for (const Access& one : accesses)
-    for (int64_t row = 0; one.data != nullptr && row < one.rows; ++row)
+  for (const tycho::Access& one : work.accesses)
+    for (int64_t row = 0; row < one.rows; ++row)
       add_bytes(uses, static_cast<const char*>(one.data) + row * one.step_bytes,
                 static_cast<size_t>(one.row_bytes), one.written);
   return uses;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/emulated_cuda/emulator.h"
+#include "tests/emulated_cuda/memory.h"
 
 namespace cub {
 
@@ -32,6 +33,9 @@ struct DeviceRadixSort {
       sorted_keys[i] = keys[order[static_cast<size_t>(i)]];
       sorted_values[i] = values[order[static_cast<size_t>(i)]];
     }
+    for (const void* read : {keys, values}) emulated::note_touched(read, 4 * static_cast<size_t>(n), false);
+    for (const void* written : {sorted_keys, sorted_values})
+      emulated::note_touched(written, 4 * static_cast<size_t>(n), true);
     return cudaSuccess;
   }
 };
