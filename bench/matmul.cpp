@@ -89,7 +89,10 @@ int main(int argc, char** argv) {
                           {"head, dx", tokens, width, vocab, false, true},
                           {"head, dw", vocab, width, tokens, true, true},
                           {"one token", 1, ffn, width, false, false},
-                          {"one token, head", 1, vocab, width, false, false}};
+                          {"one token, head", 1, vocab, width, false, false},
+                          {"8 tokens, up", 8, ffn, width, false, false},
+                          {"8 tokens, down", 8, width, ffn, false, false},
+                          {"8 tokens, head", 8, vocab, width, false, false}};
   double most = 0;
   for (const Shape& s : shapes)
     most = std::max(most, compare(s.name, s.rows, s.columns, s.depth, s.left_t, s.right_t, type, peak));

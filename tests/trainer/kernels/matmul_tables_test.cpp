@@ -171,6 +171,31 @@ TEST(MatmulKernel, ReadsRowsThatLieApart) {
       }
 }
 
+// A text has the bits that it has alone, however many others are written along with it.
+TEST(MatmulKernel, SumsARowInTheSameOrderAmongUpToEight) {
+  at::manual_seed(4);
+  constexpr int64_t kColumns = 101, kDepth = 333;
+  for (const KernelTable* table : cpu_tables())
+    for (const Dtypes dtypes : kDtypes) {
+      const Dtype type = dtype_of(dtypes.operands);
+      const Tensor left = at::randn({8, kDepth}).to(dtypes.operands),
+                   right = at::randn({kColumns, kDepth}).to(dtypes.operands);
+      const auto product = [&](int64_t first, int64_t rows) {
+        Tensor out = at::empty({rows, kColumns}, dtypes.result);
+        table->matmul({rows, kColumns, kDepth},
+                      {left.narrow(0, first, rows).const_data_ptr(), type, kDepth, 1},
+                      {right.const_data_ptr(), type, kDepth, 1},
+                      {out.mutable_data_ptr(), dtype_of(dtypes.result), nullptr}, nullptr);
+        return out;
+      };
+      for (int64_t rows = 2; rows <= 8; ++rows) {
+        const Tensor together = product(0, rows);
+        for (int64_t row = 0; row < rows; ++row)
+          EXPECT_TRUE(at::equal(together.narrow(0, row, 1), product(row, 1))) << table->name << " " << rows;
+      }
+    }
+}
+
 TEST(MatmulKernel, GivesTheSameBitsWithAnyNumberOfThreads) {
   const int threads = at::get_num_threads();
   for (const KernelTable* table : cpu_tables())

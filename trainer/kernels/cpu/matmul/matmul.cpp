@@ -15,6 +15,11 @@ constexpr int64_t kBlockRows = 16 * kTaskRows, kBlockColumns = 1536, kStripFloat
 /// Largest number of rows for which the right operand is read once in place: laying it out would cost more
 /// than the product.
 constexpr int kFewRows = 8;
+/// Rows and columns of the result that are summed at once: their sums, in two chains each, leave few of the
+/// 32, 16 or 16 registers.
+constexpr int kDotRows = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 2, kDotColumns = kLanes == 16 ? 3 : 2;
+/// Columns of a task of such products: few, so that threads end at the same time.
+constexpr int64_t kDotTaskColumns = 48;
 static_assert(kTaskRows % kTileRows == 0 && kBlockColumns % kTaskColumns == 0);
 
 /// Copies lanes First..Width - 1 of a row, in vectors whose sizes the compiler knows.
@@ -146,24 +151,102 @@ void compute_block(const LeftStrips& left, const RightStrips& right, const Sums&
   });
 }
 
-/// Computes one column of the result: dot products of Rows left rows with a contiguous right one.
-template <int Rows, class R>
-TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t depth, float* out) {
-  Vec sums[Rows][2] = {};
+/// Sums the lanes of Count vectors, each in the order of sum_lanes(); x[0] has the sums in its first lanes.
+/// Vectors have Size lanes of each sum when called.
+template <int Size, int Count>
+TYCHO_SIMD void sum_lanes_of(Vec* x) {
+  if constexpr (Size > 1) {
+    Ints low, high;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      low[lane] = lane / (Size / 2) * Size + lane % (Size / 2);
+      high[lane] = low[lane] + Size / 2;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Count; i += 2) {
+      const Vec a = x[i], b = x[i + 1 < Count ? i + 1 : i];
+      x[i / 2] = __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+    }
+    sum_lanes_of<Size / 2, (Count + 1) / 2>(x);
+  }
+}
+
+/// Keeps a vector that several products take in a register; the compiler would load it for each of them.
+TYCHO_SIMD Vec in_register(Vec x) {
+#if defined(__x86_64__) && !defined(TYCHO_EMULATED)
+  asm("" : "+v"(x));
+#endif
+  return x;
+}
+
+/// Computes Rows x Columns elements of the result: dot products of left rows with right ones, both
+/// contiguous. Each is summed in the same order for any Rows and Columns. Right rows are fetched `ahead`
+/// elements ahead.
+template <int Rows, int Columns, class R>
+TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t right_step, int64_t depth,
+                             int64_t ahead, float* out) {
+  constexpr int64_t kLine = 64 / int64_t{sizeof(R)};
+  Vec sums[Rows * Columns][2] = {};
   int64_t k = 0;
   for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {  // two chains of sums hide the latency of an addition
-    const Vec first = load(right + k, Full{}), second = load(right + k + kLanes, Full{});
-#pragma GCC unroll 8
-    for (int row = 0; row < Rows; ++row) {
-      sums[row][0] += load(left + row * depth + k, Full{}) * first;
-      sums[row][1] += load(left + row * depth + k + kLanes, Full{}) * second;
+    if (ahead > 0)
+      for (int column = 0; column < Columns; ++column)
+        for (int64_t at = 0; at < 2 * kLanes; at += kLine)
+          __builtin_prefetch(right + column * right_step + k + ahead + at);
+#pragma GCC unroll 2
+    for (int chain = 0; chain < 2; ++chain) {
+      const int64_t at = k + chain * kLanes;
+      Vec x[Columns];
+#pragma GCC unroll 4
+      for (int column = 0; column < Columns; ++column)
+        x[column] = load(right + column * right_step + at, Full{});
+#pragma GCC unroll 4
+      for (int row = 0; row < Rows; ++row) {
+        const Vec a = in_register(load(left + row * depth + at, Full{}));
+#pragma GCC unroll 4
+        for (int column = 0; column < Columns; ++column) sums[row * Columns + column][chain] += a * x[column];
+      }
     }
   }
   for_lanes(depth - k, [&](int64_t i, auto lanes) {
-    const Vec x = load(right + k + i, lanes);
-    for (int row = 0; row < Rows; ++row) sums[row][0] += load(left + row * depth + k + i, lanes) * x;
+    Vec x[Columns];
+    for (int column = 0; column < Columns; ++column)
+      x[column] = load(right + column * right_step + k + i, lanes);
+    for (int row = 0; row < Rows; ++row) {
+      const Vec a = load(left + row * depth + k + i, lanes);
+      for (int column = 0; column < Columns; ++column) sums[row * Columns + column][0] += a * x[column];
+    }
   });
-  for (int row = 0; row < Rows; ++row) out[row * kTaskColumns] = sum_lanes(sums[row][0] + sums[row][1]);
+  Vec whole[Rows * Columns];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows * Columns; ++i) whole[i] = sums[i][0] + sums[i][1];
+  static_assert(Rows * Columns <= kLanes);
+  sum_lanes_of<kLanes, Rows * Columns>(whole);
+  for (int row = 0; row < Rows; ++row)
+    for (int column = 0; column < Columns; ++column)
+      out[row * kTaskColumns + column] = whole[0][row * Columns + column];
+}
+
+/// Computes Columns columns of the result, some rows at a time; only the first ones fetch ahead.
+template <int Rows, int Columns, class R>
+TYCHO_SIMD void dot_columns(const float* left, const R* right, int64_t right_step, int64_t depth,
+                            int64_t ahead, float* out) {
+  constexpr int kAtOnce = Rows < kDotRows ? Rows : kDotRows;
+  dot_products<kAtOnce, Columns>(left, right, right_step, depth, ahead, out);
+  if constexpr (Rows > kAtOnce)
+    dot_columns<Rows - kAtOnce, Columns>(left + kAtOnce * depth, right, right_step, depth, 0,
+                                         out + kAtOnce * kTaskColumns);
+}
+
+/// Computes a result [Rows, columns] of a right operand that is contiguous along the depth.
+template <int Rows, class R>
+void dot_rows(const float* left, const R* right, int64_t right_step, int64_t columns, int64_t depth,
+              float* tile) {
+  int64_t column = 0;
+  for (; column + kDotColumns <= columns; column += kDotColumns)
+    dot_columns<Rows, kDotColumns>(left, right + column * right_step, right_step, depth,
+                                   kDotColumns * right_step, tile + column);
+  for (; column < columns; ++column)
+    dot_columns<Rows, 1>(left, right + column * right_step, right_step, depth, right_step, tile + column);
 }
 
 /// Adds Steps steps of the depth to `columns` sums of Rows rows; the right operand is contiguous along its
@@ -203,12 +286,12 @@ void few_rows(MatmulShape shape, const float* left, const R* right, const Matmul
               const MatmulResult& result) {
   if constexpr (Rows > 0) {
     if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, right, from, result);
-    for_blocks(ceil_div(shape.columns, kTaskColumns), shape.columns * shape.depth, [&](int64_t number) {
+    const int64_t task = from.depth_step == 1 ? kDotTaskColumns : kTaskColumns;
+    for_blocks(ceil_div(shape.columns, task), shape.columns * shape.depth, [&](int64_t number) {
       float tile[Rows * kTaskColumns];
-      const int64_t first = number * kTaskColumns, columns = smaller(kTaskColumns, shape.columns - first);
+      const int64_t first = number * task, columns = smaller(task, shape.columns - first);
       if (from.depth_step == 1)
-        for (int64_t column = 0; column < columns; ++column)
-          dot_products<Rows>(left, right + (first + column) * from.row_step, shape.depth, tile + column);
+        dot_rows<Rows>(left, right + first * from.row_step, from.row_step, columns, shape.depth, tile);
       else
         sums_of_steps<Rows>(left, shape.depth, right + first, from.depth_step, columns, tile);
       write(tile, Rows, columns, result, first, shape.columns);
