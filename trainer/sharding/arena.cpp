@@ -22,7 +22,7 @@ int64_t arena_bytes() { return total_bytes; }
 Tensor make_arena(int64_t num_bytes, const at::Device& device) {
   if (!device.is_cpu()) return at::zeros({num_bytes}, at::TensorOptions().device(device).dtype(at::kByte));
   constexpr int64_t kHugePage = int64_t{2} << 20;
-  const int64_t size = (num_bytes + kHugePage - 1) / kHugePage * kHugePage + kHugePage;
+  const int64_t size = num_bytes + 2 * kHugePage;  // room to begin and end with a whole huge page
   void* memory =
       mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
@@ -31,10 +31,12 @@ Tensor make_arena(int64_t num_bytes, const at::Device& device) {
          human_bytes(static_cast<double>(num_bytes)), human_bytes(static_cast<double>(arena_bytes())));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t aligned = (address + kHugePage - 1) / kHugePage * kHugePage;
-  // Eager PyTorch gains a factor of 1.1 to 1.2 from huge pages; a kernel without them ignores this. Less than
-  // one would only be cleared and take more memory.
-  if (num_bytes >= kHugePage)
-    madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(size - kHugePage), MADV_HUGEPAGE);
+  // Eager PyTorch gains a factor of 1.1 to 1.2 from huge pages; a kernel without them ignores this. A short
+  // end would only be cleared and take more memory, in each of a model's buffers.
+  constexpr int64_t kShortEnd = kHugePage / 4;
+  const int64_t end = num_bytes < kHugePage || num_bytes % kHugePage < kShortEnd ? 0 : kHugePage;
+  if (const int64_t huge = num_bytes / kHugePage * kHugePage + end; huge > 0)
+    madvise(reinterpret_cast<void*>(aligned), static_cast<size_t>(huge), MADV_HUGEPAGE);
   total_bytes += num_bytes;
   return at::from_blob(
       reinterpret_cast<void*>(aligned), {num_bytes},
