@@ -178,20 +178,28 @@ TYCHO_SIMD Vec in_register(Vec x) {
   return x;
 }
 
+/// Part of the next right rows that a tile fetches while it is computed: of `turns` pieces, every piece whose
+/// turn it is. Tiles of the same right rows share this, so that memory works all the time.
+struct Fetch {
+  int64_t ahead;  // elements from the right rows to the next ones
+  int turn, turns;
+};
+
 /// Computes Rows x Columns elements of the result: dot products of left rows with right ones, both
-/// contiguous. Each is summed in the same order for any Rows and Columns. Right rows are fetched `ahead`
-/// elements ahead.
+/// contiguous. Each is summed in the same order for any Rows and Columns.
 template <int Rows, int Columns, class R>
 TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t right_step, int64_t depth,
-                             int64_t ahead, float* out) {
+                             Fetch fetch, float* out) {
   constexpr int64_t kLine = 64 / int64_t{sizeof(R)};
   Vec sums[Rows * Columns][2] = {};
-  int64_t k = 0;
+  int64_t k = 0, next_fetch = fetch.turn * 2 * kLanes;
   for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {  // two chains of sums hide the latency of an addition
-    if (ahead > 0)
+    if (k == next_fetch) {
+      next_fetch += fetch.turns * 2 * kLanes;
       for (int column = 0; column < Columns; ++column)
         for (int64_t at = 0; at < 2 * kLanes; at += kLine)
-          __builtin_prefetch(right + column * right_step + k + ahead + at);
+          __builtin_prefetch(right + column * right_step + k + fetch.ahead + at);
+    }
 #pragma GCC unroll 2
     for (int chain = 0; chain < 2; ++chain) {
       const int64_t at = k + chain * kLanes;
@@ -226,14 +234,15 @@ TYCHO_SIMD void dot_products(const float* left, const R* right, int64_t right_st
       out[row * kTaskColumns + column] = whole[0][row * Columns + column];
 }
 
-/// Computes Columns columns of the result, some rows at a time; only the first ones fetch ahead.
+/// Computes Columns columns of the result, some rows at a time.
 template <int Rows, int Columns, class R>
-TYCHO_SIMD void dot_columns(const float* left, const R* right, int64_t right_step, int64_t depth,
-                            int64_t ahead, float* out) {
+TYCHO_SIMD void dot_columns(const float* left, const R* right, int64_t right_step, int64_t depth, Fetch fetch,
+                            float* out) {
   constexpr int kAtOnce = Rows < kDotRows ? Rows : kDotRows;
-  dot_products<kAtOnce, Columns>(left, right, right_step, depth, ahead, out);
+  dot_products<kAtOnce, Columns>(left, right, right_step, depth, fetch, out);
   if constexpr (Rows > kAtOnce)
-    dot_columns<Rows - kAtOnce, Columns>(left + kAtOnce * depth, right, right_step, depth, 0,
+    dot_columns<Rows - kAtOnce, Columns>(left + kAtOnce * depth, right, right_step, depth,
+                                         {fetch.ahead, fetch.turn + 1, fetch.turns},
                                          out + kAtOnce * kTaskColumns);
 }
 
@@ -241,12 +250,14 @@ TYCHO_SIMD void dot_columns(const float* left, const R* right, int64_t right_ste
 template <int Rows, class R>
 void dot_rows(const float* left, const R* right, int64_t right_step, int64_t columns, int64_t depth,
               float* tile) {
+  constexpr int kTurns = (Rows + kDotRows - 1) / kDotRows;
   int64_t column = 0;
   for (; column + kDotColumns <= columns; column += kDotColumns)
     dot_columns<Rows, kDotColumns>(left, right + column * right_step, right_step, depth,
-                                   kDotColumns * right_step, tile + column);
+                                   {kDotColumns * right_step, 0, kTurns}, tile + column);
   for (; column < columns; ++column)
-    dot_columns<Rows, 1>(left, right + column * right_step, right_step, depth, right_step, tile + column);
+    dot_columns<Rows, 1>(left, right + column * right_step, right_step, depth, {right_step, 0, kTurns},
+                         tile + column);
 }
 
 /// Adds Steps steps of the depth to `columns` sums of Rows rows; the right operand is contiguous along its
