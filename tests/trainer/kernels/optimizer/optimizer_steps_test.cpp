@@ -30,10 +30,10 @@ class OptimizerStepsTest : public KernelTest {
   }
   Tensor half() const { return on_device(at::full({1}, 0.5)); }
 };
-constexpr int64_t kSizes[] = {1, 13, 100003};
+constexpr int64_t kLengths[] = {1, 13, 100003};
 
 TEST_P(OptimizerStepsTest, LionFollowsItsFormula) {
-  for (const int64_t n : kSizes) {
+  for (const int64_t n : kLengths) {
     const WeightTensors made = weights(n);
     Tensor m = on_device(at::zeros({n}));
     Tensor weight = as_double(made.params), mean = at::zeros({n}, at::kDouble);
@@ -66,7 +66,7 @@ TEST_P(OptimizerStepsTest, LionDoesNothingWithoutAGradientAndKeepsNaNVisible) {
 }
 
 TEST_P(OptimizerStepsTest, SgdFollowsItsFormula) {
-  for (const int64_t n : kSizes)
+  for (const int64_t n : kLengths)
     for (const auto& [momentum, nesterov] : {std::pair{0.0, false}, {0.9, false}, {0.9, true}}) {
       const WeightTensors made = weights(n);
       Tensor b = on_device(at::zeros({n}));
@@ -87,7 +87,7 @@ TEST_P(OptimizerStepsTest, SgdFollowsItsFormula) {
 }
 
 TEST_P(OptimizerStepsTest, MuonMixesMomentumAndAddsItsUpdate) {
-  for (const int64_t n : kSizes)
+  for (const int64_t n : kLengths)
     for (const bool nesterov : {true, false}) {
       const WeightTensors made = weights(n);
       Tensor b = normal_fp32({n}), update = empty({n});
