@@ -74,7 +74,7 @@ TEST_F(Tuning, AResumeWithOtherAlgorithmsSaysThatBitsMayDiffer) {
   EXPECT_CONTAINS(other.output, "the route has changed");
 }
 
-// What is computed again, is computed by the algorithms of forward: another epilogue would have others.
+// Recomputation takes the algorithms of forward: another epilogue would have others.
 TEST_F(Tuning, RecomputationKeepsTheBitsOfAFusedGelu) {
   write(recipe_of("gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32 }",
                   "r.precision = \"bf16\"\n"));

@@ -31,7 +31,7 @@ struct GeluLayer {
 /// where it has an algorithm for it.
 void matmul_gelu(const GeluLayer& layer, const Tensor& x_NK, Tensor& pre_NM, Tensor& y_NM);
 /// dpre_NK = (dy_NM · weight) gelu_tanh'(pre_NK), and y_NK = gelu_tanh(pre_NK), which was the layer's input.
-/// Its bias has no part in it.
+/// The layer's bias is not read.
 void matmul_gelu_backward(const GeluLayer& layer, const Tensor& dy_NM, const Tensor& pre_NK, Tensor& dpre_NK,
                           Tensor& y_NK);
 

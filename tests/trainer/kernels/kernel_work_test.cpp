@@ -1,5 +1,5 @@
-// What kernels declare about products and attention; the emulated GPU checks every other kernel at every
-// call.
+// Checks what kernels declare about products and attention; the emulated GPU checks every other kernel at
+// every call.
 #include "trainer/kernels/twins/kernel_work.h"
 
 #include <cmath>

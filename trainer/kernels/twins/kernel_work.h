@@ -1,5 +1,5 @@
-// What each kernel of the table reads, writes and multiplies: the declaration beside its signature. A checker
-// of orders, a record of launches and estimates of time take it from here. Torch-free.
+// Declares, beside its signature, what each kernel of the table reads, writes and multiplies. A checker of
+// orders, a record of launches and estimates of time take it from here. Torch-free.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

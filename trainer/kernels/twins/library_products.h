@@ -14,9 +14,9 @@ struct ProductEpilogue {
   const void* bias = nullptr;   // of the result's dtype: a number for each column, which is added
   float* left_sums = nullptr;   // sums of the left operand over the depth, one for each row
   float* right_sums = nullptr;  // the same of the right operand
-  // Of the result's shape and dtype. The result is gelu_tanh of product and bias, which are written here.
+  // Receives product + bias, in the result's shape and dtype; the result is then gelu_tanh of them.
   void* gelu_input = nullptr;
-  // The same memory for backward: the product is multiplied by the derivative of gelu_tanh at these numbers.
+  // Gives backward those numbers: the product is multiplied by the derivative of gelu_tanh at them.
   const void* gelu_gradient_at = nullptr;
 };
 
