@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
       grads.const_data_ptr<float>(), m.mutable_data_ptr<float>(), v.mutable_data_ptr<float>(), nullptr));
   Tensor from = buffer(numel, at::kFloat, 1), to = buffer(numel, at::kFloat, 2);
   const double copy_bytes = static_cast<double>(numel) * 8;
-  // As WeightAverage::update.
+  // Averages weights as WeightAverage::update does.
   const WeightTensors average = {.params = buffer(numel, at::kFloat, 0.5)};
   const Tensor& averaged = bf16 ? weights.master : weights.params;
   const double average_bytes = bytes_of(work.add_update(numel, 0, 0, optimized_weights("bench", average),

@@ -24,12 +24,12 @@ else
   sources=("$@")
 fi
 # One file includes all sources of a library, so that headers are read and checked once for it.
-build=${TYCHO_BUILD:-build/cpu}/trainer/CMakeFiles
+build=$(realpath -m "${TYCHO_BUILD:-build/cpu}")/trainer/CMakeFiles
 for library in "${libraries[@]##*/}"; do
   ((${#} == 0)) || break
   unity=("$build/tycho_$library.dir/Unity/"unity_*_cxx.cxx)
   [[ -e ${unity[0]} ]] || { echo "no sources in $build/tycho_$library.dir/Unity: configure first, or correct the list of libraries here"; exit 1; }
-  printf '#include "%s"\n' "${unity[@]/#/$(test "${build:0:1}" = / || echo "$PWD/")}" >"$scratch/$library.cxx"
+  printf '#include "%s"\n' "${unity[@]}" >"$scratch/$library.cxx"
   sources+=("$scratch/$library.cxx")
 done
 printf '%s\n' "${sources[@]}" | xargs -P 2 -n 1 sh -c '"$0" --quiet --config-file=.clang-tidy "$@" -- '"${options[*]}"' 2>/dev/null' "$tool" ||

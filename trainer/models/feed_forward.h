@@ -38,7 +38,7 @@ class FeedForward {
   /// True if the bias is added together with the activation, in one pass: built-in ones without a gate.
   bool fuses_bias() const { return !gated_ && !defined_ && at_.up_bias >= 0; }
   /// True if the library of a GPU computes the tanh GELU along with the products around it. Slot kUp then
-  /// has the bias.
+  /// includes the bias.
   bool fuses_gelu(const Views& p, BlockActivations act) const;
   GeluLayer gelu_layer(const Views& p, int weight, int bias) const {
     return {p[static_cast<size_t>(weight)], in_out_, view(p, bias)};

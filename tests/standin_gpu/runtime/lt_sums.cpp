@@ -56,7 +56,7 @@ STANDIN_CLONES void add_rows(float* sums, const float* rows, const float* b, int
 
 constexpr float kGelu = 0.7978845608f, kCubic = 0.044715f;  // sqrt(2 / pi)
 
-/// gelu_tanh(x) / x.
+/// Returns gelu_tanh(x) / x.
 float gelu_gate(float x) { return 0.5f * (1 + std::tanh(kGelu * (x + kCubic * x * x * x))); }
 float gelu_slope(float x) {
   const float tanh = std::tanh(kGelu * (x + kCubic * x * x * x));
