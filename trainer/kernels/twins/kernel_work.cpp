@@ -160,7 +160,7 @@ KernelWork WorkOf::bias_activation_backward(RowsShape s, Dtype t, Activation, co
                                             bool add_to_dbias, float* workspace, Stream) const {
   const int64_t bytes = s.rows * s.dim * width(t);
   KernelWork all = {in(bias, s.dim * width(t)), in(x, bytes), in(dy, bytes), out(dx, bytes), out(y, bytes)};
-  if (dbias != nullptr) all.add(scratch(workspace, bias_activation_backward_workspace(s) * 4));
+  all.add(scratch(workspace, bias_activation_backward_workspace(s) * 4));
   all.update(in(dbias, s.dim * 4), add_to_dbias);
   return all;
 }
