@@ -24,6 +24,9 @@ constexpr const char* kSilu = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],[
 constexpr const char* kGeluTanh = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],["number",0.044715],
     ["mul",0,0],["mul",2,0],["mul",1,3],["add",0,4],["number",0.7978845608028654],["mul",6,5],["tanh",7],
     ["number",1],["add",9,8],["number",0.5],["mul",11,0],["mul",12,10]],"outputs":[{"name":"y","node":13}]})";
+constexpr const char* kGelu = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],["number",0.7071067811865476],
+    ["mul",0,1],["erf",2],["number",1],["add",4,3],["number",0.5],["mul",6,0],["mul",7,5]],
+    "outputs":[{"name":"y","node":8}]})";
 
 struct Case {
   const char* name;
@@ -78,6 +81,7 @@ int main(int argc, char** argv) {
   for (const Case& c :
        {Case{"SiLU", Activation::kSilu, kSilu, false}, Case{"SiLU, gated", Activation::kSilu, kSilu, true},
         Case{"GELU-tanh", Activation::kGeluTanh, kGeluTanh, false},
-        Case{"GELU-tanh, gated", Activation::kGeluTanh, kGeluTanh, true}})
+        Case{"GELU-tanh, gated", Activation::kGeluTanh, kGeluTanh, true},
+        Case{"GELU", Activation::kGelu, kGelu, false}, Case{"GELU, gated", Activation::kGelu, kGelu, true}})
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) measure(c, dtype, rows, hidden, rounds);
 }

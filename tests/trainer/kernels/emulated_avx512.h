@@ -47,6 +47,11 @@ TYCHO_EMULATION __m512 max_ps(__mmask16 mask, __m512 a, __m512 b) {
   return most;
 }
 
+TYCHO_EMULATION __m512 fmadd_ps(__m512 a, __m512 b, __m512 c) {
+  for (int i = 0; i < 16; ++i) a[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return a;
+}
+
 TYCHO_EMULATION __m512 min_ps(__mmask16 mask, __m512 a, __m512 b) {
   __m512 least = a < b ? a : b;
   for (int i = 0; i < 16; ++i)
@@ -189,6 +194,7 @@ static inline void tile_dpbf16ps(int sums, int a, int b) {
 #define _mm512_maskz_max_ps tycho_emulation::max_ps
 #define _mm512_maskz_scalef_ps tycho_emulation::scalef_ps
 #define _mm512_maskz_min_ps tycho_emulation::min_ps
+#define _mm512_fmadd_ps tycho_emulation::fmadd_ps
 #define _mm512_maskz_sqrt_pd tycho_emulation::sqrt_pd
 #define _mm512_maskz_mul_epu32 tycho_emulation::mul_epu32
 #define _mm512_dpbf16_ps tycho_emulation::dpbf16_ps

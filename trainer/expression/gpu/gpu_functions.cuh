@@ -1,5 +1,5 @@
 // The text before the kernel of every program, compiled by NVRTC without contraction: the functions of
-// kernels/cpu/expression on one element, to the bit, and how arrays are read and written.
+// kernels/cpu on one element, to the bit, and how arrays are read and written.
 
 namespace tycho::gpu_program {
 
@@ -28,25 +28,38 @@ __device__ inline float bounded_by(float low, float x, float high) {
   return x > high ? high : x;
 }
 
-/// Returns e^r - 1 for |r| <= ln 2 / 2.
-__device__ inline float power_minus_1(float r) {
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  return p * (r * r) + r;
+/// Returns first xⁿ + … + last, each product rounded with its sum.
+template <class... Rest>
+__device__ inline float polynomial(float x, float p, Rest... rest) {
+  ((p = __fmaf_rn(p, x, rest)), ...);
+  return p;
 }
+
+/// x = n ln 2 + r with |r| <= ln 2 / 2.
+struct Reduced {
+  float r;
+  int exponent;  // n
+
+  __device__ explicit Reduced(float x) {
+    const float round = 12582912.0f, shifted = __fmaf_rn(x, 1.44269504f, round), n = shifted - round;
+    r = __fmaf_rn(n, 2.12194440e-4f, __fmaf_rn(n, -0.693359375f, x));
+    exponent = bits_of(shifted) - 0x4b400000;
+  }
+  /// Returns e^r - 1.
+  __device__ float power_minus_1() const {
+    const float p = polynomial(r, 1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f,
+                               1.6666665459e-1f, 5.0000001201e-1f);
+    return __fmaf_rn(p, r * r, r);
+  }
+};
 __device__ inline float power_of_two(int n) { return __uint_as_float(static_cast<unsigned>(n + 127) << 23); }
 
 /// e^x over the whole range of fp32.
 __device__ inline float wide_exp(float x) {
   x = bounded_by(-104.5f, x, 89.5f);
-  const float round = 12582912.0f, shifted = x * 1.44269504f + round, n = shifted - round;
-  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  const int exponent = bits_of(shifted) - 0x4b400000, half = exponent >> 1;
-  return (power_minus_1(r) + 1.0f) * power_of_two(half) * power_of_two(exponent - half);
+  const Reduced reduced(x);
+  const int half = reduced.exponent >> 1;
+  return (reduced.power_minus_1() + 1.0f) * power_of_two(half) * power_of_two(reduced.exponent - half);
 }
 
 __device__ inline float logarithm(float x) {
@@ -55,17 +68,11 @@ __device__ inline float logarithm(float x) {
   const int normal = bits_of(tiny ? x * 8388608.0f : x), exponent = (normal - 0x3f3504f3) >> 23;
   const float n = static_cast<float>(exponent - (tiny ? 23 : 0));
   const float f = from_bits(normal - exponent * 0x800000) - 1.0f;
-  float p = 0.0674663857f;
-  p = p * f - 0.1167565137f;
-  p = p * f + 0.1188816279f;
-  p = p * f - 0.1240558922f;
-  p = p * f + 0.1421955228f;
-  p = p * f - 0.1666799635f;
-  p = p * f + 0.2000211924f;
-  p = p * f - 0.2500000894f;
-  p = p * f + 0.3333331346f;
-  const float square = f * f, rest = f * square * p - n * 2.12194440e-4f - square * 0.5f;
-  return (f + rest) + n * 0.693359375f;
+  const float p = polynomial(f, 0.0674663857f, -0.1167565137f, 0.1188816279f, -0.1240558922f, 0.1421955228f,
+                             -0.1666799635f, 0.2000211924f, -0.2500000894f, 0.3333331346f);
+  const float square = f * f, cubes = __fmaf_rn(f * square, p, n * -2.12194440e-4f);
+  const float rest = __fmaf_rn(square, -0.5f, cubes);
+  return __fmaf_rn(n, 0.693359375f, f + rest);
 }
 
 __device__ inline float logistic(float x) { return 1.0f / (1.0f + wide_exp(-x)); }
@@ -73,32 +80,22 @@ __device__ inline float logistic(float x) { return 1.0f / (1.0f + wide_exp(-x));
 /// tanh |x| = u / (u + 2) with u = e^2|x| - 1.
 __device__ inline float hyperbolic_tangent(float x) {
   const float twice = magnitude(x) + magnitude(x), t = twice > 20.0f ? 20.0f : twice;
-  const float round = 12582912.0f, shifted = t * 1.44269504f + round, n = shifted - round;
-  const float r = (t - n * 0.693359375f) - n * -2.12194440e-4f;
-  const float power = power_of_two(bits_of(shifted) - 0x4b400000);
-  const float u = power * power_minus_1(r) + (power - 1.0f);
+  const Reduced reduced(t);
+  const float power = power_of_two(reduced.exponent);
+  const float u = __fmaf_rn(power, reduced.power_minus_1(), power - 1.0f);
   return with_sign(u / (u + 2.0f), x);
 }
 
 __device__ inline float error_function(float x) {
   const float size = magnitude(x), square = x * x, t = size > 4.1f ? 4.1f : size;
   if (x != x) return x;
-  float near = 7.88912294e-5f;
-  near = near * square - 8.02084222e-4f;
-  near = near * square + 5.18953567e-3f;
-  near = near * square - 2.68544443e-2f;
-  near = near * square + 1.128360033e-1f;
-  near = near * square - 3.761262596e-1f;
-  near = near * square + 1.283791661e-1f;
-  if (size < 1.0f) return near * x + x;
-  float far = -2.14455285e-5f;
-  far = far * t + 4.385295033e-4f;
-  far = far * t - 4.190853797e-3f;
-  far = far * t + 2.517180331e-2f;
-  far = far * t - 1.083615422e-1f;
-  far = far * t - 6.332724094e-1f;
-  far = far * t - 1.129552007f;
-  far = far * t + 1.824594801e-4f;
+  if (size < 1.0f) {
+    const float near = polynomial(square, 7.88912294e-5f, -8.02084222e-4f, 5.18953567e-3f, -2.68544443e-2f,
+                                  1.128360033e-1f, -3.761262596e-1f, 1.283791661e-1f);
+    return __fmaf_rn(near, x, x);
+  }
+  const float far = polynomial(t, -2.14455285e-5f, 4.385295033e-4f, -4.190853797e-3f, 2.517180331e-2f,
+                               -1.083615422e-1f, -6.332724094e-1f, -1.129552007f, 1.824594801e-4f);
   return with_sign(1.0f - wide_exp(far), x);
 }
 

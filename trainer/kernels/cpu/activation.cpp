@@ -13,27 +13,31 @@ struct Curve {
 struct Gelu {
   static Curve at(Vec x) {
     const Normal n = normal(x);
-    return {x * n.cdf, n.cdf + x * n.density};
+    return {x * n.cdf, fused_multiply_add(x, n.density, n.cdf)};
   }
 };
 /// Returns x sigmoid(g), whose slope is s + x s (1 - s) g'.
 TYCHO_SIMD Curve through_sigmoid(Vec x, Vec g, Vec g_slope) {
   const Vec s = sigmoid(g), value = x * s;
-  return {value, s + value * (1.0f - s) * g_slope};
+  return {value, fused_multiply_add(value * (1.0f - s), g_slope, s)};
 }
 /// (1 + tanh(u)) / 2 is sigmoid(2 u), here with u = sqrt(2 / pi) (x + 0.044715 x³).
 struct GeluTanh {
   static Curve at(Vec x) {
     constexpr float kScale = 1.59576912f, kCubic = 0.0713548163f;
     const Vec square = x * x;
-    return through_sigmoid(x, x * (square * kCubic + kScale), square * (3.0f * kCubic) + kScale);
+    return through_sigmoid(x, x * fused_multiply_add(square, kCubic, kScale),
+                           fused_multiply_add(square, 3.0f * kCubic, kScale));
   }
 };
 struct QuickGelu {
   static Curve at(Vec x) { return through_sigmoid(x, x * 1.702f, broadcast(1.702f)); }
 };
 struct Silu {
-  static Curve at(Vec x) { return through_sigmoid(x, x, broadcast(1.0f)); }
+  static Curve at(Vec x) {
+    const Vec s = sigmoid(x), value = x * s;
+    return {value, fused_multiply_add(value, 1.0f - s, s)};
+  }
 };
 struct Relu {
   static Curve at(Vec x) { return {at_least(Vec{}, x), x > 0.0f ? broadcast(1.0f) : Vec{}}; }

@@ -113,6 +113,14 @@ TEST_P(DefinedActivationTest, IsTheBuiltInOneWithinRounding) {
   expect_close(dx, wanted_dx);
 }
 
+TEST_P(DefinedActivationTest, HasTheBitsOfTheBuiltInOneWhereOperationsAreTheSame) {
+  const Tensor x = normal({65, 2 * 333}, 3, 1);
+  Tensor y = at::empty({65, 333}, x.options()), wanted = at::empty_like(y);
+  DefinedActivation(silu_function(), /*gated=*/true).forward(x, y);
+  gated_activation(Activation::kSilu, x, wanted);
+  EXPECT_TRUE(at::equal(y, wanted));
+}
+
 INSTANTIATE_TEST_SUITE_P(Dtypes, DefinedActivationTest, testing::Values(at::kFloat, at::kBFloat16),
                          [](const auto& info) { return info.param == at::kFloat ? "fp32" : "bf16"; });
 

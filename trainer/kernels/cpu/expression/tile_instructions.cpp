@@ -1,6 +1,10 @@
 // Every instruction is a function over eight vectors, which stay in registers from one to the next: a
 // function ends by calling the next one, which compilers make a jump. Every vector of all operands is read
 // before its result is written.
+#if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize( \
+    "schedule-insns")  // mixes the eight vectors of a function, whose instructions wait for each other
+#endif
 #include "trainer/kernels/cpu/expression/tile_instructions.h"
 
 #include "trainer/kernels/cpu/expression/functions.h"
@@ -215,7 +219,7 @@ TileFunction function_of(const Placed& placed, const float* exponent) {
     case Op::kExp: return one(placed, [](Vec a) { return wide_exp(a); });
     case Op::kLog: return one(placed, [](Vec a) { return logarithm(a); });
     case Op::kTanh: return one(placed, [](Vec a) { return hyperbolic_tangent(a); });
-    case Op::kSigmoid: return one(placed, [](Vec a) { return logistic(a); });
+    case Op::kSigmoid: return one(placed, [](Vec a) { return sigmoid(a); });
     case Op::kErf: return one(placed, [](Vec a) { return error_function(a); });
     case Op::kMin: return two(placed, [](Vec a, Vec b) { return smaller_of(a, b); });
     case Op::kMax: return two(placed, [](Vec a, Vec b) { return larger_of(a, b); });
