@@ -72,6 +72,21 @@ end)]])
     expect(formulas_of(made)).to_contain "q 2-2, k 2-2, v 2-2, out 2-2, gate 2-2, up 2-2, down 2-2 = "
   end)
 
+  it("are traced once for layers that differ in numbers, and again where a layer does something else", function()
+    local made = init(kLlama .. [[
+r.init = t.init.define(function(x, p)
+  if p.role == "q" then return x.normal * p.layer end
+  if p.role == "down" and p.layer == 2 then return x.uniform - 1 end
+  return x.normal * (1 / (3 + p.layer)) + p.layers
+end)]])
+    local text = formulas_of(made)
+    expect(text).to_contain "q 1-1 = input"
+    expect((text:match "q 1%-1 = ([^\n]*)"):find("mul", 1, true)).to_be_nil()
+    expect(text).to_contain "q 2-2 = input 2 mul"
+    expect(text).to_contain "down 2-2 = input 1 sub"
+    for layer = 0, 4 do expect(text).to_contain(("input %s mul 3 add"):format(tostring(1 / (3 + layer)))) end
+  end)
+
   it("know inputs from outputs where matrices are stored the other way", function()
     for _, model in ipairs { "gpt2 { ffn_width = 48, ", "llama { ffn_width = 48, kv_heads = 2, tied = true, " } do
       local made = init("r.model = t.model." .. model .. [[width = 32, layers = 2, heads = 2, vocab_size = 64 }

@@ -113,6 +113,18 @@ describe("what cannot be traced", function()
       "what is computed at recipes/x.lua:7 depends on whether this comparison holds")
   end)
 
+  it("is what Lua does with the number itself", function()
+    for _, body in ipairs { "local signs = { [0] = 5, [1] = 7 }\nreturn p * (signs[g] or 1)", "return type(p) == 'number' and p * 2 or p" } do
+      local got = report(body)
+      expect(got).to_contain "recipes/x.lua"
+      expect(got).to_contain "the function gives another p for plain numbers: with p = "
+      expect(got).to_contain "list[x] finds nothing"
+    end
+    local inputs = { { name = "p", shape = { 4, 8 }, fields = { rows = 4 } }, { name = "g", shape = { 4, 8 } }, { name = "v", shape = { 4, 8 } },
+      { name = "h.lr", scalar = true } }
+    expect(text('return math.max(p, g) + p.rows + t.where(v:gt(0), p:mean("row"), t.sqrt(-1))', inputs)).to_contain "where(v > 0"
+  end)
+
   it("leaves comparisons alone that only conditions use", function()
     expect(text "local up = g:gt(0)\nreturn t.where(up, p, g) + t.where(t.both(up, p:lt(1)), 1, 0)").to_contain "where(v1, p, g)"
   end)

@@ -5,6 +5,7 @@ local native = require "tycho.native"
 local node = require "tycho.node"
 local own_kinds = require "tycho.own.kinds"
 local own_value = require "tycho.maths.own_value"
+local renumber = require "tycho.maths.renumber"
 local schema = require "tycho.schema"
 local trace = require "tycho.maths.trace"
 
@@ -28,24 +29,36 @@ local function describe(matrix)
   return ("the %s matrix of layer %d, %d x %d"):format(matrix.role, matrix.layer, matrix.rows, matrix.columns)
 end
 
--- The expression of one matrix or state, and what the function read of it. of: says what there is to read.
-local function value_of(session, fn, matrix, of)
+-- How the function is traced for a matrix or state, and what it has read of it. of: says what there is to read.
+local function tracing_of(session, fn, matrix, of)
   local read = {}
   local p = own_value.strict("p", matrix, of, kSet, function(key) read[key] = true end)
-  local made = trace { session = session, fn = fn, inputs = kInputs, run = function(symbols)
+  return { session = session, fn = fn, inputs = kInputs, run = function(symbols)
     local value = fn(own_value.strict("x", symbols, kHint, kSet), p)
     if type(value) == "nil" then error(("the function returns nothing for %s"):format(matrix.role and describe(matrix) or "state"), 0) end
     return { value = value }
-  end }
-  return made.expression, read
+  end }, read
 end
 
--- Whether the function reads the same of two matrices.
+-- Whether the function reads the same of two matrices, but for numbers.
 local function are_alike(read, a, b)
   for key in pairs(read) do
-    if a[key] ~= b[key] then return false end
+    if a[key] ~= b[key] and type(a[key]) ~= "number" then return false end
   end
   return true
+end
+
+-- The expression of a matrix, and what was read of it. templates: calls that it may differ from in numbers alone.
+local function expression_of(session, fn, matrix, templates)
+  local spec, read = tracing_of(session, fn, matrix, kOfMatrix)
+  for _, call in ipairs(templates) do
+    local expression = are_alike(call.read, call.matrix, matrix) and renumber.renumbered(spec, call.template)
+    if expression then return expression, read end
+  end
+  local made = trace(spec)
+  local template = renumber.template(made)
+  if template then templates[#templates + 1] = { read = read, matrix = matrix, template = template } end
+  return made.expression, read
 end
 
 -- Adds a matrix to those of a formula: { role, first, last }, one for neighbouring layers.
@@ -59,21 +72,41 @@ local function add_matrix(formula, matrix)
   formula.of[#formula.of + 1] = { role = matrix.role, first = matrix.layer, last = matrix.layer }
 end
 
+local function text_of(keys, matrix)
+  local words = {}
+  for i, key in ipairs(keys) do words[i] = tostring(matrix[key]) end
+  return table.concat(words, " ")
+end
+
+-- The formula of an earlier matrix of which the function read the same, or nil.
+local function known_formula(calls, matrix)
+  for _, call in pairs(calls) do
+    local formula = call.formulas[text_of(call.keys, matrix)]
+    if formula then return formula end
+  end
+end
+
+local function remember(calls, read, matrix, formula)
+  local keys = schema.sorted_keys(read)
+  local name = table.concat(keys, " ")
+  calls[name] = calls[name] or { keys = keys, formulas = {} }
+  calls[name].formulas[text_of(keys, matrix)] = formula
+end
+
 -- What the function computes: formulas of the matrices. It is called again for a matrix of which it might read something else.
 local function formulas_of(session, fn, matrices)
-  local formulas, calls, by_text = native.array {}, {}, {}
+  local formulas, calls, templates, by_key = native.array {}, {}, {}, {}
   for _, matrix in ipairs(matrices) do
-    local found
-    for _, call in ipairs(calls) do found = found or are_alike(call.read, call.matrix, matrix) and call.formula end
+    local found = known_formula(calls, matrix)
     if not found then
-      local expression, read = value_of(session, fn, matrix, kOfMatrix)
-      local text = schema.literal(expression)
-      found = by_text[text]
+      local expression, read = expression_of(session, fn, matrix, templates)
+      local key = renumber.key(expression)
+      found = by_key[key]
       if not found then
         found = { of = native.array {}, expression = expression }
-        by_text[text], formulas[#formulas + 1] = found, found
+        by_key[key], formulas[#formulas + 1] = found, found
       end
-      calls[#calls + 1] = { read = read, matrix = matrix, formula = found }
+      remember(calls, read, matrix, found)
     end
     add_matrix(found, matrix)
   end
@@ -139,8 +172,8 @@ end
 function M.of_state(session, value, rows, columns)
   local one = component.behind(value)
   if not one or one.namespace ~= "init" or not one.fn then return nil end
-  local expression, read = value_of(session, one.fn, { rows = rows, columns = columns }, kOfState)
-  return expression, next(read) ~= nil
+  local spec, read = tracing_of(session, one.fn, { rows = rows, columns = columns }, kOfState)
+  return trace(spec).expression, next(read) ~= nil
 end
 
 return M

@@ -46,6 +46,7 @@ for _, op in ipairs { "sum", "mean", "largest", "smallest" } do
   end
 end
 
+recording.methods = methods
 symbol.on.operate = function(op, ...) return recording.operate(op, { n = select("#", ...), ... }) end
 symbol.on.refuse = recording.refuse
 symbol.on.field = function(x, key)
@@ -68,7 +69,7 @@ end
 function M.accepting(name, fn)
   local traced = M.functions[name:match "^math%.(.*)$"]
   return function(...)
-    if not any_symbol(...) then return fn(...) end
+    if not any_symbol(...) and not (traced and recording.is_on_numbers()) then return fn(...) end
     if traced then return traced(...) end
     recording.refuse(name:match "[%w_]*$", name .. " cannot be traced: a symbol stands for numbers that the run will have",
       "operations on symbols are t.where, t.min, t.max, t.abs, t.sqrt, ...: docs/maths.md")

@@ -16,6 +16,8 @@ local kIfHint = "a symbol is always true to if, and, or and not; write  t.where(
 local kKept = "a symbol was kept and is used later: it stands for numbers of one call of a function"
 local kKeptHint = "what later steps need is state of the optimizer; what all calls need is a plain number"
 
+local kOther = "another formula"
+
 local kLogic = { ["and"] = true, ["or"] = true, ["not"] = true }
 local kOfMatrices = { mm = true, transpose = true, take = true, argsort = true, qr = true, eigh_values = true, eigh_vectors = true }
 local kChoices = { where = true, every = true }
@@ -112,9 +114,13 @@ local function truth(value)
   return call.truth[value.node]
 end
 
--- Whether a value of this call is the recorded one.
+-- Whether a value of this call is the recorded one. Where numbers may be others, they are kept.
 local function is_recorded(op, value, x)
   if value.condition then return x == truth(value) end
+  if value.number and call.numbers and type(x) == "number" then
+    call.numbers[value.node] = x
+    return true
+  end
   if value.number then return x == value.number or x ~= x and value.number ~= value.number end
   if not symbol.is(x) then return false end
   return of_symbol(op, x) == value
@@ -131,8 +137,13 @@ local function truth_of(done)
   return answer
 end
 
--- Ends the recipe: this call does not do what the recorded one did, at this operation or in what it returns.
+-- Ends the recipe, or a call whose numbers may be others: it does not do what the recorded one did, at this operation or in
+-- what it returns.
 local function differs(done)
+  if call.numbers then
+    call.is_other = true
+    error(kOther, 0)
+  end
   local decider = call.denied
   local at = decider or done or {}
   local message, hint = "the function did something else when it was called again", "it may depend on its arguments alone"
@@ -161,6 +172,7 @@ end
 -- Does an operation on numbers, symbols and conditions. `axis`: of a reduction.
 function M.operate(op, operands, axis)
   if not call then M.refuse(op, kKept, kKeptHint) end
+  if call.on_numbers then return call.on_numbers(op, operands) end
   local does = call.truth and repeat_operation or record
   return does(op, operands, operands.n or #operands, axis)
 end
@@ -170,7 +182,7 @@ function M.input(name)
   if not call then M.refuse(name, kKept, kKeptHint) end
   local index = call.index_of[name]
   if not index then M.refuse(name, ("there is no %s here"):format(name)) end
-  return symbol.new(call.id, index)
+  return call.inputs and call.inputs[index + 1] or symbol.new(call.id, index)
 end
 
 -- The field `key` of an input's symbol, or nil.
@@ -192,7 +204,7 @@ end
 
 local function symbols_of(inputs)
   local symbols = {}
-  for i, input in ipairs(inputs) do symbols[input.name] = symbol.new(call.id, i - 1) end
+  for i, input in ipairs(inputs) do symbols[input.name] = call.inputs and call.inputs[i] or symbol.new(call.id, i - 1) end
   return symbols
 end
 
@@ -202,6 +214,7 @@ local function outputs_of(spec)
   local ok, result = native.limited(function() return spec.run(symbols) end, kMostInstructions, kMostSeconds)
   if ok then return result end
   if result == spec.session.stop_mark or errors.ends_run(result) then error(result, 0) end
+  if call.numbers or call.inputs then return nil end
   local text = errors.text(result)
   local file, line = (type(result) == "table" and result.where or text):match "^(.-):(%d+)"
   if not spec.session.sources[file] then file, line = place_of.of(spec.session, spec.fn, "return") end
@@ -221,6 +234,32 @@ function M.first(spec)
   for _, name in ipairs(schema.sorted_keys(outputs)) do made.outputs[name] = record_value("return", outputs[name], "") end
   call = outer
   return made
+end
+
+-- Calls run(symbols), which may be of other numbers: these by node if it does the recorded operations on them, else nil.
+function M.renumbered(spec, recorded)
+  local made = setmetatable({ truth = {}, at = 0, numbers = {} }, { __index = recorded })
+  local outer = begin(spec, made)
+  local outputs = outputs_of(spec)
+  local is_same = outputs and not made.is_other and made.at == #recorded.done
+  for name, value in pairs(recorded.outputs) do
+    is_same = is_same and is_recorded("return", value, outputs[name])
+  end
+  call = outer
+  return is_same and made.numbers or nil
+end
+
+-- True while a function is called on plain numbers.
+function M.is_on_numbers() return call ~= nil and call.on_numbers ~= nil end
+
+-- What run gives for plain numbers, on which operate(op, operands) does operations, or nil where it raises an error.
+function M.on_numbers(spec, inputs, operate)
+  local made = { inputs = inputs, on_numbers = operate, index_of = {} }
+  for i, input in ipairs(spec.inputs) do made.index_of[input.name] = i - 1 end
+  local outer = begin(spec, made)
+  local outputs = outputs_of(spec)
+  call = outer
+  return outputs
 end
 
 -- Calls run(symbols) again; answer(node) is what its comparisons give, by their nodes.

@@ -7,9 +7,10 @@
 -- values that the function may read of this symbol, such as p.rows }. run(symbols) calls fn with symbols of the inputs, by name, and
 -- returns the outputs by name: symbols or numbers. It is called several times and must do the same each time.
 -- Returns { expression = its data, as recipes and checkpoints keep it, text = the formulas for people, by_shape = true where the
--- function reads shapes or reduces, whole = true where it reduces }. Everything that cannot be traced is a problem of the recipe at its line, and ends it.
+-- function reads shapes or reduces, whole = true where it reduces, recorded }. Everything that cannot be traced is a problem of the recipe at its line, and ends it.
 local native = require "tycho.native"
 local place_of = require "tycho.maths.place"
+local plain = require "tycho.maths.plain"
 local recording = require "tycho.maths.recording"
 local schema = require "tycho.schema"
 
@@ -69,8 +70,9 @@ end
 return function(spec)
   local recorded = recording.first(spec)
   check_by_repeating(spec, recorded)
+  plain.check(spec, recorded)
   local made, message = native.expression(data_of(spec.inputs, recorded))
   if not made then refuse(spec, message) end
-  made.by_shape, made.whole = recorded.by_shape, recorded.whole
+  made.by_shape, made.whole, made.recorded = recorded.by_shape, recorded.whole, recorded
   return made
 end
