@@ -21,7 +21,9 @@ struct ScaledLogits {
 struct CappedLogits {
   static constexpr bool kIsIdentity = false;
   float scale, cap, inverse_cap;
-  TYCHO_SIMD_MEMBER Vec operator()(Vec x) const { return hyperbolic_tangent(x * (scale * inverse_cap)) * cap; }
+  TYCHO_SIMD_MEMBER Vec operator()(Vec x) const {
+    return hyperbolic_tangent(x * (scale * inverse_cap)) * cap;
+  }
   TYCHO_SIMD_MEMBER Vec slope(Vec z) const {
     const Vec part = z * inverse_cap;
     return (1.0f - part * part) * scale;
