@@ -180,7 +180,12 @@ TEST_F(StandinProducts, TakesTheFastestOfSeveralAlgorithms) {
   for (std::string line; std::getline(met, line);)
     if (line.starts_with("24 40 301 ")) form = line;
   ASSERT_FALSE(form.empty()) << met.str();
-  const std::string choice = time_products(form + "\n", at::kCUDA);
+  Tensor idle = at::empty({1 << 20}, at::TensorOptions(at::kCUDA).dtype(at::kByte)),
+         small = idle.narrow(0, 0, 1024);
+  const std::string choice = time_products(form + "\n", idle), unchanged = time_products(form + "\n", small);
+  EXPECT_NE(choice, unchanged);
+  use_products(unchanged, at::kCUDA);
+  EXPECT_TRUE(at::equal(product_in_fp32(dy, x), by_first)) << "what does not fit keeps the first";
   EXPECT_TRUE(choice.starts_with(form + " : ")) << choice;
   EXPECT_TRUE(at::equal(product_in_fp32(dy, x), by_first)) << "timing alone changes nothing";
   use_products(choice, at::kCUDA);
@@ -199,7 +204,8 @@ TEST_F(StandinProducts, TimesEveryEpilogueAndAlignment) {
   const Tensor x = normal({9, 33}), w = normal({17, 33});
   Tensor y = at::empty({9 * 17 + 1}, x.options()).narrow(0, 1, 9 * 17).view({9, 17});
   matmul_nt(x, w, y);
-  const std::string forms = untuned_products(at::kCUDA), choices = time_products(forms, at::kCUDA);
+  Tensor idle = at::empty({1 << 20}, at::TensorOptions(at::kCUDA).dtype(at::kByte));
+  const std::string forms = untuned_products(at::kCUDA), choices = time_products(forms, idle);
   EXPECT_EQ(std::count(choices.begin(), choices.end(), '\n'), std::count(forms.begin(), forms.end(), '\n'));
   use_products(choices, at::kCUDA);
   all_forms(104);

@@ -86,6 +86,19 @@ TEST_F(Tuning, RecomputationKeepsTheBitsOfAFusedGelu) {
   EXPECT_EQ(numbers("full", "loss"), numbers("none", "loss"));
 }
 
+// Products are timed in the memory of the activations, with the workspace that the plan counts.
+TEST_F(Tuning, TakesNoMemoryOfItsOwn) {
+  write(recipe_of("llama { width = 32, layers = 2, heads = 4, ffn_width = 8192, vocab_size = 300 }"));
+  const auto peak = [&](const std::string& name, const std::string& pins) {
+    const Outcome outcome = tuned(name, "max_duration=2ba " + pins);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    const auto bytes = numbers(name, "memory_bytes");
+    return bytes.empty() ? 0 : bytes.rbegin()->second;
+  };
+  const double kWorkspace = 32 << 20, plain = peak("plain", "");
+  EXPECT_LE(peak("first", "products.tuned=true"), plain + kWorkspace);
+}
+
 TEST_F(Tuning, OfALibraryWithOneAlgorithmChangesNothing) {
   ASSERT_EQ(tuned("plain", "max_duration=2ba", "one").code, 0);
   ASSERT_EQ(tuned("tuned", "max_duration=2ba products.tuned=true", "one").code, 0);

@@ -2,7 +2,6 @@
 #include "trainer/kernels/tuned_products.h"
 
 #include <ATen/ops/empty.h>
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -56,22 +55,6 @@ std::string text_of(const ProductChoice& choice) {
                      fmt::join(choice.algorithm, " "));
 }
 
-Tensor bytes_on(const at::Device& device, int64_t count) {
-  return at::empty({count}, at::TensorOptions(device).dtype(at::kByte))
-      .fill_(0x3c);  // 0.0115 in bf16 and fp32
-}
-
-ProductChoice fastest_of(const ProductForm& form, const at::Device& device) {
-  const LibraryProducts& library = *library_products();
-  Tensor memory;
-  try {
-    memory = bytes_on(device, library.timing_bytes(form));
-  } catch (const c10::OutOfMemoryError&) {
-    return library.first(form);
-  }
-  return library.fastest(form, memory.mutable_data_ptr(), stream_of(memory));
-}
-
 }  // namespace
 
 void expect_tuned_products(bool are_tuned) { note = are_tuned ? ", tuned in the first step" : ""; }
@@ -84,14 +67,20 @@ std::string untuned_products(const at::Device& device) {
   return text;
 }
 
-std::string time_products(const std::string& forms, const at::Device& device) {
-  enter(device);
+std::string time_products(const std::string& forms, Tensor& idle) {
+  const LibraryProducts& library = *library_products();
+  idle.fill_(0x3c);  // 0.0115 in bf16 and fp32
+  const Tensor workspace = at::empty({kMostProductWorkspace}, idle.options());
+  const Stream stream = stream_of(idle);
   std::string text;
   for (const std::string& line : lines_of(forms)) {
     std::istringstream in(line);
     ProductForm form = {};
     TYCHO_CHECK(read(in, form), "[matmul] expected {} numbers of a form, got \"{}\"", form.size(), line);
-    text += text_of(fastest_of(form, device));
+    text +=
+        text_of(library.operand_bytes(form) > idle.numel()
+                    ? library.first(form)
+                    : library.fastest(form, idle.mutable_data_ptr(), workspace.mutable_data_ptr(), stream));
   }
   return text;
 }

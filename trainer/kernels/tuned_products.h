@@ -10,9 +10,10 @@ namespace tycho {
 void expect_tuned_products(bool are_tuned);
 /// Returns the forms of products on a GPU that were met so far and have no chosen algorithm, a line each.
 std::string untuned_products(const at::Device& device);
-/// Times the algorithms of each of those forms on a GPU. Returns the fastest, a line each. A form that does
-/// not fit into memory gets the algorithm that the library proposes first.
-std::string time_products(const std::string& forms, const at::Device& device);
+/// Times the algorithms of each of those forms on the GPU of `idle`, bytes that are overwritten. Returns the
+/// fastest, a line each. A form that does not fit into `idle` gets the algorithm that the library proposes
+/// first.
+std::string time_products(const std::string& forms, Tensor& idle);
 /// Takes the algorithms of time_products() for their forms, instead of those of earlier calls, and their hash
 /// into matmul_route(); "": none. Throws Error for a text of another form, and has done nothing then.
 void use_products(const std::string& choices, const at::Device& device);

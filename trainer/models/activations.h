@@ -44,6 +44,7 @@ class Activations {
               Tensor arena);
 
   const Tensor& arena() const { return arena_; }
+  Tensor& arena() { return arena_; }
 
   /// Returns the activations of block i, in one of its sets. x_of_kv_SD: input from which its keys and values
   /// are projected.

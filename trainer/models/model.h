@@ -102,6 +102,8 @@ class Model {
         .select(0, 0);
   }
   const TokenLoss& loss() const { return head_.loss; }
+  /// Bytes of the activations of every width, which hold nothing between two batches.
+  Tensor& activation_memory() { return activations_.arena(); }
 
   const ModelLayout& layout() const { return layout_; }
   const ContextRegion& context() const { return head_.region.context(); }

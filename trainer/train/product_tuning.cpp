@@ -48,7 +48,7 @@ ProductTuning::ProductTuning(const TrainConfig& recipe, const LoopContext& conte
   if (!is_due_) use_products(choices, context.device);
 }
 
-void ProductTuning::choose() {
+void ProductTuning::choose(Tensor& idle) {
   is_due_ = false;
   std::set<std::string> forms;
   for (const std::string& of_rank : all_gather_strings(context_.world, untuned_products(context_.device))) {
@@ -59,7 +59,7 @@ void ProductTuning::choose() {
   if (context_.world.rank() == 0) {
     std::string all;
     for (const std::string& line : forms) all += line;
-    mine = time_products(all, context_.device);
+    mine = time_products(all, idle);
     if (!path_.empty()) cache_text(path_, mine);
   }
   const std::string choices = of_rank_0(context_.world, mine);

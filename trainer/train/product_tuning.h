@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "trainer/kernels/tensor.h"
 #include "trainer/recipe/train_config.h"
 #include "trainer/train/loop_context.h"
 
@@ -17,9 +18,9 @@ class ProductTuning {
 
   /// Returns true if forms of a step must be timed before the first step counts.
   bool is_due() const { return is_due_; }
-  /// Times the forms that any rank has met in a step, on rank 0, and takes the algorithms on every rank; the
-  /// step must be computed again. Collective.
-  void choose();
+  /// Times the forms that any rank has met in a step, on rank 0 in memory that is idle between steps and gets
+  /// overwritten, and takes the algorithms on every rank; the step must be computed again. Collective.
+  void choose(Tensor& idle);
 
  private:
   const LoopContext& context_;

@@ -281,7 +281,7 @@ Trainer::Trainer(const TrainConfig& config, const RunInfo& info, TrainerContext 
 
 void Trainer::tune(const Batch& batch) {
   pass_.run(batch, state_.step);
-  tuning_.choose();
+  tuning_.choose(pass_.model().activation_memory());
   context_.checkpoint.route = compute_route(context_.device, recipe_.precision);
 }
 

@@ -169,12 +169,9 @@ std::optional<float> time_of(const LtProblem& problem, const cublasLtMatmulHeuri
   return least;
 }
 
-int64_t timing_bytes(const ProductForm& form) { return lt_bytes(form) + kMostProductWorkspace; }
-
-ProductChoice fastest(const ProductForm& form, void* memory, Stream stream) {
+ProductChoice fastest(const ProductForm& form, void* operands, void* workspace, Stream stream) {
   constexpr int kCandidates = 16;
-  const LtProblem problem(lt_call_in(form, memory));
-  void* const workspace = static_cast<char*>(memory) + lt_bytes(form);
+  const LtProblem problem(lt_call_in(form, operands));
   const Stopwatch watch;
   ProductChoice best = {.form = form};
   float least = std::numeric_limits<float>::infinity();
@@ -194,7 +191,7 @@ const LibraryProducts& cublas_lt_products() {
                                                 .workspace = workspace,
                                                 .multiply = multiply,
                                                 .forms = forms,
-                                                .timing_bytes = timing_bytes,
+                                                .operand_bytes = lt_bytes,
                                                 .fastest = fastest,
                                                 .first = first,
                                                 .use = use};

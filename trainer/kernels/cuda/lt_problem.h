@@ -10,8 +10,6 @@
 
 namespace tycho::cuda {
 
-inline constexpr int64_t kMostProductWorkspace = 32 << 20;  // what NVIDIA advises for Hopper
-
 /// Returns the largest power of two up to 256 that divides an address.
 uint32_t product_alignment(const void* data);
 /// Return the bias or the sums of an epilogue, and the numbers beside its GELU; null for none.

@@ -22,6 +22,8 @@ struct ProductEpilogue {
 
 /// Numbers by which an algorithm is chosen: dims, steps, dtypes, alignments, epilogue.
 using ProductForm = std::array<int64_t, 16>;
+inline constexpr int64_t kMostProductWorkspace = 32 << 20;  // what NVIDIA advises for Hopper
+
 /// Algorithm of a form, as the library of one version writes it.
 struct ProductChoice {
   ProductForm form = {};
@@ -45,11 +47,12 @@ struct LibraryProducts {
 
   /// Returns the forms that `workspace` was asked for and that `use` gave no algorithm for.
   std::vector<ProductForm> (*forms)() = nullptr;
-  /// Returns the number of bytes that `fastest` needs for a form.
-  int64_t (*timing_bytes)(const ProductForm&) = nullptr;
-  /// Times the algorithms that the library proposes, in memory at a multiple of 256, whose numbers do not
-  /// matter. Returns the fastest. Waits for the stream.
-  ProductChoice (*fastest)(const ProductForm&, void* memory, Stream) = nullptr;
+  /// Returns the number of bytes of a form's operands and results.
+  int64_t (*operand_bytes)(const ProductForm&) = nullptr;
+  /// Times the algorithms that the library proposes, with operands in memory at a multiple of 256, whose
+  /// numbers do not matter, and kMostProductWorkspace bytes of workspace. Returns the fastest. Waits for the
+  /// stream.
+  ProductChoice (*fastest)(const ProductForm&, void* operands, void* workspace, Stream) = nullptr;
   /// Returns the algorithm that the library proposes first.
   ProductChoice (*first)(const ProductForm&) = nullptr;
   /// Takes these algorithms for their forms from now on, instead of those of earlier calls.
