@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
       const size_t at = (i + static_cast<size_t>(round + 1)) % all.size();  // none is always first
       const double step_s = seconds([&] {
         models[at]->forward_backward({tokens, tokens}, weight_1);
-        const GradNorm norm = clip_gradients({1.0}, grads, units.owners());
+        const GradNorm norm = clip_gradients({1.0}, grads, *make_world_of_one());
         optimizer->step(1e-4, round + 2, norm.scale_1);
       });
       if (round >= 0) all[at].steps.push_back(step_s);

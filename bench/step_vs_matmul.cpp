@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
     std::optional<StepParts> listener(std::in_place);
     const double step_s = seconds([&] {
       model.forward_backward({tokens, tokens, true, true}, weight_1);
-      const GradNorm norm = clip_gradients({1.0}, grads, units.owners());
+      const GradNorm norm = clip_gradients({1.0}, grads, *make_world_of_one());
       optimizer->step(1e-4, round + 3, norm.scale_1);
     });
     const std::map<std::string, double> heard = listener->seconds();

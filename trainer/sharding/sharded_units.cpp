@@ -13,13 +13,9 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
                            UnitUse use, const ShardRules& rules, const UnitGroups& groups,
                            PartialGradients partial)
     : rules_(rules),
-      owners_(groups.owners),
-      replicas_(groups.replicas),
       cp_(groups.cp),
       partial_(std::move(partial)),
       num_own_units_(static_cast<int>(num_own_units(specs))) {
-  TYCHO_CHECK(rules.num_ranks == owners_.size(), "[parallel] expected {} ranks that share the model, got {}",
-              rules.num_ranks, owners_.size());
   const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
   for (const int64_t elements : of_params.elements)
     param_buffers_.push_back({.flat = flat_buffer(elements, dtype, device)});
@@ -31,7 +27,11 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
   units_.reserve(specs.size());
   for (size_t u = 0; u < specs.size(); ++u) {
     UnitLayout layout(specs[u]);
-    const int64_t numel = layout.numel(), each = shard_elements(numel, rules.num_ranks);
+    const auto [owners, replicas] = groups.of(specs[u]);
+    TYCHO_CHECK(rules.num_ranks % owners.size() == 0,
+                "[parallel] expected ranks that share {} to divide {}, got {}", specs[u].name,
+                rules.num_ranks, owners.size());
+    const int64_t numel = layout.numel(), each = shard_elements(numel, owners.size());
     const int grad_buffer = use == UnitUse::kInfer ? UnitBuffers::kNone : of_grads.of_unit[u];
     const auto part = [&](const Tensor& flat) { return flat.narrow(0, 0, numel); };
     const Tensor whole_params = part(param_buffers_[static_cast<size_t>(of_params.of_unit[u])].flat);
@@ -41,36 +41,40 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     const Tensor leaf =
         flat_grads.defined() ? flat_grads.narrow(0, 0, leaf_elements(numel, rules)) : Tensor();
     units_.push_back({.layout = layout,
+                      .owners = owners,
+                      .replicas = replicas,
                       .params = flat_buffer(each, dtype, device),
                       .grads = whole_grads.defined() ? flat_buffer(each, at::kFloat, device) : Tensor(),
                       .gathered = GatheredUnit(layout, whole_params, whole_grads),
                       .param_buffer = of_params.of_unit[u],
                       .grad_buffer = grad_buffer,
                       .tree = TreeSum(rules.tree, leaf)});
-    const ShardRange range = shard_range(numel, rules.num_ranks, owners_.rank());
+    const ShardRange range = shard_range(numel, owners.size(), owners.rank());
     const auto own = [&](const Tensor& flat) {
       return flat.defined() ? flat.narrow(0, 0, range.size()) : Tensor();
     };
     owned_.push_back(
         own_shard(layout, range.begin, range.end, own(units_.back().params), own(units_.back().grads), use));
-    across_.emplace_back(replicas_.size() > 1 ? units_.back().grads : Tensor(), rules.reduce_bf16);
+    across_.emplace_back(replicas.size() > 1 ? units_.back().grads : Tensor(), rules.reduce_bf16);
   }
   lowest_trained_ = static_cast<int>(lowest_trained_unit(specs));
   if (rules.register_buffers) register_buffers();
 }
 
+// Units of other owners use the same buffers unregistered.
 void ShardedUnits::register_buffers() {
+  Communicator& owners = units_.front().owners;
   const auto keep = [&](Communicator& group, const Tensor& x) {
     registrations_.push_back(group.registered(x));
   };
-  for (const ParamBuffer& buffer : param_buffers_) keep(owners_, buffer.flat);
-  for (GradBuffer& buffer : grad_buffers_) keep(owners_, sent_of(buffer));
-  for (const Unit& unit : units_) keep(owners_, unit.params), keep(owners_, unit.grads);
-  for (const GradientSum& sum : across_) keep(replicas_, sum.sent());
+  for (const ParamBuffer& buffer : param_buffers_) keep(owners, buffer.flat);
+  for (GradBuffer& buffer : grad_buffers_) keep(owners, sent_of(buffer));
+  for (const Unit& unit : units_) keep(unit.owners, unit.params), keep(unit.owners, unit.grads);
+  for (size_t u = 0; u < units_.size(); ++u) keep(units_[u].replicas, across_[u].sent());
 }
 
 Tensor ShardedUnits::span(const Tensor& flat, const Unit& unit) const {
-  return flat.narrow(0, 0, unit.params.numel() * rules_.num_ranks);
+  return flat.narrow(0, 0, unit.params.numel() * unit.owners.size());
 }
 
 const Views& ShardedUnits::acquire(int unit, Pass pass) {
@@ -85,8 +89,7 @@ const Views& ShardedUnits::acquire(int unit, Pass pass) {
 void ShardedUnits::release(int unit, Pass) { --params_of(unit).num_holders; }
 
 void ShardedUnits::start_gather(const std::vector<int>& units) {
-  std::vector<GroupedCall> calls;
-  std::vector<ParamBuffer*> buffers;
+  std::vector<Unit*> left;
   for (const int unit : units) {
     ParamBuffer& buffer = params_of(unit);
     if (buffer.unit == unit && buffer.version == version_) continue;
@@ -95,13 +98,21 @@ void ShardedUnits::start_gather(const std::vector<int>& units) {
     wait_for(buffer);
     buffer.unit = unit;
     buffer.version = version_;
-    calls.push_back(GroupedCall::all_gather(span(buffer.flat, at(unit)), at(unit).params));
-    buffers.push_back(&buffer);
+    left.push_back(&at(unit));
   }
-  if (calls.empty()) return;
-  const ForUnit noted(at(buffers.front()->unit).layout.spec().name);
-  auto arrivals = owners_.start_together(calls);
-  for (size_t i = 0; i < buffers.size(); ++i) buffers[i]->arrival = std::move(arrivals[i]);
+  while (!left.empty()) {  // together where ranks are the same
+    const auto others = std::stable_partition(
+        left.begin(), left.end(), [&](const Unit* unit) { return &unit->owners == &left.front()->owners; });
+    std::vector<GroupedCall> calls;
+    for (auto unit = left.begin(); unit != others; ++unit)
+      calls.push_back(GroupedCall::all_gather(
+          span(param_buffers_[static_cast<size_t>((*unit)->param_buffer)].flat, **unit), (*unit)->params));
+    const ForUnit noted(left.front()->layout.spec().name);
+    auto arrivals = left.front()->owners.start_together(calls);
+    for (size_t i = 0; i < calls.size(); ++i)
+      param_buffers_[static_cast<size_t>(left[i]->param_buffer)].arrival = std::move(arrivals[i]);
+    left.erase(left.begin(), others);
+  }
 }
 
 void ShardedUnits::wait_for(ParamBuffer& buffer) {
@@ -162,10 +173,10 @@ void ShardedUnits::reduce(int unit, bool last) {
   // Later micro-batches are reduced in place and then added, and so are all gradients exchanged as bf16.
   const bool in_place = own.has_sum || rules_.reduce_bf16;
   const Tensor to =
-      in_place ? whole.narrow(0, owners_.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
+      in_place ? whole.narrow(0, own.owners.rank() * own.grads.numel(), own.grads.numel()) : own.grads;
   buffer.last = last;
   const ForUnit noted(own.layout.spec().name);
-  buffer.reduction = owners_.start(GroupedCall::reduce_scatter(to, whole));
+  buffer.reduction = own.owners.start(GroupedCall::reduce_scatter(to, whole));
 }
 
 // Along cp each rank adds up its own part of the leaves. The parts of other ranks do not change the sum over
@@ -193,13 +204,13 @@ void ShardedUnits::settle(GradBuffer& buffer) {
   std::exchange(buffer.reduction, nullptr)->wait();
   Unit& own = at(buffer.unit);
   const int64_t each = own.grads.numel();
-  const Tensor sum = sent_of(buffer).narrow(0, owners_.rank() * each, each);
+  const Tensor sum = sent_of(buffer).narrow(0, own.owners.rank() * each, each);
   if (std::exchange(own.has_sum, true))
     own.grads.add_(sum);
   else if (rules_.reduce_bf16)
     own.grads.copy_(sum);
   const ForUnit noted(own.layout.spec().name);
-  if (buffer.last) across_[static_cast<size_t>(buffer.unit)].start(replicas_);
+  if (buffer.last) across_[static_cast<size_t>(buffer.unit)].start(own.replicas);
 }
 
 void ShardedUnits::finish() {
@@ -232,20 +243,21 @@ Tensor ShardedUnits::param(int unit, size_t i) {
 Tensor ShardedUnits::grad(int unit, size_t i) {
   Unit& own = at(unit);
   if (!own.gathered.grads()[i].defined()) return {};
-  Tensor whole = flat_buffer(own.grads.numel() * rules_.num_ranks, at::kFloat, own.grads.device());
-  owners_.all_gather(whole, own.grads);
+  Tensor whole = flat_buffer(own.grads.numel() * own.owners.size(), at::kFloat, own.grads.device());
+  own.owners.all_gather(whole, own.grads);
   const FlatView& view = own.layout.views()[i];
   return whole.narrow(0, view.begin, numel(view.shape)).view(view.shape).clone();
 }
 
 Tensor ShardedUnits::whole(int unit, const Tensor& owned) {
-  const int64_t each = at(unit).params.numel();
+  const Unit& own = at(unit);
+  const int64_t each = own.params.numel();
   Tensor padded = flat_buffer(each, at::kFloat, owned.device());
   padded.zero_();
   padded.narrow(0, 0, owned.numel()).copy_(owned);
-  Tensor all = flat_buffer(each * rules_.num_ranks, at::kFloat, owned.device());
-  owners_.all_gather(all, padded);
-  return all.narrow(0, 0, at(unit).layout.numel());
+  Tensor all = flat_buffer(each * own.owners.size(), at::kFloat, owned.device());
+  own.owners.all_gather(all, padded);
+  return all.narrow(0, 0, own.layout.numel());
 }
 
 }  // namespace tycho

@@ -16,14 +16,14 @@
 
 namespace tycho {
 
-/// The ranks of a copy of the model, `owners`, hold equal ranges of each unit: weights, gradients and the
+/// The owners of a unit hold equal ranges of it: weights, gradients and the
 /// optimizer's state. acquire gathers a unit into one of a few buffers, while the next one in the order of
 /// use is being gathered. Gradients of a unit are summed over the owners, each of which keeps its range,
-/// while the backward pass continues below; `replicas`, the ranks that own the same ranges of other copies,
-/// add theirs after the last micro-batch.
+/// while the backward pass continues below; its replicas add theirs after the last micro-batch.
 class ShardedUnits final : public UnitStore {
  public:
-  /// Requires that `rules.num_ranks` is the size of groups.owners, and `rules.cp` that of groups.cp.
+  /// Requires that the owners of each unit divide `rules.num_ranks`, and that `rules.cp` is the size of
+  /// groups.cp.
   ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
                UnitUse use, const ShardRules& rules, const UnitGroups& groups, PartialGradients partial = {});
 
@@ -37,7 +37,6 @@ class ShardedUnits final : public UnitStore {
   bool takes_gradients() const override { return !rules_.keep_grads || rules_.tree.leaves > 1; }
   void finish() override;
   std::vector<OwnedRange>& owned() override;
-  Communicator& owners() override { return owners_; }
   Tensor param(int unit, size_t i) override;
   Tensor grad(int unit, size_t i) override;
   Tensor whole(int unit, const Tensor& owned) override;
@@ -45,6 +44,7 @@ class ShardedUnits final : public UnitStore {
  private:
   struct Unit {
     UnitLayout layout;
+    Communicator &owners, &replicas;
     Tensor params, grads;   // elements that this rank owns, padded; grads undefined when the unit is frozen
     GatheredUnit gathered;  // views of the buffers below
     int param_buffer = 0, grad_buffer = UnitBuffers::kNone;
@@ -87,8 +87,6 @@ class ShardedUnits final : public UnitStore {
   void forget_gathered();
 
   ShardRules rules_;
-  Communicator& owners_;
-  Communicator& replicas_;
   Communicator* cp_;
   PartialGradients partial_;
   std::vector<ParamBuffer> param_buffers_;

@@ -46,11 +46,12 @@ void LocalUnits::reduce(int unit, bool last) {
 
 ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                  const at::Device& device, UnitUse use, const ShardRules& rules,
-                                 Communicator& world, PartialGradients partial)
-    : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree), world_(world) {
+                                 const UnitGroups& groups, PartialGradients partial)
+    : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree) {
   for (const GatheredUnit& unit : gathered()) {
+    replicas_.push_back(&groups.of(unit.layout().spec()).replicas);
     sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
-    if (rules.register_buffers) registrations_.push_back(world_.registered(sums_.back().sent()));
+    if (rules.register_buffers) registrations_.push_back(replicas_.back()->registered(sums_.back().sent()));
   }
 }
 
@@ -58,7 +59,7 @@ void ReplicatedUnits::reduce(int unit, bool last) {
   LocalUnits::reduce(unit, last);
   if (!last) return;
   const ForUnit noted(layout(unit).spec().name);
-  sums_[static_cast<size_t>(unit)].start(world_);
+  sums_[static_cast<size_t>(unit)].start(*replicas_[static_cast<size_t>(unit)]);
 }
 
 void ReplicatedUnits::finish() {
@@ -73,15 +74,19 @@ Tensor UnitStore::param(int unit, size_t i) {
 
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                            const at::Device& device, UnitUse use, const ShardRules& rules,
-                                           UnitGroups groups) {
+                                           const UnitGroups& groups) {
   PartialGradients partial;
   if (groups.tp != nullptr && groups.tp->size() > 1) partial = PartialGradients(specs, *groups.tp);
-  if (groups.owners.size() > 1)
+  bool has_owners = false, has_replicas = false;
+  for (const UnitSpec& spec : specs) {
+    const UnitGroup group = groups.of(spec);
+    has_owners |= group.owners.size() > 1, has_replicas |= group.replicas.size() > 1;
+  }
+  if (has_owners)
     return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
-  if (groups.replicas.size() == 1)
+  if (!has_replicas)
     return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules.tree);
-  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups.replicas,
-                                           std::move(partial));
+  return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
 }
 
 }  // namespace tycho

@@ -1,6 +1,7 @@
 // Stores of the bytes of units. Models only acquire and release, so they work the same on one rank and on a
 // thousand.
 #pragma once
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -52,16 +53,13 @@ class UnitStore {
   /// these. Their weights may change after this call and after finish(), and are read again at the next
   /// acquire; call owned() first to change them at another time.
   virtual std::vector<OwnedRange>& owned() = 0;
-  /// Ranks that share a copy of the model: their ranges together are all units, once. Sums over owned ranges
-  /// are summed over these ranks. Only this rank where it owns whole units.
-  virtual Communicator& owners() = 0;
   /// Return parameter i of a unit, and its gradient after finish(), to inspect them between two passes.
-  /// Collective over owners(). The gradient is undefined when the parameter is frozen. Views where units are
-  /// whole, else copies.
+  /// Collective over the unit's owners. The gradient is undefined when the parameter is frozen. Views where
+  /// units are whole, else copies.
   virtual Tensor param(int unit, size_t i);
   virtual Tensor grad(int unit, size_t i) { return grads(unit)[i]; }
   /// Returns all elements of a unit, given the fp32 values `owned` of the elements that this rank owns.
-  /// Collective over owners(). Returns `owned` itself where units are whole, else a copy.
+  /// Collective over the unit's owners. Returns `owned` itself where units are whole, else a copy.
   virtual Tensor whole(int /*unit*/, const Tensor& owned) { return owned; }
 };
 
@@ -80,7 +78,6 @@ class LocalUnits : public UnitStore {
   bool takes_gradients() const override { return has_leaves_; }
   void finish() override {}
   std::vector<OwnedRange>& owned() override { return owned_; }
-  Communicator& owners() override { return *alone_; }
 
   /// Units whose memory the store uses.
   std::vector<GatheredUnit>& gathered() { return units_; }
@@ -94,7 +91,6 @@ class LocalUnits : public UnitStore {
   PartialGradients partial_;
   std::vector<TreeSum> trees_;  // one for each unit
   bool has_leaves_ = false;     // the trees have several leaves
-  std::unique_ptr<Communicator> alone_ = make_world_of_one();
 };
 
 /// One sum of gradients over ranks that have the same gradients, in the background, exchanged as fp32 or as
@@ -117,38 +113,44 @@ class GradientSum {
   std::unique_ptr<Pending> pending_;
 };
 
-/// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
-/// the ranks unit by unit, while the backward pass of the last micro-batch continues below.
-class ReplicatedUnits final : public LocalUnits {
- public:
-  /// `world` must outlive the store.
-  ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                  UnitUse use, const ShardRules& rules, Communicator& world, PartialGradients partial = {});
-  void reduce(int unit, bool last) override;
-  void finish() override;
-
- private:
-  Communicator& world_;
-  std::vector<GradientSum> sums_;  // one for each unit; empty ones for frozen units
-  std::vector<std::shared_ptr<void>> registrations_;
+/// Ranks that sum the gradient of a unit.
+struct UnitGroup {
+  Communicator& owners;    // share the unit's parameters
+  Communicator& replicas;  // own the same range of it in other copies
 };
 
 /// Groups that a rank shares the work with. They must outlive the store.
 struct UnitGroups {
-  Communicator& owners;    // share the parameters of a copy of the model
-  Communicator& replicas;  // own the same ranges in other copies
+  /// Returns the group of a unit. Units of one store may have different ones.
+  std::function<UnitGroup(const UnitSpec&)> of;
   /// Ranks along tp: each has a part of the model's matrices as its units (tp_units), and shards these as if
   /// they were a model. nullptr: this rank alone.
   Communicator* tp = nullptr;
-  /// Ranks along cp, neighbours in `owners`: each has the gradients of its part of every sequence. nullptr:
-  /// this rank alone.
+  /// Ranks along cp, neighbours among the owners: each has the gradients of its part of every sequence.
+  /// nullptr: this rank alone.
   Communicator* cp = nullptr;
+};
+
+/// Data parallel: every rank has all parameters and computes on its own sequences. Gradients are summed over
+/// the replicas of each unit, while the backward pass of the last micro-batch continues below.
+class ReplicatedUnits final : public LocalUnits {
+ public:
+  ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
+                  UnitUse use, const ShardRules& rules, const UnitGroups& groups,
+                  PartialGradients partial = {});
+  void reduce(int unit, bool last) override;
+  void finish() override;
+
+ private:
+  std::vector<Communicator*> replicas_;  // of each unit
+  std::vector<GradientSum> sums_;        // likewise; empty ones for frozen units
+  std::vector<std::shared_ptr<void>> registrations_;
 };
 
 /// Makes the store for one rank, for replicas, or for ranks that share their units by `rules`. Collective on
 /// the group along tp.
 std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                            const at::Device& device, UnitUse use, const ShardRules& rules,
-                                           UnitGroups groups);
+                                           const UnitGroups& groups);
 
 }  // namespace tycho

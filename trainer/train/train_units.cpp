@@ -50,7 +50,10 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mes
       compute_dtype(config.precision), device, training_use(config.master_weights),
       shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
                   micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
-      {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate), &mesh.group(Axis::kTp), &mesh.context()});
+      {[&mesh](const UnitSpec&) -> UnitGroup {
+         return {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate)};
+       },
+       &mesh.group(Axis::kTp), &mesh.context()});
 }
 
 void take_first_weights(const TrainConfig& config, UnitStore& units, const std::function<void()>& between) {

@@ -42,7 +42,6 @@ class CountingUnits final : public UnitStore {
   }
   void finish() override {}
   std::vector<OwnedRange>& owned() override { return units_.owned(); }
-  Communicator& owners() override { return units_.owners(); }
 
   std::vector<int> forward, backward, reduced;
   int held = 0, most_held = 0;

@@ -97,13 +97,15 @@ void ShardedModel::expect_as_one_rank(const Sharing& sharing) {
     const Mesh mesh(shape, late);
     const ShardRules rules{sharing.shard, sharing.keep_params, sharing.keep_grads, layout_.tied};
     ShardedUnits units(specs, at::kFloat, at::kCPU, UnitUse::kTrain, rules,
-                       {mesh.group(Axis::kDpShard), mesh.group(Axis::kDpReplicate)});
+                       {[&mesh](const UnitSpec&) -> UnitGroup {
+                         return {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate)};
+                       }});
     fill(units);
     for (int repeat = 0; repeat < 2; ++repeat) {
       const double own = step(units, int64_t{world.rank()} * sharing.micro_batches, sharing.micro_batches);
       if (repeat == 1) loss += own;
     }
-    const auto& group = static_cast<const LateWorld&>(units.owners());
+    const auto& group = static_cast<const LateWorld&>(mesh.group(kShardAxes));
     EXPECT_EQ(group.in_flight, 0);
     EXPECT_EQ(group.traffic.gathered, 2 * gathered_elements(specs, rules, sharing.micro_batches))
         << "what tycho plan counts";
@@ -163,7 +165,9 @@ TEST_P(ShardedModel, LooksAtLossesAndLogitsAsOneRankDoes) {
     LateWorld late(world);
     const auto alone = make_world_of_one();
     ShardedUnits units(layout_.units, at::kFloat, at::kCPU, UnitUse::kTrain, {2, false, false, layout_.tied},
-                       {late, *alone});
+                       {[&](const UnitSpec&) -> UnitGroup {
+                         return {late, *alone};
+                       }});
     fill(units);
     const auto given = look(units);
     EXPECT_TRUE(at::equal(given.first, losses));

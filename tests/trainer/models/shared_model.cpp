@@ -108,7 +108,9 @@ std::unique_ptr<UnitStore> SharedModel::store_of(const std::vector<UnitSpec>& sp
                                                  bool keep_grads) const {
   auto units = make_unit_store(specs, at::kFloat, at::kCPU, UnitUse::kTrain,
                                {mesh.group(kShardAxes).size(), false, keep_grads, layout_.tied},
-                               {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate),
+                               {[&mesh](const UnitSpec&) -> UnitGroup {
+                                  return {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate)};
+                                },
                                 mesh.group(Axis::kTp).size() > 1 ? &mesh.group(Axis::kTp) : nullptr});
   for (size_t u = 0; u < specs.size(); ++u) {
     std::vector<Tensor> flat = {at::empty({0})};  // another stage may have the unit

@@ -227,7 +227,7 @@ TEST(GradClipTest, ScalesOnlyWhatIsTooLong) {
   const OptimizerConfig adamw;
   const auto clip = [&](double most, const std::vector<ParamGroupConfig>& groups = {}) {
     return clip_gradients({most}, trained_grads(units.owned(), param_rules(adamw, groups, model())),
-                          units.owners());
+                          *make_world_of_one());
   };
   const double norm = std::sqrt((24 + 40 + 7 + 36 + 4 + 24) * 4.0);
   EXPECT_NEAR(clip(1.5).norm_1.item<float>(), norm, 1e-5);

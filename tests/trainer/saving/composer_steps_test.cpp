@@ -50,7 +50,7 @@ TEST(ComposerSteps, AreTakenTheSameWay) {
                   .item<double>();
     const double wanted = oracle.wanted("losses")[s].item<double>();
     EXPECT_NEAR(loss / tokens, wanted, 1e-5 * wanted) << "step " << s + 1;
-    const GradNorm norm = clip_gradients({0.5}, grads, units.owners());
+    const GradNorm norm = clip_gradients({0.5}, grads, *make_world_of_one());
     EXPECT_LT(norm.scale_1.item<float>(), 1.0f);  // it clips
     optimizer->step(0.02 * oracle.wanted("factors")[s].item<double>(), s + 1, norm.scale_1);
   }

@@ -38,7 +38,9 @@ class SharedSave : public testing::Test {
   struct Rank {
     Rank(Communicator& world, const std::string& dir, FileOps& files, bool async, double max_lost_s = 600)
         : units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
-                {world, *alone}),
+                {[this, &world](const UnitSpec&) -> UnitGroup {
+                  return {world, *alone};
+                }}),
           optimizer(make_optimizer(numbered_optimizer(), units.owned())),
           average(numbered_average(units.owned())),
           saver(world.rank() == 0 ? std::optional<CheckpointStore>(std::in_place, files, dir, 0, 1)

@@ -16,15 +16,18 @@ std::vector<UnitSpec> two_units() {
   return {first, second};
 }
 
+UnitGroups groups_of(Communicator& owners, Communicator& replicas) {
+  return {[&](const UnitSpec&) -> UnitGroup { return {owners, replicas}; }};
+}
+
 TEST(UnitStore, OwnsWholeUnitsAloneWhereEveryRankHasAll) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     const auto alone = make_world_of_one();
     const auto units =
-        make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain, {}, {*alone, world});
+        make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain, {}, groups_of(*alone, world));
     ASSERT_EQ(units->owned().size(), 2u);
     EXPECT_EQ(units->owned()[0].size(), units->layout(0).numel());
     EXPECT_EQ(units->owned()[1].size(), 40);
-    EXPECT_EQ(units->owners().size(), 1);
     units->owned()[1].master.fill_(3);
     units->owned()[1].refresh_from_master();
     EXPECT_EQ(units->acquire(1, Pass::kForward)[0].sum().item<float>(), 120);
@@ -36,7 +39,7 @@ TEST(UnitStore, ReplicasSumGradientsAfterTheLastMicroBatchOnly) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     const auto alone = make_world_of_one();
     const auto units =
-        make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, {*alone, world});
+        make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, groups_of(*alone, world));
     for (int micro = 0; micro < 3; ++micro) {
       for (int unit = 1; unit >= 0; --unit) {
         for (Tensor& grad : units->grads(unit)) grad.add_(world.rank() + 1);
@@ -47,6 +50,45 @@ TEST(UnitStore, ReplicasSumGradientsAfterTheLastMicroBatchOnly) {
     units->finish();
     for (const OwnedRange& range : units->owned())
       EXPECT_TRUE(at::equal(range.grads, at::full_like(range.grads, 3 * (1 + 2)))) << world.rank();
+  }));
+}
+
+// Experts that differ along dp_shard have gradients of fewer ranks than what all ranks share.
+TEST(UnitStore, SumsEachUnitOverItsOwnGroup) {
+  expect_all_well(on_ranks(4, [](Communicator& world) {
+    const auto alone = make_world_of_one(), pair = world.split(world.rank() / 2, world.rank()),
+               copies = world.split(world.rank() % 2, world.rank());
+    const UnitGroups sharded = {[&](const UnitSpec& unit) -> UnitGroup {
+      return {unit.name == "first" ? *pair : *alone, *copies};
+    }};
+    const UnitGroups whole = {[&](const UnitSpec& unit) -> UnitGroup {
+      return {*alone, unit.name == "first" ? world : *copies};
+    }};
+    const float all = 1 + 2 + 3 + 4, own = static_cast<float>(2 * (world.rank() % 2) + 1 + 3);
+    for (const bool is_sharded : {true, false}) {
+      const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
+                                         {.num_ranks = is_sharded ? 2 : 1}, is_sharded ? sharded : whole);
+      EXPECT_EQ(units->owned()[1].size(), 40);
+      for (OwnedRange& range : units->owned()) Tensor(range.params).fill_(world.rank() + 1);
+      const int first = is_sharded ? world.rank() / 2 * 2 + 1 : world.rank() + 1;
+      for (const int unit : {0, 1}) {
+        const float sum = units->acquire(unit, Pass::kForward)[0].sum().item<float>();
+        EXPECT_EQ(sum, unit == 1    ? 40 * (world.rank() + 1)
+                       : is_sharded ? 32 * first + 3 * (first + 1)
+                                    : 35 * first);
+      }
+      for (const int unit : {1, 0}) {
+        units->release(unit, Pass::kForward);
+        for (Tensor& grad : units->grads(unit)) grad.fill_(world.rank() + 1);
+        units->reduce(unit, /*last=*/true);
+      }
+      units->finish();
+      for (const int unit : {0, 1}) {
+        const Tensor& grads = units->owned()[static_cast<size_t>(unit)].grads;
+        EXPECT_TRUE(at::equal(grads, at::full_like(grads, unit == 0 ? all : own))) << unit << is_sharded;
+        EXPECT_EQ(units->grad(unit, 0).max().item<float>(), unit == 0 ? all : own);
+      }
+    }
   }));
 }
 
@@ -64,8 +106,7 @@ TEST(UnitStore, RanksThatShareUnitsOwnPartsAndGatherTheWhole) {
   expect_all_well(on_ranks(2, [](Communicator& world) {
     const auto alone = make_world_of_one();
     const auto units = make_unit_store(two_units(), at::kBFloat16, at::kCPU, UnitUse::kTrain,
-                                       {.num_ranks = 2}, {world, *alone});
-    EXPECT_EQ(units->owners().size(), 2);
+                                       {.num_ranks = 2}, groups_of(world, *alone));
     const bool first = world.rank() == 0;
     EXPECT_EQ(units->owned()[0].size(), first ? 32 : 6) << "of 38, in whole vectors";
     EXPECT_EQ(units->owned()[1].size(), first ? 32 : 8);
@@ -88,7 +129,7 @@ TEST(UnitStore, RanksThatShareUnitsKeepTheirPartsOfTheSumOfGradients) {
       const auto owners = world.split(world.rank() / 2, world.rank()),
                  replicas = world.split(world.rank() % 2, world.rank());
       const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
-                                         {.num_ranks = 2, .keep_grads = keep}, {*owners, *replicas});
+                                         {.num_ranks = 2, .keep_grads = keep}, groups_of(*owners, *replicas));
       for (int step = 1; step < 3; ++step) {
         for (int micro = 0; micro < 3; ++micro)
           for (int unit = 1; unit >= 0; --unit) {
@@ -143,8 +184,8 @@ TEST(UnitStore, SumsMicroBatchesAsOneTreeWhoeverHasThem) {
     const int64_t each = kLeaves / world->size();
     ShardRules rules = {.num_ranks = shards, .keep_grads = each > 1};
     rules.tree = {each};
-    const auto units =
-        make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, rules, {*owners, *replicas});
+    const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, rules,
+                                       groups_of(*owners, *replicas));
     for (int step = 0; step < 2; ++step) {
       run_leaves(*units, each * world->rank(), each);
       for (int unit = 0; unit < 2; ++unit)
@@ -177,9 +218,9 @@ TEST(UnitStore, GradientsMayTravelAsBf16) {
   expect_all_well(on_ranks(2, [&](Communicator& world) {
     const auto alone = make_world_of_one();
     const auto replicas = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
-                                          {.reduce_bf16 = true}, {*alone, world});
+                                          {.reduce_bf16 = true}, groups_of(*alone, world));
     const auto shards = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
-                                        {.num_ranks = 2, .reduce_bf16 = true}, {world, *alone});
+                                        {.num_ranks = 2, .reduce_bf16 = true}, groups_of(world, *alone));
     for (int step = 0; step < 2; ++step) {
       for (int micro = 0; micro < 2; ++micro) {
         fill(*replicas, world.rank(), micro);
@@ -199,7 +240,7 @@ TEST(UnitStore, Bf16IsRoundedAlongEachAxis) {
     const auto owners = world.split(world.rank() / 2, world.rank()),
                replicas = world.split(world.rank() % 2, world.rank());
     const auto units = make_unit_store(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain,
-                                       {.num_ranks = 2, .reduce_bf16 = true}, {*owners, *replicas});
+                                       {.num_ranks = 2, .reduce_bf16 = true}, groups_of(*owners, *replicas));
     for (int unit = 1; unit >= 0; --unit) {
       for (Tensor& grad : units->grads(unit)) grad.fill_((world.rank() + 1) / 3.0);
       units->reduce(unit, /*last=*/true);

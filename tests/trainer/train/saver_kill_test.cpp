@@ -43,7 +43,9 @@ class KillingFiles final : public DyingFiles {
 void save(Communicator& world, const std::string& dir, FileOps& files, int64_t step) {
   const auto alone = make_world_of_one();
   ShardedUnits units(numbered_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {.num_ranks = world.size()},
-                     {world, *alone});
+                     {[&](const UnitSpec&) -> UnitGroup {
+                       return {world, *alone};
+                     }});
   const auto optimizer = make_optimizer(numbered_optimizer(), units.owned());
   WeightAverage average = numbered_average(units.owned());
   std::vector<int> all_ranks(static_cast<size_t>(world.size()));
