@@ -2,7 +2,7 @@
 #   tests/fuzz/run_fuzz.sh 60 FOLDER [TARGET...]
 set(fuzz_sources fuzz/data_targets.cpp fuzz/recipe_targets.cpp fuzz/record_targets.cpp fuzz/text_targets.cpp)
 set(fuzz_libraries bindings_define bindings_import callbacks checkpoint expression recipe huggingface loader prepare rendezvous sweep)
-tycho_test(fuzz_replay_test SOURCES fuzz/replay_test.cpp ${fuzz_sources} LIBS ${fuzz_libraries})
+tycho_test(fuzz_replay_test SOURCES fuzz/replay_test.cpp trainer/expression/reference.cpp ${fuzz_sources} LIBS ${fuzz_libraries})
 target_compile_definitions(fuzz_replay_test PRIVATE TYCHO_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")
 if(TYCHO_SANITIZE MATCHES fuzzer)
   # libFuzzer looks at every counter of a program after each input: one program for each group of targets, with what it needs.
@@ -11,7 +11,7 @@ if(TYCHO_SANITIZE MATCHES fuzzer)
   foreach(source IN LISTS fuzz_sources)
     string(REGEX REPLACE "fuzz/(.+)_targets.cpp" "\\1" group ${source})
     set(target tycho_fuzz_${group})
-    add_executable(${target} fuzz/fuzz_main.cpp ${source})
+    add_executable(${target} fuzz/fuzz_main.cpp trainer/expression/reference.cpp ${source})
     target_compile_definitions(${target} PRIVATE TYCHO_FUZZ_GROUP=${group}_fuzz_targets)
     target_link_libraries(${target} PRIVATE ${fuzz_libraries} tycho_flags)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)

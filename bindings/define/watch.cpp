@@ -9,6 +9,7 @@
 
 #include "bindings/define/embedded.h"
 #include "bindings/define/lua_util.h"
+#include "trainer/base/seconds_since.h"
 
 namespace tycho {
 namespace {
@@ -60,10 +61,6 @@ double thread_cpu_s() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void hook_every(lua_State* L, lua_Hook hook, int mask, int count) {

@@ -11,6 +11,7 @@
 #include "bindings/run/session_objects.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/hash.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/base/secrets.h"
 #include "trainer/rendezvous/progress.h"
 
@@ -249,7 +250,7 @@ int LuaCallbacks::terminal_line(lua_State* L) {
         self.terminal_->read_line(string_argument(L, 1), luaL_checknumber(L, 2));
     if (!line) return 0;
     push_text(L, *line);
-    lua_pushnumber(L, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    lua_pushnumber(L, seconds_since(start));
     return 2;
   });
 }

@@ -13,6 +13,7 @@
 #include "host/text_table.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/mds/mds_reader.h"
 #include "trainer/data/mds/mds_tokens.h"
 #include "trainer/data/mds/mds_value.h"
@@ -167,7 +168,7 @@ int verify_data(const Arguments& arguments) {
     const auto start = std::chrono::steady_clock::now();
     const std::vector<std::string> found =
         find_damage(info.dir, arguments.has("quick"), num_threads(arguments));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     const int64_t absent = num_absent_shards(info.dir);
     if (absent > 0)
       absences.push_back(

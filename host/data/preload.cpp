@@ -17,6 +17,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/chat/chat_dataset.h"
 #include "trainer/data/chat/mds_rows.h"
 #include "trainer/data/loader/text_dataset.h"
@@ -73,8 +74,7 @@ Copy copy_of_files(const std::string& remote, const std::string& to, const std::
             PreloadReport report{.remote = remote, .dir = to, .shards = std::ssize(paths)};
             if (with_checksums) report.with_checksum = report.shards;
             fetch();
-            report.seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();
+            report.seconds = seconds_since(copying.start);
             for (const std::string& path : paths) add_bytes(path, copying, report);
             return report;
           }};
@@ -93,8 +93,7 @@ Copy copy_of_hub(const std::string& name, const Copying& copying, const std::fun
               ++report.shards, ++report.with_checksum;
               add_bytes(path, copying, report);
             }
-            report.seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - copying.start).count();
+            report.seconds = seconds_since(copying.start);
             return report;
           }};
 }

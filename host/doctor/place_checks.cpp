@@ -16,6 +16,7 @@
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/base/text/without_place.h"
 
 namespace tycho {
@@ -58,7 +59,7 @@ double write_speed(const fs::path& file) {
   out->write(block.data(), block.size());
   out->sync();
   out->close();
-  return kProbeBytes / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return kProbeBytes / seconds_since(start);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ local schema = require "tycho.schema"
 local M = {}
 
 local function is_key(root, name)
-  return schema.field(root.fields, name) ~= nil or schema.renames(root)[name] ~= nil
+  return schema.field(root.fields, name) ~= nil
 end
 
 -- Keeps each name=value whose name is not a key of the schema for t.arg; returns all others.

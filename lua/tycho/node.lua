@@ -119,27 +119,10 @@ function M.unknown_key(node, key, site)
     { path = named(node, key) })
 end
 
--- The node and the key that an old name stands for now, after a warning at the site; nil when it was never a name.
-function M.renamed(node, key, site)
-  local old = named(node, key)
-  local rename = schema.renames(node.owner.schema)[old]
-  if not rename then return nil end
-  node.owner:warning(site_of.problem(site, "key", schema.rename_text(old, rename)))
-  local at, last = node.owner.root, nil
-  for part in rename.path:gmatch("[^%.]+") do
-    if last then at = at.values[last] end
-    if type(at) ~= "table" or not at.proxy then return nil end
-    last = part
-  end
-  return at, last
-end
-
 local function read_unknown(node, key)
   if node.spec.type == "map" then return nil end
   if node.spec.type == "list" and type(key) == "number" and key > 0 then return nil end
   local site = site_of.of_key(node.owner.sites, key)
-  local at, name = M.renamed(node, key, site)
-  if at then return M.read(at, name) end
   if M.shadowed_key(node, key) then
     problem(node, site, "key", ("%s is read here, but an argument chose %s"):format(named(node, key), node.kind))
   else

@@ -85,31 +85,8 @@ function M.index(root)
   return indexes[root]
 end
 
-local renames = setmetatable({}, { __mode = "k" })
-
--- Old dotted path -> { path, since } of what fields() declares as renamed. An old name with a dot is a whole path.
-function M.renames(root)
-  root = M.same_as[root] or root
-  if not renames[root] then
-    local found = {}
-    M.walk(root.fields, function(path, field)
-      local parent = path:match("^(.*)%.[^%.]*$") or ""
-      for _, old in ipairs(field.former or {}) do
-        found[old.name:find(".", 1, true) and old.name or M.join(parent, old.name)] = { path = path, since = old.since }
-      end
-    end)
-    renames[root] = found
-  end
-  return renames[root]
-end
-
 -- Forgets what was found out about a schema, which has just been changed.
-function M.forget(root) M.same_as[root], indexes[root], renames[root] = nil, nil, nil end
-
-function M.rename_text(old, rename)
-  if rename.since then return ("%s has been called %s since %s"):format(old, rename.path, rename.since) end
-  return ("%s is now called %s"):format(old, rename.path)
-end
+function M.forget(root) M.same_as[root], indexes[root] = nil, nil end
 
 -- "did you mean ..." over a list of names, or nil.
 function M.did_you_mean(word, names)

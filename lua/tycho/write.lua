@@ -165,12 +165,7 @@ function M.set(node, key, value, site, by)
   local spec = node_of.spec_of(node, key)
   if not spec then
     if node_of.shadowed_key(node, key) then return end
-    local at, name = node_of.renamed(node, key, site)
-    if at then return M.set(at, name, value, site, by) end
     return node_of.unknown_key(node, key, site)
-  end
-  if spec.deprecated and by ~= "default" then
-    node.owner:warning(site_of.problem(site, "key", ("%s is deprecated: %s"):format(named(node, key), spec.deprecated)))
   end
   if (node.state[key] == "removed" or node.closed) and by == "recipe" then
     return history.add(node.owner, join(node.path, key), by, site, shown(value), true)

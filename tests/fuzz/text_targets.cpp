@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/fuzz/targets.h"
+#include "tests/trainer/expression/reference.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/duration.h"
 #include "trainer/base/error.h"
@@ -14,7 +15,6 @@
 #include "trainer/expression/expression_json.h"
 #include "trainer/expression/expression_text.h"
 #include "trainer/expression/program.h"
-#include "trainer/expression/reference.h"
 #include "trainer/expression/simplify.h"
 #include "trainer/rendezvous/handshake.h"
 #include "trainer/rendezvous/meet/control_messages.h"

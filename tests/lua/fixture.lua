@@ -47,9 +47,9 @@ M.schema = { type = "struct", fields = {
   field("probe", "component", native.null, { optional = true, namespace = "probe", usual = "text", kinds = {
     text = { fields = { field("path", "string"), field("len", "integer", 8) } },
   } }),
-  field("clip_norm", "number", 1, { former = { { name = "grad_clip", since = "0.2" }, { name = "optimizer.clip" } } }),
+  field("clip_norm", "number", 1),
   field("machine", "struct", {}, { shorthand = "name", fields = { field("name", "string", ""), field("gpus", "integer", 8) } }),
-  field("legacy", "boolean", false, { deprecated = "write precision" }),
+  field("legacy", "boolean", false),
 } }
 
 -- What checks are told of a recipe: a model of a thousand parameters, one sequence a step, a data set that is not there.

@@ -118,30 +118,6 @@ describe("a key that appears twice in a table", function()
   end)
 end)
 
-describe("renamed and deprecated keys", function()
-  it("go on under their old names, with a warning and the new name", function()
-    local x, result = tree(whole "r.grad_clip = 3")
-    expect(x.clip_norm).to_equal(3)
-    expect(fixture.printed).to_contain "recipes/x.lua:5:3: warning: grad_clip has been called clip_norm since 0.2\n   5 | r.grad_clip = 3"
-    expect(result.problems).to_equal(0)
-    expect(tree(whole "r.grad_clip = 3\nr.seed = r.grad_clip").seed).to_equal(3)
-    expect(tree(whole(), { "grad_clip=5" }).clip_norm).to_equal(5)
-    expect(fixture.printed).to_contain "argument 2  warning: grad_clip=5: grad_clip has been called clip_norm since 0.2"
-  end)
-
-  it("may have stood in another group", function()
-    expect(tree(whole "r.optimizer.clip = 3").clip_norm).to_equal(3)
-    expect(tree(whole(), { "optimizer.clip=4" }).clip_norm).to_equal(4)
-  end)
-
-  it("say what to write instead", function()
-    tree(whole "r.legacy = true")
-    expect(fixture.printed).to_contain "warning: legacy is deprecated: write precision"
-    tree(whole())
-    expect(fixture.printed).to_equal ""
-  end)
-end)
-
 describe("units", function()
   it("have a function each", function()
     local x = tree(whole "r.max_duration = t.tok(1e6) / 2\nr.buffer = t.MiB(3) + t.KiB(1024)\nr.seed = t.ba(100) / t.ba(50)")

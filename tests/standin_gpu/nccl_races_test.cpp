@@ -91,7 +91,7 @@ class NcclRaces : public testing::Test {
     const char id[NcclTable::kIdBytes] = {};
     group_ = table_.join(id, 0, 2);
   }
-  void TearDown() override { table_.leave(group_); }
+  void TearDown() override { table_.destroy(group_); }
 
   /// Runs `use` on another thread, on a group that hangs, and aborts it once NCCL was asked some times.
   void abort_while(const std::function<void()>& use) {

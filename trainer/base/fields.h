@@ -30,12 +30,6 @@ struct NumberOrAuto {
   bool operator==(const NumberOrAuto&) const = default;
 };
 
-/// A former name of a field, and the version that renamed it ("" if irrelevant).
-struct FormerName {
-  const char* name = "";  // beside the field, or a whole dotted path if it was elsewhere; "" for none
-  const char* since = "";
-};
-
 /// The conditions of a value. Rules are combined by listing them; the last one that sets a member wins.
 /// Strings are literals, so that a rule is copied as plain bytes, which keeps the code of each reader for
 /// each field small.
@@ -43,10 +37,8 @@ struct Rule {
   std::optional<double> min, max;
   bool min_exclusive = false, max_exclusive = false;
   std::optional<double> multiple_of;
-  bool required = false;                  // the recipe must set it
-  const char* units = "";                 // durations: the units accepted, "ba tok"
-  std::array<FormerName, 2> former = {};  // still understood in recipes, with a warning
-  const char* deprecated = "";            // what to write instead; "" for a field that is not deprecated
+  bool required = false;   // the recipe must set it
+  const char* units = "";  // durations: the units accepted, "ba tok"
 };
 
 /// Merges the rules into one.
@@ -63,12 +55,6 @@ constexpr Rule below(double low, double high) { return {.min = low, .max = high,
 constexpr Rule multiple_of(double x) { return {.multiple_of = x}; }
 /// Sets the units that a duration may have: units("ba tok").
 constexpr Rule units(const char* names) { return {.units = names}; }
-
-/// The field was called `name` until version `since`: recipes and arguments with that name still work, with a
-/// warning. Two such names at most.
-constexpr Rule formerly(const char* name, const char* since = "") { return {.former = {{{name, since}}}}; }
-/// Recipes that write the field get a warning that says what to write instead.
-constexpr Rule deprecated(const char* advice) { return {.deprecated = advice}; }
 
 /// Names of an enum's values. enum_names(E) in the enum's namespace returns them.
 template <class E, size_t N>

@@ -170,13 +170,7 @@ Json without_keys(Json object, const std::vector<std::string>& names, const std:
 
 const Json* JsonReader::find(const char* name, const Rule& rule) {
   names_.push_back(name);
-  auto found = place_.json.find(name);
-  for (const FormerName& old : rule.former) {
-    if (found != place_.json.end() || *old.name == 0) break;
-    found = place_.json.find(old.name);
-    if (found != place_.json.end()) names_.push_back(old.name);
-  }
-  if (found != place_.json.end()) return &*found;
+  if (const auto found = place_.json.find(name); found != place_.json.end()) return &*found;
   if (rule.required) place_.problems.push_back({place_.child(place_.json, name).path, "is required: set it"});
   return nullptr;
 }

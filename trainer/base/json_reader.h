@@ -67,8 +67,7 @@ class JsonReader : public FieldVisitor<JsonReader> {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  /// Returns the value of a field, also when it was saved under a former name. Returns nullptr when it is
-  /// absent, and adds a problem when it is required.
+  /// Returns the value of a field; nullptr when it is absent, and adds a problem when it is required.
   const Json* find(const char* name, const Rule& rule);
 
   const JsonPath& place_;

@@ -22,12 +22,6 @@ Json of_fields(const Json& fields, Json& definitions) {
     Json property = convert(field, definitions);
     property["description"] = field.at("help");
     if (field.contains("default")) property["default"] = field.at("default");
-    if (field.contains("deprecated")) property["deprecated"] = true;
-    for (const Json& former : field.value("former", Json::array())) {
-      const auto old = former.at("name").get<std::string>();
-      if (old.find('.') == std::string::npos)
-        properties[old] = {{"deprecated", true}, {"description", "Old name of " + name + "."}};
-    }
     properties[name] = std::move(property);
     if (field.value("required", false)) required.push_back(name);
   }

@@ -21,16 +21,6 @@ void add_number_rules(Json& description, const Rule& rule) {
   if (rule.multiple_of) description["multiple_of"] = exact(*rule.multiple_of);
 }
 
-void add_history(Json& description, const Rule& rule) {
-  if (*rule.deprecated != 0) description["deprecated"] = rule.deprecated;
-  for (const FormerName& old : rule.former) {
-    if (*old.name == 0) continue;
-    Json name = {{"name", old.name}};
-    if (*old.since != 0) name["since"] = old.since;
-    description["former"].push_back(std::move(name));
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> accepted_units(const Rule& rule) {
@@ -90,7 +80,6 @@ Json component_description(const char* name_space, Json kinds, Json bases) {
 void SchemaWriter::add(const char* name, const char* help, const Rule& rule, const Json& type, Json usual) {
   Json description = {{"name", name}, {"help", help}};
   description.update(type);
-  add_history(description, rule);
   if (rule.required) {
     description["required"] = true;
   } else {

@@ -15,8 +15,7 @@
 //   component                                         "namespace": "optim", "usual": kind, "kinds": {kind:
 //   {"help", "type", "fields"}}, and "bases", alike, where recipes define kinds on what is no kind itself;
 //   "definable": true at kinds that recipes define kinds on
-// A field that had other names has "former": [{"name", "since"}]; one that should no longer be written has
-// "deprecated": advice. A field that may be null has "optional": true; a number or a duration that may be a
+// A field that may be null has "optional": true; a number or a duration that may be a
 // word instead, "word": "auto". Rules of a list or a map hold for its
 // items and stand there.
 #pragma once

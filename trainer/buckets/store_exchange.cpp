@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/storage/server_text.h"
 #include "trainer/http/retry_wait.h"
 #include "trainer/http/xml_text.h"
@@ -80,7 +81,7 @@ StoreAnswer ask_store(const StoreAsk& ask, const RequestTries& tries, const std:
     if (!failed_late && !may_pass(answer))
       fail(ExitCode::kUnusable, "[bucket] {}: {}{}", ask.place, said(answer), advice(answer, ask));
     if (number > tries.retries) {
-      const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double took_s = seconds_since(start);
       fail(ExitCode::kStorage, "[bucket] {}: {} ({} tries in {:.0f} s)", ask.place, said(answer), number,
            took_s);
     }

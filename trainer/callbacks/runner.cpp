@@ -9,6 +9,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/field_types.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/base/text/json_number.h"
 #include "trainer/rendezvous/progress.h"
 
@@ -136,7 +137,7 @@ void CallbackRunner::call(Slot& slot, const EventInfo& info) {
   }
   running_.reset();
   if (port.dist != nullptr) port.dist->leave(failed);
-  account(slot, info, std::chrono::duration<double>(Clock::now() - start).count());
+  account(slot, info, seconds_since(start));
 }
 
 void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) {

@@ -15,6 +15,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/checkpoint/manifest.h"
 #include "trainer/checkpoint/retention.h"
 
@@ -23,10 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kFirstLook_s = 0.1, kLongestLook_s = 5, kPatience_s = 60;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Returns the number in "rank-00003.safetensors"; 0 for other files.
 int rank_of_file(const std::string& name) {

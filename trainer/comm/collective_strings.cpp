@@ -27,11 +27,11 @@ Error ended_by(size_t rank, const std::string& reason) {
 }
 
 /// Position of a rank while others call: a reduction, or past the end of the callback.
-enum class Place : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
+enum class Progress : int64_t { kCall = 1, kDone = 2, kFailed = 3 };
 
 /// Announcement of every rank before it sends numbers.
 struct Header {
-  Place place;
+  Progress progress;
   int64_t line, count;
 };
 
@@ -49,8 +49,8 @@ class WorldDist final : public Dist {
     // Ranks that still call learn that this rank has left, and then come here too.
     for (bool all_left = false; !all_left;) {
       all_left = true;
-      for (const Header& header : exchange({failed ? Place::kFailed : Place::kDone, 0, 0}))
-        all_left &= header.place != Place::kCall;
+      for (const Header& header : exchange({failed ? Progress::kFailed : Progress::kDone, 0, 0}))
+        all_left &= header.progress != Progress::kCall;
     }
   }
 
@@ -58,11 +58,11 @@ class WorldDist final : public Dist {
                                           const std::string& place) override {
     if (size() == 1) return {values};
     const int64_t line = line_number_of(place), count = static_cast<int64_t>(values.size());
-    const std::vector<Header> headers = exchange({Place::kCall, line, count});
+    const std::vector<Header> headers = exchange({Progress::kCall, line, count});
     for (size_t r = 0; r < headers.size(); ++r) {
-      told_of_failure_ = headers[r].place == Place::kFailed;
+      told_of_failure_ = headers[r].progress == Progress::kFailed;
       if (told_of_failure_) fail(ExitCode::kTopology, "[dist] rank {} failed in this callback", r);
-      if (headers[r].place == Place::kDone)
+      if (headers[r].progress == Progress::kDone)
         fail(ExitCode::kTopology,
              "[dist] rank {} has left the callback, but rank {} calls dist at {}: every rank must make the "
              "same calls",
@@ -86,7 +86,7 @@ class WorldDist final : public Dist {
     const auto at = all.accessor<int64_t, 2>();
     std::vector<Header> headers;
     for (int64_t r = 0; r < size(); ++r)
-      headers.push_back({static_cast<Place>(at[r][0]), at[r][1], at[r][2]});
+      headers.push_back({static_cast<Progress>(at[r][0]), at[r][1], at[r][2]});
     return headers;
   }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trainer/base/hash.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_checks.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/comm/sockets/background.h"
@@ -41,8 +42,7 @@ template <class Body>
 std::optional<TransferFailure> timed(Body& body) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<TransferFailure> failure = body();
-  process_progress().add_transfer(
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  process_progress().add_transfer(seconds_since(begin));
   return failure;
 }
 

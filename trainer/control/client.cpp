@@ -14,6 +14,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/json.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/control/channel.h"
 #include "trainer/control/socket_path.h"
 #include "trainer/lock/owner.h"
@@ -78,8 +79,7 @@ ControlAnswer ask_by_file(const std::string& run_dir, const std::string& code, d
   while (!write_line(path("tmp"), path("lua"), code)) ++number;
   const auto start = Clock::now();
   while (!fs::exists(path("out"))) {
-    if (std::chrono::duration<double>(Clock::now() - start).count() > timeout_s ||
-        !may_run_elsewhere(run_dir))
+    if (seconds_since(start) > timeout_s || !may_run_elsewhere(run_dir))
       fail(ExitCode::kUnusable, "[control] {} was not answered; is {} still running?", path("lua").string(),
            run_dir);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

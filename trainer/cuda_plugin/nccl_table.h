@@ -48,10 +48,10 @@ struct NcclTable {
   void* (*register_buffer)(Group group, void* data, int64_t num_bytes) = nullptr;
   void (*deregister_buffer)(Group group, void* registration) noexcept = nullptr;
   /// Ends calls in flight, without the others. From any thread; results of these calls are garbage. The group
-  /// stays until leave().
+  /// stays until destroy().
   void (*abort)(Group group) = nullptr;
   /// Aborts the group and frees it. No other thread may use it any more.
-  void (*leave)(Group group) = nullptr;
+  void (*destroy)(Group group) = nullptr;
 };
 
 /// Called by the plug-in when it is loaded.

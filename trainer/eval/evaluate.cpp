@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/data/tokenizer/tokenizer.h"
@@ -93,7 +94,7 @@ std::optional<EvalResult> Evaluator::evaluate(const std::atomic<int>& stop) {
          place_, shape_.seq);
   if (sums.weight == 0)
     fail(ExitCode::kUnusable, "[eval] expected weights above 0 of the targets of {}, got only zeros", place_);
-  return eval_result(sums, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  return eval_result(sums, seconds_since(start));
 }
 
 std::vector<uint32_t> Evaluator::samples_from(int64_t begin, int64_t count) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/eval/greedy_writer.h"
 #include "trainer/tasks/outputs.h"
@@ -47,7 +48,7 @@ std::optional<IclResults> IclEvaluator::evaluate(const AskedModel& asked,
     results.tasks.push_back(std::move(*result));
   }
   add_gauntlet(gauntlet_, results);
-  results.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  results.seconds = seconds_since(start);
   return results;
 }
 

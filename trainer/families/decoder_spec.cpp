@@ -14,26 +14,6 @@ DecoderInit normal_init(double std, int64_t layers) {
   return {matrix, matrix, matrix, matrix, residual, matrix, matrix, residual};
 }
 
-DecoderNames llama_names() {
-  return {.embedding = "model.embed_tokens",
-          .positions = "",
-          .block = "model.layers.",
-          .norm1 = "input_layernorm",
-          .norm2 = "post_attention_layernorm",
-          .q_norm = "",
-          .k_norm = "",
-          .q = "self_attn.q_proj",
-          .k = "self_attn.k_proj",
-          .v = "self_attn.v_proj",
-          .q_alone = "",
-          .out = "self_attn.o_proj",
-          .gate = "mlp.gate_proj",
-          .up = "mlp.up_proj",
-          .down = "mlp.down_proj",
-          .final_norm = "model.norm",
-          .head = "lm_head"};
-}
-
 int64_t DecoderSpec::last_user_of_kv(int64_t i) const {
   int64_t last = layers - 1;
   while (block(last).kv_block != i) --last;

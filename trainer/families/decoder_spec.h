@@ -23,7 +23,7 @@ struct NormSpec {
 };
 
 /// Norms of a block: of what enters a branch, of what it adds to the stream, or of both.
-enum class NormPlace { kBefore, kAfter, kBoth };
+enum class NormPosition { kBefore, kAfter, kBoth };
 
 /// Norm of queries and keys: none, one over all heads of the queries (and one of the keys), or one for each
 /// head.
@@ -87,18 +87,20 @@ struct LogitsSpec {
   double scale = 1, softcap = 0;  // 0: none
 };
 
-/// Hugging Face's names, without ".weight" and ".bias".
+/// Hugging Face's names, without ".weight" and ".bias": Llama's unless set.
 struct DecoderNames {
-  std::string embedding, positions;
-  std::string block;         // "model.layers."; the number and a point follow
-  std::string norm1, norm2;  // before attention and before the feed-forward
-  std::string norm1_after, norm2_after;
-  std::string q_norm, k_norm;
-  std::string q, k, v;  // one name for each projection; k and v are empty where q is the name of all three
-  std::string q_alone;  // for a block without its own keys and values
-  std::string out;
-  std::string gate, up, down;  // up is empty where gate is the name of both
-  std::string final_norm, head;
+  std::string embedding = "model.embed_tokens", positions = "";
+  std::string block = "model.layers.";                                        // the number and a point follow
+  std::string norm1 = "input_layernorm", norm2 = "post_attention_layernorm";  // before each branch
+  std::string norm1_after = "", norm2_after = "";
+  std::string q_norm = "", k_norm = "";
+  // One name for each projection; k and v are empty where q is the name of all three.
+  std::string q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj";
+  std::string q_alone = "";  // for a block without its own keys and values
+  std::string out = "self_attn.o_proj";
+  // up is empty where gate is the name of both.
+  std::string gate = "mlp.gate_proj", up = "mlp.up_proj", down = "mlp.down_proj";
+  std::string final_norm = "model.norm", head = "lm_head";
 };
 
 /// Initial values of matrices.
@@ -130,7 +132,7 @@ struct DecoderSpec {
   bool tied = false;
   bool in_out = false;  // matrices of blocks are stored as [in, out]
   NormSpec norm;
-  NormPlace norm_place = NormPlace::kBefore;
+  NormPosition norm_position = NormPosition::kBefore;
   AttentionSpec attention;
   FeedForwardSpec ffn;
   PositionsSpec positions;
@@ -144,8 +146,8 @@ struct DecoderSpec {
   Fp8Config fp8;
 
   const BlockSpec& block(int64_t i) const { return blocks[static_cast<size_t>(i)]; }
-  bool norms_before() const { return norm_place != NormPlace::kAfter; }
-  bool norms_after() const { return norm_place != NormPlace::kBefore; }
+  bool norms_before() const { return norm_position != NormPosition::kAfter; }
+  bool norms_after() const { return norm_position != NormPosition::kBefore; }
   bool reuses_kv(int64_t i) const { return block(i).kv_block != i; }
   bool reuses_x(int64_t i) const { return block(i).x_block != i; }
   /// Returns the last block that attends to the keys and values of block i, which has its own: i, or a later
@@ -168,8 +170,6 @@ DecoderInit normal_init(double std, int64_t layers);
 Init normal(double std);
 /// Returns sqrt(2 layers).
 double residual_divisor(int64_t layers);
-/// Returns the names of Llama's parameters, which most families share.
-DecoderNames llama_names();
 
 /// Returns the slope of each head (Press et al. 2022, arXiv:2108.12409; the order of MPT for head counts that
 /// are no power of two).

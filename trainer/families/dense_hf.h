@@ -21,7 +21,6 @@ template <class Family>
 DecoderSpec dense_spec(const Family& c) {
   DecoderSpec s = sized_spec(c, c.ffn_width);
   s.positions.rotary = {{.theta = c.rope_theta, .dim = c.head_dim(), .scaling = c.rope_scaling}};
-  s.names = llama_names();
   s.init = normal_init(c.init_std, c.layers);
   return s;
 }

@@ -12,7 +12,7 @@ template <class Family>
 DecoderSpec gemma_spec(const Family& c) {
   DecoderSpec s = dense_spec(c);
   s.norm.weight_offset = 1;
-  s.norm_place = NormPlace::kBoth;
+  s.norm_position = NormPosition::kBoth;
   s.names.norm1_after = "post_attention_layernorm";
   s.names.norm2 = "pre_feedforward_layernorm";
   s.names.norm2_after = "post_feedforward_layernorm";

@@ -57,18 +57,14 @@ DecoderSpec spec_of(const Gpt2Config& c) {
              .block = "transformer.h.",
              .norm1 = "ln_1",
              .norm2 = "ln_2",
-             .q_norm = "",
-             .k_norm = "",
              .q = "attn.c_attn",
              .k = "",
              .v = "",
-             .q_alone = "",
              .out = "attn.c_proj",
              .gate = "",
              .up = "mlp.c_fc",
              .down = "mlp.c_proj",
-             .final_norm = "transformer.ln_f",
-             .head = "lm_head"};
+             .final_norm = "transformer.ln_f"};
   s.init = normal_init(c.init_std, c.layers);
   return s;
 }

@@ -111,7 +111,6 @@ DecoderSpec spec_of(const LlamaConfig& c) {
   s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;
   s.ffn.bias = c.ffn_bias;
   s.positions.rotary = {{.theta = c.rope_theta, .dim = c.head_dim(), .scaling = c.rope_scaling}};
-  s.names = llama_names();
   s.init = c.init == LlamaInit::kTorchtitan ? torchtitan_init(c) : normal_init(c.init_std, c.layers);
   return s;
 }

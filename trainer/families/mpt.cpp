@@ -119,8 +119,7 @@ DecoderSpec spec_of(const MptConfig& c) {
              .gate = "ffn.gate_proj",
              .up = "ffn.up_proj",
              .down = "ffn.down_proj",
-             .final_norm = "transformer.norm_f",
-             .head = "lm_head"};
+             .final_norm = "transformer.norm_f"};
   // A block cannot have one matrix for two inputs, and then LLM Foundry fuses in no block.
   if (s.shares_x()) s.names.q = "attn.Wq", s.names.k = "attn.Wk", s.names.v = "attn.Wv";
   // LLM Foundry draws Wqkv head by head, so its fan-out is that of one head.

@@ -91,7 +91,7 @@ const HfPresets kOlmo3Presets = {
 
 DecoderSpec spec_of(const Olmo2Config& c) {
   DecoderSpec s = dense_spec(c);
-  s.norm_place = NormPlace::kAfter;
+  s.norm_position = NormPosition::kAfter;
   s.names.norm1 = s.names.norm2 = "";
   s.names.norm1_after = "post_attention_layernorm", s.names.norm2_after = "post_feedforward_layernorm";
   s.attention.qkv_bias = s.attention.out_bias = c.attention_bias;

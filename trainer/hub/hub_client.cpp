@@ -263,38 +263,39 @@ std::vector<HubFile> HubClient::list(const HubName& at_commit) const {
   return files;
 }
 
-HubPlace HubClient::locate(const HubName& file) const {
-  HubPlace place;
-  place.url = fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint,
-                          file.kind == HubName::Kind::kDataset ? "datasets/" : "", file.id,
-                          revision_in_url(file.revision), percent_encoded(file.path));
+HubAddress HubClient::locate(const HubName& file) const {
+  HubAddress address;
+  address.url = fmt::format("{}/{}{}/resolve/{}/{}", settings_.endpoint,
+                            file.kind == HubName::Kind::kDataset ? "datasets/" : "", file.id,
+                            revision_in_url(file.revision), percent_encoded(file.path));
   for (int i = 0; i <= kMostRedirects; ++i) {
-    HttpCall call{.method = "HEAD", .url = place.url, .headers = {"Accept-Encoding: identity"}};
+    HttpCall call{.method = "HEAD", .url = address.url, .headers = {"Accept-Encoding: identity"}};
     const HttpAnswer answer = exchange(call, true, file.text());
     const bool moved = is_redirect(answer.status) && !answer.header("location").empty();
     if (!moved && answer.status / 100 != 2) refuse(answer, file);
     // The redirect itself has the hash and the size; what it leads to may not.
-    if (place.commit.empty()) place.commit = answer.header("x-repo-commit");
-    if (place.hash.empty()) place.hash = unquoted(answer.header("x-linked-etag"));
+    if (address.commit.empty()) address.commit = answer.header("x-repo-commit");
+    if (address.hash.empty()) address.hash = unquoted(answer.header("x-linked-etag"));
     const std::string size =
         answer.header(answer.header("x-linked-size").empty() && !moved ? "content-length" : "x-linked-size");
-    if (place.num_bytes < 0 && !size.empty()) place.num_bytes = std::strtoll(size.c_str(), nullptr, 10);
+    if (address.num_bytes < 0 && !size.empty()) address.num_bytes = std::strtoll(size.c_str(), nullptr, 10);
     if (!moved) {
-      if (place.hash.empty()) place.hash = unquoted(answer.header("etag"));
-      return place;
+      if (address.hash.empty()) address.hash = unquoted(answer.header("etag"));
+      return address;
     }
-    place.url = absolute_url(answer.header("location"), place.url);
-    place.is_hub = is_hub(place.url);
-    if (!place.is_hub) return place;
+    address.url = absolute_url(answer.header("location"), address.url);
+    address.is_hub = is_hub(address.url);
+    if (!address.is_hub) return address;
   }
   fail(ExitCode::kUnusable, "[hub] {}: the hub redirects more than {} times", file.text(), kMostRedirects);
 }
 
-HttpAnswer HubClient::read(const HubPlace& place, int64_t begin, int64_t end, const std::string& what) const {
-  HttpCall call{.url = place.url, .headers = {"Accept-Encoding: identity"}};
+HttpAnswer HubClient::read(const HubAddress& address, int64_t begin, int64_t end,
+                           const std::string& what) const {
+  HttpCall call{.url = address.url, .headers = {"Accept-Encoding: identity"}};
   call.headers.push_back(fmt::format("Range: bytes={}-{}", begin, end - 1));
   call.most_body_bytes = static_cast<size_t>(std::max(end - begin, int64_t{1} << 16));
-  bool with_token = place.is_hub;
+  bool with_token = address.is_hub;
   for (int i = 0; i <= kMostRedirects; ++i) {
     HttpAnswer answer = exchange(call, with_token, what);
     if (!is_redirect(answer.status) || answer.header("location").empty()) return answer;

@@ -21,7 +21,7 @@ struct HubPolicy {
 };
 
 /// Address of the bytes of a file.
-struct HubPlace {
+struct HubAddress {
   std::string url;           // may be signed: never shown
   bool is_hub = true;        // the hub itself, which may see the token
   std::string commit, hash;  // X-Repo-Commit; X-Linked-Etag or ETag without quotes; "" where absent
@@ -45,10 +45,10 @@ class HubClient {
   /// Returns all files at a commit, by path.
   std::vector<HubFile> list(const HubName& at_commit) const;
   /// Asks where a file is. Does not follow a redirect to another host.
-  HubPlace locate(const HubName& file) const;
-  /// Returns the bytes [begin, end) from a place, or the answer of a server that refuses this address (401,
-  /// 403, 404, 410: a signed one expires). `what`: name for messages.
-  HttpAnswer read(const HubPlace& place, int64_t begin, int64_t end, const std::string& what) const;
+  HubAddress locate(const HubName& file) const;
+  /// Returns the bytes [begin, end) from an address, or the answer of a server that refuses this address
+  /// (401, 403, 404, 410: a signed one expires). `what`: name for messages.
+  HttpAnswer read(const HubAddress& address, int64_t begin, int64_t end, const std::string& what) const;
   /// Sends a call to an address below the endpoint ("/api/...") and returns its answer, 2xx.
   HttpAnswer send(HttpCall call, const HubName& about, HubUse use = HubUse::kRead) const;
   /// Sends a call like send() and returns any answer. A call that writes follows no redirect to another host.

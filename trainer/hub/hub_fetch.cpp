@@ -115,29 +115,29 @@ HubPieces::HubPieces(const HubClient& client, HubName at_commit, HubFile file)
   name_.path = file_.path;
 }
 
-HubPlace HubPieces::place(int renewal) {
+HubAddress HubPieces::address(int renewal) {
   const std::lock_guard lock(mutex_);
-  if (num_located_ > renewal) return place_;  // another thread has asked meanwhile
-  place_ = client_.locate(name_);
+  if (num_located_ > renewal) return address_;  // another thread has asked meanwhile
+  address_ = client_.locate(name_);
   ++num_located_;
-  if (!place_.commit.empty() && place_.commit != name_.revision)
+  if (!address_.commit.empty() && address_.commit != name_.revision)
     fail(ExitCode::kUnusable,
          "[hub] {}: expected a file of this commit, got one of {}: the hub has moved it; {}", name_.text(),
-         place_.commit, "start again");
-  if (place_.num_bytes >= 0 && place_.num_bytes != file_.num_bytes)
+         address_.commit, "start again");
+  if (address_.num_bytes >= 0 && address_.num_bytes != file_.num_bytes)
     fail(ExitCode::kUnusable, "[hub] {}: expected {} bytes, as the listing says, got {}", name_.text(),
-         file_.num_bytes, place_.num_bytes);
-  return place_;
+         file_.num_bytes, address_.num_bytes);
+  return address_;
 }
 
 std::string HubPieces::read(int64_t begin, int64_t end) {
   int64_t num_read = -1;
   for (int renewals = 0;; ++renewals) {
     int located = 0;
-    HubPlace at = place(0);
+    HubAddress at = address(0);
     {
       const std::lock_guard lock(mutex_);
-      located = num_located_, at = place_;
+      located = num_located_, at = address_;
       if (std::exchange(num_read, num_read_) != num_read_) renewals = 0;
     }
     HttpAnswer answer = client_.read(at, begin, end, name_.text());
@@ -155,7 +155,7 @@ std::string HubPieces::read(int64_t begin, int64_t end) {
       fail(ExitCode::kUnusable, "[hub] {}: expected bytes {} to {}, got status {} with {} bytes{}",
            name_.text(), begin, end, answer.status, answer.body.size(),
            expired ? fmt::format(", though its address was asked for {} times", renewals + 1) : "");
-    place(located);
+    address(located);
   }
 }
 

@@ -26,12 +26,12 @@ class HubPieces {
   std::string read(int64_t begin, int64_t end);
 
  private:
-  HubPlace place(int renewal);
+  HubAddress address(int renewal);
   const HubClient& client_;
   HubName name_;
   HubFile file_;
   std::mutex mutex_;
-  HubPlace place_;
+  HubAddress address_;
   int64_t num_read_ = 0;  // pieces that have come
   int num_located_ = 0;   // 0: the file has not been located
 };

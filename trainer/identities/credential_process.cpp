@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/http/retry_wait.h"
 
@@ -110,8 +111,7 @@ std::string output_of(const std::string& command, const std::stop_token& stop) {
   int status = 0;
   bool took_too_long = false;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
-    took_too_long =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > kLongest_s;
+    took_too_long = seconds_since(began) > kLongest_s;
     if (!took_too_long && wait_to_retry(kLook_s, stop)) continue;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, &status, 0);

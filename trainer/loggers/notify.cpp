@@ -19,6 +19,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/host_name.h"
 #include "trainer/base/json.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/base/secrets.h"
 #include "trainer/http/http_exchange.h"
 #include "trainer/metrics/format.h"
@@ -30,10 +31,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMostWaiting = 20;
-
-double seconds_since(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
-}
 
 /// Returns the text with Slack's three marks escaped.
 std::string slack_text(const std::string& text) {

@@ -15,6 +15,7 @@
 #include "trainer/base/file_ops.h"
 #include "trainer/base/in_parallel.h"
 #include "trainer/base/random/random_bytes.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/checkpoint/checkpoint.h"
 
 namespace tycho {
@@ -29,7 +30,7 @@ constexpr size_t kSyncs = 20, kSmallFiles = 200;
 double seconds_of(const std::function<void()>& work) {
   const auto start = Clock::now();
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return seconds_since(start);
 }
 
 /// A temporary folder, removed by the destructor.

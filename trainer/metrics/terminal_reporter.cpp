@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "trainer/base/environment.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/base/text/json_number.h"
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/live_view.h"
@@ -21,10 +22,6 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
-}
 
 /// Returns "14:32", with the date when it is not today.
 std::string time_of_day_in(double seconds) {

@@ -8,13 +8,9 @@
 namespace tycho {
 namespace {
 
-constexpr std::array<const char*, kNumAxes> kNames = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
-
 Axis axis_at(size_t i) { return static_cast<Axis>(i); }
 
 }  // namespace
-
-const char* axis_name(Axis axis) { return kNames[static_cast<size_t>(axis)]; }
 
 int MeshShape::size(AxisSet axes) const {
   int product = 1;
@@ -67,13 +63,13 @@ std::string describe(const MeshShape& shape) {
   std::string text;
   for (size_t i = 0; i < kNumAxes; ++i)
     if (shape.sizes[i] > 1)
-      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", kNames[i], shape.sizes[i]);
+      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", kAxisNames[i], shape.sizes[i]);
   return text.empty() ? "1 rank" : text;
 }
 
 Json mesh_json(const MeshShape& shape) {
   Json sizes = Json::object();
-  for (size_t i = 0; i < kNumAxes; ++i) sizes[kNames[i]] = shape.sizes[i];
+  for (size_t i = 0; i < kNumAxes; ++i) sizes[kAxisNames[i]] = shape.sizes[i];
   return {{"ranks", shape.num_ranks()}, {"mesh", std::move(sizes)}};
 }
 

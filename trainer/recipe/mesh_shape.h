@@ -12,9 +12,10 @@ namespace tycho {
 /// Axes of the mesh from the slowest to the fastest: the ranks along tp are neighbours. The order and the
 /// names are TorchTitan's.
 enum class Axis { kPp, kDpReplicate, kDpShard, kCp, kTp };
-inline constexpr size_t kNumAxes = 5;
-/// Returns the key of an axis below `parallel` in a recipe.
-const char* axis_name(Axis axis);
+/// Keys of the axes below `parallel` in a recipe, in the order of Axis.
+inline constexpr std::array kAxisNames = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
+inline constexpr size_t kNumAxes = kAxisNames.size();
+constexpr const char* axis_name(Axis axis) { return kAxisNames[static_cast<size_t>(axis)]; }
 
 /// Set of axes that form a group together.
 class AxisSet {
@@ -44,9 +45,15 @@ inline constexpr AxisSet kLossAxes = kDataAxes | Axis::kCp | Axis::kPp;
 
 /// One number for each axis, in the order of Axis.
 using MeshCoordinates = std::array<int, kNumAxes>;
+/// Returns the same number for every axis.
+constexpr MeshCoordinates on_all_axes(int value) {
+  MeshCoordinates all{};
+  for (int& one : all) one = value;
+  return all;
+}
 
 struct MeshShape {
-  std::array<int, kNumAxes> sizes = {1, 1, 1, 1, 1};
+  MeshCoordinates sizes = on_all_axes(1);
 
   int size(Axis axis) const { return sizes[static_cast<size_t>(axis)]; }
   /// Returns the product of the sizes of `axes`.

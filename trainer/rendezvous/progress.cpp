@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "trainer/base/seconds_since.h"
+
 namespace tycho {
 namespace {
 
@@ -66,9 +68,6 @@ bool Progress::is_prompt() const {
 
 ProgressReport Progress::report() const {
   const std::lock_guard lock(mutex_);
-  const auto seconds_since = [now = Clock::now()](Clock::time_point begin) {
-    return std::chrono::duration<double>(now - begin).count();
-  };
   return {step_, phase_, seconds_since(phase_begin_), collective_,
           collective_.empty() ? 0 : seconds_since(collective_begin_)};
 }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/comm/mesh.h"
 
@@ -177,7 +178,7 @@ CommForm measure(const CommBenchRequest& request, Communicator& world, Trial& tr
   const auto start = Clock::now();
   for (int i = 0; i < request.iterations; ++i) call(trial);
   synchronize(trial.whole);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   form.seconds = slowest(world, seconds / request.iterations / calls_in_one);
   return form;
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/rendezvous/progress.h"
 
@@ -17,8 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kLookAgain = std::chrono::milliseconds(20);
 constexpr double kSayAgain_s = 10;
-
-double age_s(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool holds(const std::vector<std::string>& all, const std::string& word) {
   return std::find(all.begin(), all.end(), word) != all.end();
@@ -44,10 +43,10 @@ void finish_uploads(CheckpointUploads& uploads, Communicator& world, Reporter& r
     const bool is_stopped = ended_by == SIGINT || (ended_by == 0 && stop != 0);
     const bool is_busy = uploads.num_behind() > 0;
     const std::vector<std::string> all =
-        all_gather_strings(world, is_busy && is_stopped                  ? kStopped
-                                  : is_busy && age_s(moved) > patience_s ? kStuck
-                                  : is_busy                              ? kBusy
-                                                                         : std::string());
+        all_gather_strings(world, is_busy && is_stopped                          ? kStopped
+                                  : is_busy && seconds_since(moved) > patience_s ? kStuck
+                                  : is_busy                                      ? kBusy
+                                                                                 : std::string());
     const bool stuck = std::all_of(all.begin(), all.end(),
                                    [&](const std::string& one) { return one.empty() || one == kStuck; });
     if (std::all_of(all.begin(), all.end(), [](const std::string& one) { return one.empty(); })) return;
@@ -56,7 +55,7 @@ void finish_uploads(CheckpointUploads& uploads, Communicator& world, Reporter& r
                                  : fmt::format("nothing was stored for {:.0f} s", patience_s);
       break;
     }
-    if (age_s(said) > kSayAgain_s && is_busy) {
+    if (seconds_since(said) > kSayAgain_s && is_busy) {
       said = Clock::now();
       reporter.screen_warning(fmt::format(
           "still uploading: {}. Ctrl-C leaves now; the next start continues them", uploads.behind_text()));

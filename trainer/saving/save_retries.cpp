@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 
 namespace tycho {
@@ -70,7 +71,7 @@ void SaveRetries::trained(int64_t step, double seconds) {
 
 void SaveRetries::wait(int64_t step, const std::atomic<int>& stop) {
   const auto start = Clock::now();
-  const auto waited_s = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto waited_s = [&] { return seconds_since(start); };
   const bool decides = world_.rank() == 0;
   if (decides)
     reporter_.screen_warning(fmt::format(

@@ -8,6 +8,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
@@ -20,10 +21,6 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void require_finite_weights(const std::vector<OwnedRange>& ranges, int64_t step) {
   std::vector<Tensor> weights;

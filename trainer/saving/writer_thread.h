@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "trainer/base/seconds_since.h"
+
 namespace tycho {
 
 /// Runs one job at a time. Owned by one thread.
@@ -52,7 +54,7 @@ class WriterThread {
     } catch (...) {
       end_.failure = std::current_exception();
     }
-    end_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    end_.seconds = seconds_since(start);
     has_ended_ = true;
   }
 

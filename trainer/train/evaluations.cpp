@@ -9,6 +9,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/base/nearest.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/metrics/format.h"
 #include "trainer/profiler/range.h"
@@ -134,7 +135,7 @@ bool Evaluations::evaluate_tasks(int64_t step) {
                                 .batch_tokens = shape.tokens()},
                                context_.stop);
   });
-  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  throughput_.add_pause(seconds_since(start));
   if (!results) return false;
   Json facts = icl_json(*results);
   if (is_of_average()) facts["weights"] = kAverageBuffer;
@@ -166,7 +167,7 @@ std::optional<EvalResult> Evaluations::evaluate_set(const std::string& name, Eva
   const auto start = std::chrono::steady_clock::now();
   std::optional<EvalResult> result;
   with_evaluated_weights([&] { result = set.evaluate(context_.stop); });
-  throughput_.add_pause(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  throughput_.add_pause(seconds_since(start));
   if (result) report(name, *result, step);
   return result;
 }

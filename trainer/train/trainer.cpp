@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/device/device.h"
 #include "trainer/recipe/step_tokens.h"
@@ -24,10 +25,6 @@ namespace {
 constexpr int64_t kCompareEvery = 100;  // steps between two looks at all tensors
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

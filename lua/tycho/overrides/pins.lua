@@ -63,24 +63,6 @@ local function specs_at(root, override)
   return specs, parent
 end
 
--- A path that was renamed, as it is called now; says so through `warn`.
-local function renamed(root, one, parsed, warn)
-  for i = 1, #parsed.parts do
-    local old = overrides.path(parsed.parts, i)
-    local rename = schema.renames(root)[old]
-    if rename then
-      local col, last = parsed.parts[1].col, parsed.parts[i]
-      local len = last.col + last.len - col
-      warn(one, { message = schema.rename_text(old, rename), col = col, len = len })
-      local parts = {}
-      for word in rename.path:gmatch("[^%.]+") do parts[#parts + 1] = { key = word, col = col, len = len } end
-      for k = i + 1, #parsed.parts do parts[#parts + 1] = parsed.parts[k] end
-      return parts
-    end
-  end
-  return parsed.parts
-end
-
 -- The place of a key below another, made when it is not there; `anew` forgets what was there.
 local function child_of(place, key, anew)
   local child = not anew and place.children[key]
@@ -261,7 +243,6 @@ function M.parse(root, arguments, tell)
     if not override then override, problem = overrides.parse(one.text) end
     if problem then problem.hint = other_names.group_hint(root, one.text) or problem.hint end
     if override then
-      override.parts = renamed(root, one, override, function(...) tell("warning", ...) end)
       local specs, parent = specs_at(root, override)
       local removed = specs and removed_above(tree, override.parts)
       problem = not specs and parent or removed and { message = ("%s removes %s"):format(said_at(removed.absolute.site),

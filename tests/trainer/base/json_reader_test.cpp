@@ -184,14 +184,6 @@ TEST(JsonReader, NamesTheNearestKeyKindAndValue) {
             "figure.side: unknown key; known here: kind, radius");
 }
 
-TEST(JsonReader, ReadsFormerNamesThatOlderVersionsSaved) {
-  std::vector<ConfigProblem> problems;
-  EXPECT_EQ(from_json<sample::Renamed>(parse_json(R"({"max_norm": 3})", "test"), problems).norm, 3);
-  EXPECT_TRUE(problems.empty());
-  from_json<sample::Renamed>(parse_json(R"({"max_norm": 3, "norm": 4})", "test"), problems);
-  EXPECT_EQ(problems.size(), 1u);
-}
-
 TEST(JsonReader, ReportsMissingRequiredFields) {
   EXPECT_EQ(problem_of(R"({"figure": {"kind": "circle"}})"), "figure.radius: is required: set it");
 }

@@ -46,7 +46,7 @@ class JsonSchemaChecker {
                          const std::string& path) const {
     const auto unless = [&](bool holds) { return holds ? Problems{} : Problems{path + ": " + keyword}; };
     if (keyword == "$schema" || keyword == "$defs" || keyword == "title" || keyword == "description" ||
-        keyword == "default" || keyword == "deprecated" || keyword == "then")
+        keyword == "default" || keyword == "then")
       return {};
     if (keyword == "$ref") {
       const auto pointer = rule.get<std::string>();

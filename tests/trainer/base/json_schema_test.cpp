@@ -95,12 +95,5 @@ TEST(JsonSchema, SaysWhatAFieldIs) {
   EXPECT_EQ(sample_schema().at("$schema"), "https://json-schema.org/draft/2020-12/schema");
 }
 
-TEST(JsonSchema, KnowsFormerNamesAndMarksThem) {
-  const Json properties = json_schema(schema_of<sample::Renamed>(), "").at("properties");
-  EXPECT_EQ(properties.at("max_norm").at("deprecated"), true);
-  EXPECT_EQ(properties.at("old_style").at("deprecated"), true);
-  EXPECT_FALSE(properties.at("norm").contains("deprecated"));
-}
-
 }  // namespace
 }  // namespace tycho

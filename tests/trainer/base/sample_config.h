@@ -49,17 +49,6 @@ struct Inner {
   }
 };
 
-/// One field that had other names, and one that should no longer be written.
-struct Renamed {
-  double norm = 1;
-  bool old_style = false;
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("norm", norm, "A number.", formerly("max_norm", "0.2"), formerly("clip.value"));
-    v("old_style", old_style, "Yes or no.", deprecated("write norm"));
-  }
-};
-
 struct Sample {
   bool flag = true;
   int64_t whole = 8;

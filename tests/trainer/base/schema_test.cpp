@@ -37,14 +37,6 @@ TEST(Schema, DescribesSimpleTypes) {
             R"("default":"green"})");
 }
 
-TEST(Schema, TellsFormerNamesAndAdvice) {
-  const Json fields = schema_of<sample::Renamed>()["fields"];
-  EXPECT_EQ(fields[0]["former"].dump(), R"([{"name":"max_norm","since":"0.2"},{"name":"clip.value"}])");
-  EXPECT_EQ(fields[1]["deprecated"], "write norm");
-  EXPECT_FALSE(fields[1].contains("former"));
-  EXPECT_FALSE(fields[0].contains("deprecated"));
-}
-
 TEST(Schema, DescribesUnits) {
   EXPECT_EQ(field("length").dump(), R"({"name":"length","help":"How long.","type":"duration","min":0,)"
                                     R"("min_exclusive":true,"units":["ba","tok"],"default":"10ba"})");

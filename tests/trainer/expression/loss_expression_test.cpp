@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "tests/trainer/expression/loss_terms.h"
+#include "tests/trainer/expression/reference.h"
 #include "trainer/base/error.h"
-#include "trainer/expression/reference.h"
 
 namespace tycho {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
+#include "tests/trainer/expression/reference.h"
 #include "trainer/expression/expression_json.h"
-#include "trainer/expression/reference.h"
 
 namespace tycho {
 

@@ -1,5 +1,5 @@
 // The reference interpreter: the definition of every operation, with its odd values.
-#include "trainer/expression/reference.h"
+#include "tests/trainer/expression/reference.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <map>
 #include <random>
 
+#include "tests/trainer/expression/reference.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
-#include "trainer/expression/reference.h"
 #include "trainer/expression/simplify.h"
 #include "trainer/expression/step_scalars.h"
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/aten.h"
+#include "tests/trainer/expression/reference.h"
 #include "trainer/base/error.h"
 #include "trainer/expression/expression_check.h"
-#include "trainer/expression/reference.h"
 
 namespace tycho {
 namespace {

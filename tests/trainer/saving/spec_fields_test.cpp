@@ -100,12 +100,12 @@ class SpecVisitor {
 
   /// Visits a field of blocks once for each block.
   void fields(DecoderSpec& s) {
-    auto& [width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_place, attention, ffn, positions,
-           embedding, residual, logits, blocks, names, init, lora, fp8] = s;
+    auto& [width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_position, attention, ffn,
+           positions, embedding, residual, logits, blocks, names, init, lora, fp8] = s;
     all("",
-        {"width", "layers", "vocab_size", "first_vocab", "tied", "in_out", "norm", "norm_place", "attention",
-         "ffn", "positions", "embedding", "residual", "logits", "names", "init", "lora", "fp8"},
-        width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_place, attention, ffn, positions,
+        {"width", "layers", "vocab_size", "first_vocab", "tied", "in_out", "norm", "norm_position",
+         "attention", "ffn", "positions", "embedding", "residual", "logits", "names", "init", "lora", "fp8"},
+        width, layers, vocab_size, first_vocab, tied, in_out, norm, norm_position, attention, ffn, positions,
         embedding, residual, logits, names, init, lora, fp8);
     for (BlockSpec& block : blocks) fields("blocks", block);
   }
@@ -159,8 +159,8 @@ void flip(const std::string&, std::vector<double>& all) {
   for (double& x : all) x *= 2;
 }
 void flip(const std::string&, NormKind& x) { x = x == NormKind::kRms ? NormKind::kLayer : NormKind::kRms; }
-void flip(const std::string&, NormPlace& x) {
-  x = x == NormPlace::kBefore ? NormPlace::kAfter : NormPlace::kBefore;
+void flip(const std::string&, NormPosition& x) {
+  x = x == NormPosition::kBefore ? NormPosition::kAfter : NormPosition::kBefore;
 }
 void flip(const std::string&, QkNorm& x) { x = x == QkNorm::kNone ? QkNorm::kPerHead : QkNorm::kNone; }
 void flip(const std::string&, FeedForwardActivation& x) {
@@ -183,7 +183,7 @@ const std::map<std::string, const char*>& fixtures() {
       {"norm.eps", "olmo2_grouped"},
       {"norm.bias", "mistral_window"},
       {"norm.weight_offset", "gemma2"},
-      {"norm_place", "olmo2"},
+      {"norm_position", "olmo2"},
       {"attention.heads", "qwen2_tied"},
       {"attention.kv_heads", "qwen2_tied"},
       {"attention.head_dim", "qwen3_tied"},

@@ -25,7 +25,7 @@ NcclGroup::NcclGroup(Communicator& host, const at::Device& device) : host_(host)
   try {
     join();
   } catch (const std::exception& error) {
-    if (group_ != nullptr) nccl().leave(group_);
+    if (group_ != nullptr) nccl().destroy(group_);
     // The others wait for this rank, and no other rank will tell them.
     throw host_.abort(as_error(error));
   }
@@ -39,7 +39,7 @@ NcclGroup::~NcclGroup() {
   }
   changed_.notify_all();
   thread_.join();
-  nccl().leave(group_);
+  nccl().destroy(group_);
 }
 
 void NcclGroup::join() {

@@ -228,7 +228,7 @@ void abort(NcclTable::Group group) {
   if (comm != nullptr) ncclCommAbort(comm);
 }
 
-void leave(NcclTable::Group group) {
+void destroy(NcclTable::Group group) {
   abort(group);
   delete &member_of(group);
 }
@@ -248,7 +248,7 @@ constexpr NcclTable kTable = {.version = version,
                               .register_buffer = register_buffer,
                               .deregister_buffer = deregister_buffer,
                               .abort = abort,
-                              .leave = leave};
+                              .destroy = destroy};
 
 }  // namespace
 

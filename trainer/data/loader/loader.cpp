@@ -13,16 +13,13 @@
 #include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/loader/data_order.h"
 #include "trainer/data/loader/open_rows.h"
 #include "trainer/recipe/batch_width.h"
 
 namespace tycho {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 size_t prefetch_of(const DataConfig& config) {
   return std::visit([](const auto& data) { return static_cast<size_t>(data.prefetch); }, config.value);

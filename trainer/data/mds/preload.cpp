@@ -14,6 +14,7 @@
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
 #include "trainer/base/in_parallel.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/data/mds/mds_index.h"
 #include "trainer/data/mds/shard_cache.h"
 #include "trainer/data/mds/shard_source.h"
@@ -22,10 +23,6 @@ namespace tycho {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_after(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Checks the free space before hours of downloads, rather than after them.
 void check_room(const MdsIndex& index, bool keep_zip) {
@@ -55,7 +52,7 @@ class Preload {
     });
     const auto start = Clock::now();
     while (end.wait_for(std::chrono::milliseconds(500)) != std::future_status::ready)
-      if (progress) progress(progress_after(seconds_after(start)));
+      if (progress) progress(progress_after(seconds_since(start)));
     end.get();
   }
 
@@ -120,7 +117,7 @@ PreloadReport preload(const CacheSpec& spec, int num_threads,
   Preload all(spec, index);
   all.run(static_cast<size_t>(num_threads), progress);
   all.add_to(report);
-  report.seconds = seconds_after(start);
+  report.seconds = seconds_since(start);
   return report;
 }
 

@@ -10,6 +10,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/seconds_since.h"
 #include "trainer/http/retry_wait.h"
 
 namespace tycho {
@@ -84,7 +85,7 @@ bool download(RemoteFiles& files, const std::string& name, DownloadTarget& targe
       tries_left = policy.retries, next_wait_s = policy.first_wait_s;
     furthest = std::max(furthest, target.num_bytes);
     if (tries_left-- <= 0) {
-      const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double took_s = seconds_since(start);
       fail(ExitCode::kUnusable,
            "[data] cannot fetch {}: {} ({} tries in {:.0f} s). Start the run again when the server answers; "
            "{}",

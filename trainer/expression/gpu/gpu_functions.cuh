@@ -167,7 +167,7 @@ __device__ inline void noise_words(const GpuRun& run, unsigned long long block, 
   }
   words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
 }
-__device__ inline long long whole_element(const GpuPlace& place, long long i) {
+__device__ inline long long whole_element(const GpuRuns& place, long long i) {
   const long long at = place.first + i;
   if (place.row == 0) return at;
   const long long inside = at % place.row;

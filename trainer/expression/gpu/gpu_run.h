@@ -5,7 +5,7 @@
 namespace tycho {
 
 /// Position of the weights in their parameter: ParamRuns.
-struct GpuPlace {
+struct GpuRuns {
   long long first, row, whole_row, here[4], there[4];
 };
 
@@ -19,7 +19,7 @@ struct GpuArrayMemory {
 struct GpuRun {
   long long rows, dim;
   unsigned long long key, step;  // of stochastic rounding
-  GpuPlace place;
+  GpuRuns place;
   float* master;    // of the weights
   long long packs;  // 1: every array may be moved four elements at a time
 };

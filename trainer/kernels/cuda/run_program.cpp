@@ -112,7 +112,7 @@ class Arguments {
 
  private:
   static void add(const ProgramMemory& array, GpuRun& run, std::vector<GpuArrayMemory>& memory) {
-    static_assert(sizeof(GpuPlace) == sizeof(ParamRuns));
+    static_assert(sizeof(GpuRuns) == sizeof(ParamRuns));
     GpuArrayMemory& to = memory.emplace_back(GpuArrayMemory{array.data, array.row_step});
     if (!array.read && !array.written) return;
     if (const OptimizedWeights* const weights = array.weights) {

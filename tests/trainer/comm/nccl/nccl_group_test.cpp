@@ -51,7 +51,7 @@ class NcclGroupTest : public testing::Test {
       .all_reduce = nullptr,
       .broadcast = nullptr,
       .abort = [](NcclTable::Group group) { ++fake->aborted[rank_of(group)]; },
-      .leave = [](NcclTable::Group group) { ++fake->left[rank_of(group)]; }};
+      .destroy = [](NcclTable::Group group) { ++fake->left[rank_of(group)]; }};
 };
 
 TEST_F(NcclGroupTest, EndsOnceWhenAllIsWell) {

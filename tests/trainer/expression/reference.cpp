@@ -1,5 +1,5 @@
 // Evaluates expressions one node after the other.
-#include "trainer/expression/reference.h"
+#include "tests/trainer/expression/reference.h"
 
 #include <algorithm>
 #include <cmath>
