@@ -79,7 +79,7 @@ class WorldDist final : public Dist {
 
   std::vector<Header> exchange(const Header& mine) {
     Tensor all = at::zeros({size(), 3}, at::TensorOptions().dtype(at::kLong));
-    all[rank()][0] = static_cast<int64_t>(mine.place);
+    all[rank()][0] = static_cast<int64_t>(mine.progress);
     all[rank()][1] = mine.line;
     all[rank()][2] = mine.count;
     world_.all_reduce(all);
