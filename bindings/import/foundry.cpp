@@ -139,11 +139,6 @@ void map_micro_batch(Mapper& mapper, const DocEntry& entry) {
                          all, all));
 }
 
-void map_recompute(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
-  mapper.emit(entry, "recompute.mode", "\"full\"");
-}
-
 /// Maps the weights of tokens. Rows of a text loader have the same number of tokens, so counting rows or
 /// tokens is the same, unless the pad token excludes some.
 void map_token_weights(Mapper& mapper, const DocEntry& entry) {
@@ -193,7 +188,7 @@ const Rows kFsdp = {
     by("mixed_precision", map_fsdp_precision),
     to("state_dict_type", "ckpt.state",
        words({{"full", "full"}, {"sharded", "sharded"}, {"local", "sharded"}})),
-    by("activation_checkpointing", map_recompute),
+    by("activation_checkpointing", map_full_recompute),
     left_out("activation_checkpointing_reentrant", kOneWay),
     only("activation_cpu_offload", {"false"}, "is not supported"),
     only("cpu_offload", {"false"}, "is not supported"),
@@ -323,6 +318,11 @@ const Rows kOutputs = {
 };
 
 }  // namespace
+
+void map_full_recompute(Mapper& mapper, const DocEntry& entry) {
+  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
+  mapper.emit(entry, "recompute.mode", "\"full\"");
+}
 
 const Rows& foundry_rows() {
   static const Rows rows = [] {

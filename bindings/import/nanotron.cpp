@@ -242,11 +242,6 @@ void map_project(Mapper& mapper, const DocEntry& entry) {
   mapper.out().close("}");
 }
 
-void map_recompute(Mapper& mapper, const DocEntry& entry) {
-  if (mapper.text_of(&entry.node) != "true") return mapper.remark(entry, "the default");
-  mapper.emit(entry, "recompute.mode", "\"full\"");
-}
-
 /// Maps the mode of tensor parallelism, whose names Nanotron reads in upper and lower case.
 void map_tp_mode(Mapper& mapper, const DocEntry& entry) {
   const std::string mode = mapper.text_of(&entry.node);
@@ -271,13 +266,14 @@ Rows make_rows() {
       group("general", {by("project", map_project), by("run", map_run), to("seed", "seed"),
                         left_out("step", kComputed), left_out("consumed_train_samples", kComputed),
                         left_out("benchmark_csv_path", kConsole), left_out("ignore_sanity_checks", kOneWay)}),
-      group("parallelism",
-            {left_out("dp", "see global_batch at the end"), to("pp", "parallel.pp"), to("tp", "parallel.tp"),
-             by("pp_engine", map_pp_engine), by("tp_mode", map_tp_mode),
-             left_out("tp_linear_async_communication", kSpread), left_out("tp_recompute_allgather", kSpread),
-             by("recompute_layer", map_recompute), left_out("moe_layer_recompute", "there are no experts"),
-             only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
-             to("context_parallel_size", "parallel.cp")}),
+      group(
+          "parallelism",
+          {left_out("dp", "see global_batch at the end"), to("pp", "parallel.pp"), to("tp", "parallel.tp"),
+           by("pp_engine", map_pp_engine), by("tp_mode", map_tp_mode),
+           left_out("tp_linear_async_communication", kSpread), left_out("tp_recompute_allgather", kSpread),
+           by("recompute_layer", map_full_recompute), left_out("moe_layer_recompute", "there are no experts"),
+           only("expert_parallel_size", {"1"}, "mixtures of experts are not supported"),
+           to("context_parallel_size", "parallel.cp")}),
       group("model", kModel),
       group("tokenizer", {by("tokenizer_name_or_path", emit_tokenizer),
                           only("tokenizer_revision", {"null"},

@@ -39,6 +39,9 @@ double nanotron_number(Mapper& mapper, const char* path, double usual);
 void map_nanotron_stages(Mapper& mapper, const DocEntry& entry);
 void write_nanotron_stages(Mapper& mapper);
 
+/// Maps true to full recomputation, as LLM Foundry and Nanotron mean it.
+void map_full_recompute(Mapper& mapper, const DocEntry& entry);
+
 /// Maps LLM Foundry's `model:`, by its name.
 const Rows& foundry_model_rows();
 void map_foundry_model(Mapper& mapper, const DocEntry& entry);

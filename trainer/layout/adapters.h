@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/families/lora_config.h"
+#include "trainer/families/recompute_config.h"
 #include "trainer/layout/param_spec.h"
 
 namespace tycho {
@@ -16,7 +17,8 @@ struct LinearLayer {
   int64_t columns = 0, rows = 0;                  // inputs and outputs
   std::vector<TpCut::Section> in = {}, out = {};  // sections of columns and of rows; one of the two is empty:
                                                   // every rank has all of that dim
-  int64_t first_column = 0;  // first of the whole layer's inputs that a rank along tp has
+  int64_t first_column = 0;                // first of the whole layer's inputs that a rank along tp has
+  Recompute recompute = Recompute::kFull;  // least mode whose backward multiplies again; kNone: no mode does
 };
 
 /// Position of a layer's outputs among the unit's views (UnitLayout::views).

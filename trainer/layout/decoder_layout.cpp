@@ -156,6 +156,7 @@ class BlockBuilder {
   void feed_forward() {
     const DecoderNames& n = s_.names;
     const Sections hidden = {{s_.ffn.width, 1}};
+    const size_t first = built_.layers.size();
     if (s_.ffn.gated && n.up.empty()) {
       const Sections both = {hidden.front(), hidden.front()};
       built_.at.up_weight = matrix(n.gate, both, init_.gate);
@@ -171,7 +172,9 @@ class BlockBuilder {
       built_.at.up_weight = matrix(n.up, hidden, init_.up);
       if (s_.ffn.bias) built_.at.up_bias = bias(n.up, hidden);
     }
+    for (size_t i = first; i < built_.layers.size(); ++i) built_.layers[i].recompute = Recompute::kSelective;
     built_.at.down_weight = matrix_back(n.down, hidden, init_.down, s_.ffn.first_hidden);
+    if (!s_.norms_after()) built_.layers.back().recompute = Recompute::kNone;  // only such a norm reads it
     if (s_.ffn.bias) built_.at.down_bias = bias_back(n.down, hidden);
   }
 
@@ -290,10 +293,14 @@ ModelLayout decoder_layout(const DecoderSpec& s) {
   return layout;
 }
 
+std::vector<LinearLayer> linear_layers(const DecoderSpec& spec, int64_t block) {
+  return BlockBuilder(spec, block).build().layers;
+}
+
 std::vector<std::string> linear_layer_names(const DecoderSpec& s) {
   std::vector<std::string> names;
   for (int64_t i = 0; i < s.layers; ++i)
-    for (const LinearLayer& layer : BlockBuilder(s, i).build().layers) names.push_back(layer.name);
+    for (const LinearLayer& layer : linear_layers(s, i)) names.push_back(layer.name);
   return names;
 }
 

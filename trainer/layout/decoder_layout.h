@@ -6,6 +6,7 @@
 
 #include "trainer/base/config_problems.h"
 #include "trainer/families/decoder_spec.h"
+#include "trainer/layout/adapters.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/layout/model_layout.h"
 
@@ -48,6 +49,8 @@ HeadParamIndex head_params(const DecoderSpec& spec);
 ModelLayout decoder_layout(const DecoderSpec& spec);
 /// Returns the layers of a block that multiply in fp8.
 Fp8Layers block_fp8_layers(const DecoderSpec& spec, int64_t block);
+/// Returns the linear layers of a block, in the order of its arithmetic.
+std::vector<LinearLayer> linear_layers(const DecoderSpec& spec, int64_t block);
 /// Returns the names of all linear layers of the blocks, which may have adapters.
 std::vector<std::string> linear_layer_names(const DecoderSpec& spec);
 /// Returns the targets of adapters that are not regular expressions, or match no linear layer.

@@ -7,6 +7,7 @@
 
 #include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
+#include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/plan/attention_time.h"
@@ -25,17 +26,14 @@ constexpr double kFlopsPerByte = 300;
 
 /// Returns the FLOPs per token that blocks compute a second time.
 double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
-  const auto width = static_cast<double>(spec.width), ffn = static_cast<double>(spec.ffn.width);
-  const double up = 2 * width * ffn * (spec.ffn.gated ? 2 : 1);
-  const double attention =
-      2 * width * static_cast<double>(spec.attention.qkv_width() + spec.attention.width()) +
-      4 * static_cast<double>(spec.attention.width() * config.seq_len);
-  const double down = spec.norms_after() ? 2 * width * ffn : 0;  // which the norm's gradient needs
   double sum = 0;
   for (int64_t i = 0; i < spec.layers; ++i) {
     const Recompute mode = config.recompute.of(i);
-    if (mode == Recompute::kSelective) sum += up;
-    if (mode == Recompute::kFull) sum += up + attention + down;
+    if (mode == Recompute::kNone) continue;
+    for (const LinearLayer& layer : linear_layers(spec, i))
+      if (layer.recompute != Recompute::kNone && layer.recompute <= mode)
+        sum += 2 * static_cast<double>(layer.columns * layer.rows);
+    if (mode == Recompute::kFull) sum += 4 * static_cast<double>(spec.attention.width() * config.seq_len);
   }
   return sum;
 }

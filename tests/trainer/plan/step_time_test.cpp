@@ -101,6 +101,19 @@ TEST(StepTime, CountsTheResultsThatNormsFollow) {
                    2 * block * tokens / 0.5e12);
 }
 
+TEST(StepTime, CountsOnlyTheProductsThatABlockHas) {
+  MptConfig mpt;
+  mpt.width = 64, mpt.heads = 4, mpt.layers = 2;
+  TrainConfig whole = config(), reuses = config();
+  whole.recompute.mode = reuses.recompute.mode = Recompute::kFull;
+  whole.model.value = mpt;
+  mpt.blocks = {.order = {"default", "again"}, .kinds = {{"again", {.reuse_kv = 1}}}};
+  reuses.model.value = mpt;
+  const double keys_and_values = 2.0 * 64 * 64 * 2;
+  EXPECT_DOUBLE_EQ(step_time(whole, {}, machine()).compute_s - step_time(reuses, {}, machine()).compute_s,
+                   4 * keys_and_values * 8 * 128 / 0.5e12);  // forward, twice in backward, and once more
+}
+
 TEST(StepTime, SmallProductsReachLess) {
   Machine one = machine();
   one.half_width = 64;  // the model's width
