@@ -57,6 +57,28 @@ TEST_P(MatmulTest, GivesTheSameBitsAgain) {
   EXPECT_TRUE(at::equal(y, again));
 }
 
+/// Many tokens have the weights laid out for them, few are laid out themselves; tasks differ, too.
+TEST_P(MatmulTest, GivesARowTheSameBitsAmongManyRowsAndFew) {
+  if (!(GetParam() == at::kFloat ? fp32_is_ours() : bf16_is_ours())) GTEST_SKIP() << "ATen multiplies";
+  constexpr int64_t kRows = 1536, kPart = 48;
+  for (const auto& [m, k] :
+       std::vector<std::array<int64_t, 2>>{{128, 128}, {65, 128}, {512, 130}, {130, 512}}) {
+    SCOPED_TRACE(testing::Message() << "M " << m << " K " << k);
+    const Tensor x = at::randn({kRows, k}).to(GetParam()), w = at::randn({m, k}).to(GetParam()),
+                 dy = at::randn({kRows, m}).to(GetParam()), residual = at::randn({kRows, m}).to(GetParam());
+    Tensor y = at::empty({kRows, m}, GetParam()), y_part = at::empty({kPart, m}, GetParam()),
+           dx = at::empty({kRows, k}, GetParam()), dx_part = at::empty({kPart, k}, GetParam());
+    matmul_nt(x, w, y, {.residual_NM = residual});
+    matmul_nn(dy, w, dx);
+    for (int64_t row = 0; row < kRows; row += kPart) {
+      matmul_nt(x.narrow(0, row, kPart), w, y_part, {.residual_NM = residual.narrow(0, row, kPart)});
+      matmul_nn(dy.narrow(0, row, kPart), w, dx_part);
+      EXPECT_TRUE(at::equal(y_part, y.narrow(0, row, kPart))) << "rows from " << row;
+      EXPECT_TRUE(at::equal(dx_part, dx.narrow(0, row, kPart))) << "rows from " << row;
+    }
+  }
+}
+
 TEST_P(MatmulTest, WritesIntoTheGivenOutput) {
   // ATen replaces an output that does not fit; ours must keep its memory.
   Tensor y = at::empty({5, 4}, GetParam());

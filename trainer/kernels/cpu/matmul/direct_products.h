@@ -28,6 +28,8 @@ inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // size of the toke
 inline constexpr int64_t kStepDepth = 256;    // elements: a strip of this depth stays in the L1 cache
 inline constexpr int64_t kPanelColumns = 64;  // columns of a task: whole cache lines, one after the other
 inline constexpr int64_t kRowsAhead = 16;
+inline constexpr int64_t kTaskTokens = 64;                // tokens of a task that reads all weights
+inline constexpr int64_t kFewWeights = int64_t{1} << 19;  // elements that fit the caches
 static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
 
 /// Returns the distance between copied rows, at least `elements`, such that the rows of one tile share few
@@ -196,9 +198,61 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
   });
 }
 
+/// Computes tokens · weights, or tokens · weightsᵀ, of weights that are few beside the tokens: all are laid
+/// out first, then tasks take tokens, in place, and whole tiles are summed in the result itself.
+template <class Kind>
+static void tokens_by_strips(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
+                             const MatmulResult& result) {
+  const int64_t strips = ceil_div(shape.columns, kTileColumns), strip_elements = shape.depth * kTileColumns;
+  auto* laid_out = static_cast<float*>(caller_memory(strips * strip_elements * int64_t{sizeof(float)}));
+  const auto* w = static_cast<const float*>(weights.data);
+  for_blocks(strips, strips * strip_elements, [&](int64_t s) {
+    const int64_t first = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - first);
+    float* strip = laid_out + s * strip_elements;
+    if (weights.depth_step == 1)
+      Kind::template lay_out_rows<kTileColumns>(w + first * weights.row_step, weights.row_step, columns,
+                                                shape.depth, strip);
+    else
+      lay_out_columns<Kind>(w + first, weights.depth_step, shape.depth, columns, strip, kTileColumns);
+  });
+  const int64_t work = shape.rows * shape.columns * shape.depth;
+  for_blocks(ceil_div(shape.rows, kTaskTokens), work, [&](int64_t number) {
+    const int64_t first = number * kTaskTokens, rows = smaller(kTaskTokens, shape.rows - first);
+    Left<Kind> a = {static_cast<const float*>(tokens.data) + first * tokens.row_step, tokens.row_step, 1};
+    if (Kind::copies_rows(tokens.row_step)) {
+      const int64_t step = copied_row_step(shape.depth);
+      auto* copied = static_cast<float*>(thread_memory(kTaskTokens * step * int64_t{sizeof(float)}));
+      copy_rows<Kind>(a.data, a.row_step, rows, shape.depth, copied, step);
+      a = {copied, step, 1};
+    }
+    float tile[kTaskTokens * kTileColumns];
+    for (int64_t s = 0; s < strips; ++s) {
+      const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
+      const bool whole = !result.added && columns == kTileColumns;
+      float* to = whole ? static_cast<float*>(result.data) + first * shape.columns + column : tile;
+      for_steps(shape.depth, [&](int64_t k, int64_t n) {
+        Kind::add_products(k > 0, rows, n, {a.data + k, a.row_step, 1},
+                           laid_out + s * strip_elements + k * kTileColumns, to,
+                           whole ? shape.columns : kTileColumns);
+      });
+      if (!whole) write_tile(tile, kTileColumns, rows, columns, result, first, column, shape.columns);
+    }
+  });
+}
+
 /// Prefetches the addends of a tile's rows.
 TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
+}
+
+/// Returns the rows of a task that sums a gradient with so many. Of few tasks, two or four threads shall end
+/// at the same time.
+template <class Kind>
+TYCHO_SIMD int64_t gradient_rows_of_task(int64_t rows) {
+  constexpr int64_t kEvenRows = 32, kFewTasks = 4;
+  static_assert(kEvenRows <= Kind::kGradientRows);
+  const bool few = rows < kFewTasks * Kind::kGradientRows && rows % Kind::kGradientRows != 0;
+  return few ? kEvenRows : Kind::kGradientRows;
 }
 
 /// Computes the gradient of weights, in fp32: a sum over tokens, with both operands contiguous along the
@@ -209,7 +263,7 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
                             const MatmulResult& result) {
   using Operand = typename Kind::Operand;
   using Element = typename Kind::Element;
-  constexpr int64_t kRows = Kind::kGradientRows;
+  const int64_t task_rows = gradient_rows_of_task<Kind>(shape.rows);
   const int64_t elements = Kind::elements(shape.depth), strips = ceil_div(shape.columns, kTileColumns),
                 strip_elements = elements * kTileColumns;
   auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
@@ -219,10 +273,10 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
                           laid_out + s * strip_elements, kTileColumns);
   });
   const int64_t work = shape.rows * shape.columns * shape.depth;
-  for_blocks(ceil_div(shape.rows, kRows), work, [&](int64_t number) {
+  for_blocks(ceil_div(shape.rows, task_rows), work, [&](int64_t number) {
     [[maybe_unused]] const typename Kind::Task task;
-    const int64_t first = number * kRows, rows = smaller(kRows, shape.rows - first);
-    float tile[kRows * kTileColumns];
+    const int64_t first = number * task_rows, rows = smaller(task_rows, shape.rows - first);
+    float tile[Kind::kGradientRows * kTileColumns];
     typename Kind::LeftMemory memory;
     for_steps(elements, [&](int64_t k, int64_t n) {
       const int64_t at_depth = k * Kind::kPerElement;
@@ -250,12 +304,23 @@ TYCHO_SIMD const void* advanced(const void* x, Dtype dtype, int64_t by) {
   return static_cast<const char*>(x) + by * bytes_of(dtype);
 }
 
+/// True where laying out all weights costs far less than laying out the tokens and transposing their results,
+/// and results are so few beside the products that the order in which they are written does not matter.
+TYCHO_SIMD bool few_weights(MatmulShape shape) {
+  constexpr int64_t kLeastDepth = 64;
+  const int64_t weights = shape.columns * shape.depth;
+  return shape.depth >= kLeastDepth && weights <= kFewWeights &&
+         4 * weights <= shape.rows * (shape.depth + shape.columns);
+}
+
 /// Computes a product of a linear layer: tokens times weights, or its gradients. Returns false, without
 /// computing, for operands with other steps. Both must have the Kind's dtype.
 template <class Kind>
 static bool direct_product(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                            const MatmulResult& result) {
   if (left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1)) {
+    if constexpr (Kind::kPerElement == 1)
+      if (few_weights(shape)) return tokens_by_strips<Kind>(shape, left, right, result), true;
     const int64_t at_once = right.depth_step == 1 ? kChunkTokens : kPanelTokens;
     for (int64_t first = 0; first < shape.rows; first += at_once) {
       const MatmulShape chunk = {smaller(at_once, shape.rows - first), shape.columns, shape.depth};
