@@ -103,7 +103,7 @@ TEST(StepTime, CountsTheResultsThatNormsFollow) {
 
 TEST(StepTime, CountsOnlyTheProductsThatABlockHas) {
   MptConfig mpt;
-  mpt.width = 64, mpt.heads = 4, mpt.layers = 2;
+  mpt.width = 64, mpt.heads = 4, mpt.layers = 2, mpt.no_bias = true;
   TrainConfig whole = config(), reuses = config();
   whole.recompute.mode = reuses.recompute.mode = Recompute::kFull;
   whole.model.value = mpt;
