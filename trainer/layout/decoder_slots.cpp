@@ -29,6 +29,11 @@ std::vector<SlotSpec> adapter_slots(const DecoderSpec& s, int64_t tokens) {
 
 SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}; }
 
+SlotSpec of_head(SlotSpec slot) {
+  slot.of_head = true;
+  return slot;
+}
+
 /// Returns the saved slots in the order of block_saved.
 std::vector<SlotSpec> saved_slots(const DecoderSpec& s, BatchShape shape, int64_t block, const TpShape& tp) {
   const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, S = tp.own_tokens(N);
@@ -109,14 +114,14 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
       std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);
   const int64_t means = s.norm.kind == NormKind::kLayer ? S : 0;
   specs.model = {{"stream", {s.layers + 1, S, D}},
-                 {"normed_final", {S, D}},
-                 fp32("mean_final", means),
-                 fp32("inv_final", S),
-                 {"logits", {specs.head_chunk, V}},
-                 {"statistics", {loss.statistics, specs.head_chunk}, SlotType::kFp32},
+                 of_head({"normed_final", {S, D}}),
+                 of_head(fp32("mean_final", means)),
+                 of_head(fp32("inv_final", S)),
+                 of_head({"logits", {specs.head_chunk, V}}),
+                 of_head({"statistics", {loss.statistics, specs.head_chunk}, SlotType::kFp32}),
                  {"losses", {loss.losses, N}, SlotType::kFp32},
                  {"d_stream", {1, S, D}},  // one for each micro-batch in its backward pass
-                 {"d_normed", {S, D}}};
+                 of_head({"d_normed", {S, D}})};
   return specs;
 }
 

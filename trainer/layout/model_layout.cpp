@@ -73,15 +73,48 @@ int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& r
   return largest;
 }
 
-SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
-                       int64_t compute_bytes) {
-  SavedBytes bytes;
+LentSlots lent_slots(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t compute_bytes) {
+  LentSlots places;
+  const auto lay_out = [&](const std::vector<SlotSpec>& slots, int64_t lender, const auto& may_be_there) {
+    std::vector<int64_t> offsets(slots.size(), LentSlots::kOwn);
+    const int64_t room = lender < 0 || specs.lent.empty() ? 0 : specs.lent[static_cast<size_t>(lender)];
+    int64_t end = 0;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const int64_t num_bytes = slot_bytes(slots[i], compute_bytes);
+      if (num_bytes == 0 || !may_be_there(slots[i])) continue;
+      if (end + num_bytes > room) break;
+      offsets[i] = end, end += num_bytes;
+    }
+    places.num_bytes += end;
+    return offsets;
+  };
   for (int64_t i = 0; i < std::ssize(specs.saved); ++i)
-    for (const SlotSpec& slot : specs.saved[static_cast<size_t>(i)])
-      if (!is_recomputed(slot, recompute.of(i)))
-        bytes.kept += specs.sets_of(i) * slot_bytes(slot, compute_bytes);
+    places.saved.push_back(lay_out(specs.saved[static_cast<size_t>(i)], i - 1, [&](const SlotSpec& slot) {
+      return !is_recomputed(slot, recompute.of(i));
+    }));
+  places.model =
+      lay_out(specs.model, std::ssize(specs.saved) - 1, [](const SlotSpec& slot) { return slot.of_head; });
+  return places;
+}
+
+ActivationBytes activation_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
+                                 int64_t compute_bytes) {
+  ActivationBytes bytes;
+  const LentSlots lent = lent_slots(specs, recompute, compute_bytes);
+  const auto own_bytes = [&](const SlotSpec& slot, int64_t lent_at) {
+    return lent_at == LentSlots::kOwn ? slot_bytes(slot, compute_bytes) : 0;
+  };
+  for (size_t i = 0; i < specs.saved.size(); ++i)
+    for (size_t slot = 0; slot < specs.saved[i].size(); ++slot) {
+      const auto block = static_cast<int64_t>(i);
+      if (!is_recomputed(specs.saved[i][slot], recompute.of(block)))
+        bytes.kept += specs.sets_of(block) * own_bytes(specs.saved[i][slot], lent.saved[i][slot]);
+    }
   for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot)
     bytes.shared += shared_slot_bytes(specs, recompute, slot, compute_bytes);
+  for (const SlotSpec& slot : specs.scratch) bytes.other += slot_bytes(slot, compute_bytes);
+  for (size_t slot = 0; slot < specs.model.size(); ++slot)
+    bytes.other += own_bytes(specs.model[slot], lent.model[slot]);
   return bytes;
 }
 

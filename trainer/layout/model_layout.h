@@ -41,6 +41,7 @@ struct ActivationSpecs {
   int64_t head_chunk = 0;         // number of tokens whose logits exist at once
   std::vector<int64_t> num_sets;  // number of sets of each block's saved slots: one for each micro-batch that
                                   // a stage keeps; empty: one
+  std::vector<int64_t> lent;      // bytes of each block's gradient, free until its backward; empty: none
 
   int64_t sets_of(int64_t block) const { return num_sets.empty() ? 1 : num_sets[static_cast<size_t>(block)]; }
 };
@@ -71,12 +72,27 @@ struct ModelLayout {
   double product_flops() const;
 };
 
-/// Bytes of the slots that all blocks keep, and of the one set that recomputing blocks share, in which each
-/// slot is as large as the largest of these blocks'.
-struct SavedBytes {
-  int64_t kept = 0, shared = 0;
+/// Places of slots in gradients that blocks lend (ActivationSpecs::lent): the head's in that of the last
+/// block, and those that a block keeps in that of the block before it, whose backward comes next. The slots
+/// of each are in order, up to the first that does not fit: a narrower model has at least as many of them
+/// there.
+struct LentSlots {
+  static constexpr int64_t kOwn = -1;       // not in a gradient
+  std::vector<std::vector<int64_t>> saved;  // offsets in bytes, by block and slot
+  std::vector<int64_t> model;
+  int64_t num_bytes = 0;
 };
-SavedBytes saved_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t compute_bytes);
+LentSlots lent_slots(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t compute_bytes);
+
+/// Bytes of activations that are not in gradients: of the slots that all blocks keep; of the one set that
+/// recomputing blocks share, in which each slot is as large as the largest of these blocks'; of scratch and
+/// the slots outside of blocks.
+struct ActivationBytes {
+  int64_t kept = 0, shared = 0, other = 0;
+  int64_t all() const { return kept + shared + other; }
+};
+ActivationBytes activation_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
+                                 int64_t compute_bytes);
 /// Bytes of that slot in the shared set; 0 when every block keeps it.
 int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
                           int64_t compute_bytes);

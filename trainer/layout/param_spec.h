@@ -86,8 +86,9 @@ struct SlotSpec {
   std::string name;
   Shape shape;
   SlotType type = SlotType::kCompute;
-  bool cheap = false;  // a block's: computed again under selective recompute
-  bool kept = false;   // a block's: never computed again, because other blocks use it
+  bool cheap = false;    // a block's: computed again under selective recompute
+  bool kept = false;     // a block's: never computed again, because other blocks use it
+  bool of_head = false;  // outside of blocks: dead when the head returns
 };
 
 }  // namespace tycho

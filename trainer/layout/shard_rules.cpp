@@ -17,7 +17,9 @@ ShardRules shard_rules(const ParallelConfig& parallel, const ModelLayout& model,
           .tree = tree,
           .num_replicas = mesh.size(Axis::kDpReplicate),
           .cp = mesh.size(Axis::kCp),
-          .register_buffers = parallel.register_buffers};
+          .register_buffers = parallel.register_buffers,
+          .lends_gradients = micro_batches == 1 && mesh.size(kShardAxes) == 1 &&
+                             mesh.size(Axis::kDpReplicate) == 1 && mesh.size(Axis::kPp) == 1};
 }
 
 }  // namespace tycho

@@ -266,9 +266,8 @@ ActivationSpecs stage_activations(ActivationSpecs specs, const StagePart& part) 
   slot(model_slot::kStream).shape.front() = part.first_row(part.chunks.size());
   slot(model_slot::kDStream).shape.front() = part.num_gradients;
   if (part.is_last()) return specs;
-  for (const int which : {model_slot::kNormedFinal, model_slot::kMeanFinal, model_slot::kInvFinal,
-                          model_slot::kLogits, model_slot::kStatistics, model_slot::kDNormed})
-    leave_out(slot(which));
+  for (SlotSpec& one : specs.model)
+    if (one.of_head) leave_out(one);
   specs.head_chunk = 0;
   return specs;
 }

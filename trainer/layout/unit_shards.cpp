@@ -50,6 +50,12 @@ int64_t leaf_elements(int64_t unit_numel, const ShardRules& rules) {
   return shard_elements(unit_numel, rules.num_ranks) * rules.num_ranks / rules.cp;
 }
 
+int64_t lent_elements(const UnitSpec& unit, const ShardRules& rules) {
+  const bool lends = rules.lends_gradients && std::none_of(unit.params.begin(), unit.params.end(),
+                                                           [](const ParamSpec& p) { return p.frozen; });
+  return lends ? unit.numel() : 0;
+}
+
 ShardRange shard_range(int64_t unit_numel, int64_t num_ranks, int64_t rank) {
   const int64_t each = shard_elements(unit_numel, num_ranks);
   return {std::min(rank * each, unit_numel), std::min((rank + 1) * each, unit_numel)};

@@ -21,11 +21,16 @@ struct ShardRules {
   // Of num_ranks, neighbours that have parts of the same sequences. In a tree each leaf is summed over them.
   int64_t cp = 1;
   bool register_buffers = false;  // register them with NCCL
+  // A step has one backward pass: until it writes a block's gradient, that memory may hold activations.
+  bool lends_gradients = false;
 };
 
 /// Number of elements of a unit whose sums a rank holds, for a tree of several leaves. Ranks along cp share a
 /// leaf.
 int64_t leaf_elements(int64_t unit_numel, const ShardRules& rules);
+
+/// Number of elements of a unit's gradient in which activations may wait for their backward: all or none.
+int64_t lent_elements(const UnitSpec& unit, const ShardRules& rules);
 
 /// Elements [begin, end) of a unit.
 struct ShardRange {

@@ -7,39 +7,29 @@
 #include "trainer/sharding/arena.h"
 
 namespace tycho {
-namespace {
-
-int64_t total_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
-  int64_t sum = 0;
-  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
-  return sum;
-}
-
-}  // namespace
 
 int64_t Activations::bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
                            at::ScalarType dtype) {
-  const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
-  const SavedBytes saved = saved_bytes(specs, recompute, compute_bytes);
-  return saved.kept + saved.shared + total_bytes(specs.scratch, compute_bytes) +
-         total_bytes(specs.model, compute_bytes);
+  return activation_bytes(specs, recompute, static_cast<int64_t>(at::elementSize(dtype))).all();
 }
 
 Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
-                         Tensor arena)
+                         Tensor arena, const std::vector<Tensor>& lent)
     : arena_(std::move(arena)), attention_state_(specs.saved.size()) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
   const int64_t needed = bytes(specs, recompute, dtype);
   TYCHO_CHECK(needed <= arena_.numel(), "[model] expected {} bytes for activations, got {}", needed,
               arena_.numel());
   int64_t offset = 0;
-  const auto view_at = [&](int64_t begin, const SlotSpec& slot) {
-    return arena_view(arena_, begin, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype);
+  const LentSlots places = lent_slots(specs, recompute, compute_bytes);
+  const auto view_of = [&](const Tensor& memory, int64_t begin, const SlotSpec& slot) {
+    return arena_view(memory, begin, slot.shape, slot.type == SlotType::kFp32 ? at::kFloat : dtype);
   };
-  const auto lay_out = [&](const SlotSpec& slot) {
+  const auto lay_out = [&](const SlotSpec& slot, int64_t lent_at, int64_t lender) {
+    if (lent_at != LentSlots::kOwn) return view_of(lent[static_cast<size_t>(lender)], lent_at, slot);
     const int64_t begin = offset;
     offset += slot_bytes(slot, compute_bytes);
-    return view_at(begin, slot);
+    return view_of(arena_, begin, slot);
   };
   saved_.resize(specs.saved.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
@@ -53,11 +43,13 @@ Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& re
       const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
       const bool again = is_recomputed(spec, recompute.of(i));
       for (Views& set : saved_[static_cast<size_t>(i)])
-        set.push_back(again ? view_at(shared, spec) : lay_out(spec));
+        set.push_back(again ? view_of(arena_, shared, spec)
+                            : lay_out(spec, places.saved[static_cast<size_t>(i)][slot], i - 1));
     }
   }
-  for (const SlotSpec& slot : specs.scratch) scratch_.push_back(lay_out(slot));
-  for (const SlotSpec& slot : specs.model) model_.push_back(lay_out(slot));
+  for (const SlotSpec& slot : specs.scratch) scratch_.push_back(lay_out(slot, LentSlots::kOwn, 0));
+  for (size_t slot = 0; slot < specs.model.size(); ++slot)
+    model_.push_back(lay_out(specs.model[slot], places.model[slot], std::ssize(specs.saved) - 1));
 }
 
 }  // namespace tycho

@@ -39,9 +39,9 @@ class Activations {
   /// Returns the bytes of the arena that these activations take.
   static int64_t bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype);
   /// Places the activations at the beginning of `arena`, which may be larger, and shared with others as long
-  /// as only one of them has a pass in progress.
+  /// as only one of them has a pass in progress. `lent`: the memory of specs.lent, by block.
   Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
-              Tensor arena);
+              Tensor arena, const std::vector<Tensor>& lent = {});
 
   const Tensor& arena() const { return arena_; }
   Tensor& arena() { return arena_; }

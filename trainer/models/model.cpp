@@ -78,7 +78,7 @@ Model::Model(const ModelConfig& config, UnitStore& units, BatchShape shape, at::
       units_(units),
       block_units_(layout_, units),
       activations_(stage_specs(), recompute, dtype,
-                   make_arena(Activations::bytes(stage_specs(), recompute, dtype), device)),
+                   make_arena(Activations::bytes(stage_specs(), recompute, dtype), device), lent()),
       blocks_(decoder_blocks(spec_, shape, shape.seq, device, region)) {
   lay_out();
   if (!has_gradients(units_.grads(0))) {
@@ -103,16 +103,25 @@ Model::Model(const Model& wide, int64_t seq)
       units_(wide.units_),
       block_units_(layout_, units_),
       lowest_trained_(wide.lowest_trained_),
-      activations_(stage_specs(), recompute_, dtype_, wide.activations_.arena()),
+      activations_(stage_specs(), recompute_, dtype_, wide.activations_.arena(), lent()),
       blocks_(decoder_blocks(spec_, shape_, wide.shape_.seq, device_, head_.region)) {
   lay_out();
 }
 
 ActivationSpecs Model::stage_specs() const {
-  return stage_activations(
+  ActivationSpecs specs = stage_activations(
       activation_specs(config_, shape_, static_cast<int64_t>(at::elementSize(dtype_)), !device_.is_cpu(),
                        head_.region.shape(), context().shape(), head_.loss.slots()),
       part_);
+  for (const Tensor& gradient : lent()) specs.lent.push_back(gradient.defined() ? gradient.numel() : 0);
+  return specs;
+}
+
+std::vector<Tensor> Model::lent() const {
+  std::vector<Tensor> gradients;
+  for (int64_t i = 0; device_.is_cpu() && i < layout_.num_blocks; ++i)
+    gradients.push_back(units_.lent(block_unit(i)));
+  return gradients;
 }
 
 void Model::lay_out() {
@@ -122,6 +131,7 @@ void Model::lay_out() {
   for (const StagePart::Chunk& chunk : part_.chunks)
     passing_.emplace_back(static_cast<size_t>(chunk.num_sets));
   newest_sets_.resize(part_.chunks.size());
+  for (const Tensor& gradient : lent()) borrows_ |= gradient.defined();
 }
 
 Model& Model::at_width(int64_t seq) {
@@ -140,6 +150,7 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
 }
 
 void Model::forward(const MicroBatch& micro, const ActivationSlot& place) {
+  TYCHO_CHECK(micro.first || !borrows_, "[model] expected one micro-batch in a step that lends gradients");
   passing(place) = {documents_of(micro.documents_N), micro.dropout_key, /*dropping=*/true};
   run_chunk(context().own(micro.tokens_N), place);
 }

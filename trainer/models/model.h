@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "trainer/families/attention_config.h"
 #include "trainer/families/config.h"
@@ -120,6 +121,8 @@ class Model {
  private:
   Model(const Model& wide, int64_t seq);
   ActivationSpecs stage_specs() const;
+  /// Returns the gradients that blocks lend to activations; none on a GPU.
+  std::vector<Tensor> lent() const;
   /// Lays out everything that depends on activations_ and on the length of shape_.
   void lay_out();
   int block_unit(int64_t i) const { return static_cast<int>(i) + 1; }
@@ -174,6 +177,7 @@ class Model {
   BlockUnits block_units_;
   int lowest_trained_ = 0;  // lower units are frozen, on all stages
   Activations activations_;
+  bool borrows_ = false;  // activations are in gradients: a step has one micro-batch
   std::vector<Tensor> d_streams_;
   std::vector<DecoderBlock> blocks_;
   Tensor position_N_;  // int32: positions of this rank's tokens; undefined when it has all

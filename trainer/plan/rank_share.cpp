@@ -11,6 +11,7 @@
 #include "trainer/families/config.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/decoder_slots.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/layout/gpu_attention.h"
 #include "trainer/layout/param_rules.h"
@@ -28,12 +29,6 @@ namespace {
 constexpr int64_t kFloatBytes = 4;  // of fp32
 
 int64_t compute_bytes_of(const TrainConfig& config) { return config.precision == Precision::kBf16 ? 2 : 4; }
-
-int64_t slots_bytes(const std::vector<SlotSpec>& slots, int64_t compute_bytes) {
-  int64_t sum = 0;
-  for (const SlotSpec& slot : slots) sum += slot_bytes(slot, compute_bytes);
-  return sum;
-}
 
 const char* recompute_text(const RecomputeConfig& recompute) {
   switch (recompute.mode) {
@@ -53,30 +48,53 @@ std::string blocks_text(const StagePart& part) {
   return fmt::format("{} blocks of stage {}, {} micro-batches", blocks, part.stage, sets);
 }
 
-void add_activations(const TrainConfig& config, const StagePart& part, BatchShape shape, const TpShape& tp,
+/// Returns the units of a rank, with those frozen that the recipe freezes.
+std::vector<UnitSpec> units_of(const TrainConfig& config, const RankShare& share) {
+  return with_frozen(share.layout.units,
+                     param_rules(config.optimizer, config.param_groups, model_layout(config.model).units));
+}
+
+/// Returns the activations of a rank, and the gradients in which some of them wait.
+ActivationSpecs activations_of(const TrainConfig& config, const RankShare& share, BatchShape shape,
+                               const TpShape& tp) {
+  const bool on_gpu = config.device == DeviceKind::kCuda;
+  ActivationSpecs specs = stage_activations(
+      activation_specs(config.model, shape, compute_bytes_of(config), on_gpu, tp, cp_shape(config.parallel),
+                       loss_slots(config.loss, has_weights(config))),
+      share.part);
+  const std::vector<UnitSpec> units = units_of(config, share);
+  for (size_t i = 0; !on_gpu && i < specs.saved.size(); ++i)
+    specs.lent.push_back(lent_elements(units[i + 1], share.rules) * kFloatBytes);
+  return specs;
+}
+
+void add_activations(const TrainConfig& config, const RankShare& share, BatchShape shape, const TpShape& tp,
                      const GpuShape& gpu, std::vector<ByteItem>& memory) {
+  const StagePart& part = share.part;
   const int64_t compute_bytes = compute_bytes_of(config);
-  const ActivationSpecs specs = stage_activations(
-      activation_specs(config.model, shape, compute_bytes, config.device == DeviceKind::kCuda, tp,
-                       cp_shape(config.parallel), loss_slots(config.loss, has_weights(config))),
-      part);
-  const SavedBytes saved = saved_bytes(specs, config.recompute, compute_bytes);
-  int64_t shared =
-      slots_bytes(specs.scratch, compute_bytes) + slots_bytes(specs.model, compute_bytes) + saved.shared;
+  const ActivationSpecs specs = activations_of(config, share, shape, tp);
+  const ActivationBytes own = activation_bytes(specs, config.recompute, compute_bytes);
+  const LentSlots lent = lent_slots(specs, config.recompute, compute_bytes);
   const DecoderSpec spec = tp_spec(decoder_spec(config.model, config.attention), tp);
-  const int64_t logits = specs.head_chunk * spec.vocab_size * compute_bytes;
-  shared -= logits;
+  const bool lent_logits = lent.model[model_slot::kLogits] != LentSlots::kOwn;
+  const int64_t logits = lent_logits ? 0 : specs.head_chunk * spec.vocab_size * compute_bytes;
+  const std::string lent_text =
+      lent.num_bytes == 0
+          ? ""
+          : fmt::format(", {} more in gradients", human_bytes(static_cast<double>(lent.num_bytes)));
+  memory.push_back({"activations", own.kept,
+                    fmt::format("{}{}{}", blocks_text(part), recompute_text(config.recompute), lent_text)});
   memory.push_back(
-      {"activations", saved.kept, fmt::format("{}{}", blocks_text(part), recompute_text(config.recompute))});
-  memory.push_back({"shared activations", shared, "residual stream, scratch of one block"});
+      {"shared activations", own.shared + own.other - logits, "residual stream, scratch of one block"});
   if (part.is_last())
     memory.push_back(
         {"logits chunk", logits,
-         fmt::format("{} of {} tokens at once", specs.head_chunk, shape.tokens() / config.parallel.cp)});
+         fmt::format("{} of {} tokens at once{}", specs.head_chunk, shape.tokens() / config.parallel.cp,
+                     lent_logits ? ", in a gradient" : "")});
   const bool on_gpu = config.device == DeviceKind::kCuda;
-  const BatchShape own = {shape.batch, shape.seq / config.parallel.cp};
+  const BatchShape of_rank = {shape.batch, shape.seq / config.parallel.cp};
   if (spec.fp8.is_used())
-    memory.push_back({"fp8", fp8_bytes(spec, own, on_gpu), "operands of one layer, and its product"});
+    memory.push_back({"fp8", fp8_bytes(spec, of_rank, on_gpu), "operands of one layer, and its product"});
   if (!on_gpu) return;
   const bool bf16 = config.precision == Precision::kBf16;
   const GpuAttentionBytes attention =
@@ -182,9 +200,7 @@ void add_pp_traffic(const TrainConfig& config, const RankShare& share, Plan& pla
   plan.traffic.push_back(
       {"pp", messages * plan.micro_batches_per_step * tokens * share.layout.width * compute_bytes_of(config),
        "activations, and gradients of them"});
-  const ParamRules rules =
-      param_rules(config.optimizer, config.param_groups, model_layout(config.model).units);
-  const UnitSpec embedding = with_frozen(share.layout.units, rules).front();
+  const UnitSpec embedding = units_of(config, share).front();
   if (!share.layout.tied || embedding.frozen()) return;
   const int64_t own = share.rules.num_ranks == 1 ? embedding.numel()
                                                  : shard_elements(embedding.numel(), share.rules.num_ranks);
@@ -201,7 +217,7 @@ void add_memory(const TrainConfig& config, const ModelLayout& whole, const PlanD
   for (const StagePart& part : heaviest(parts_of(config, num_ranks))) {
     const RankShare share = share_of_stage(config, whole, num_ranks, part);
     std::vector<ByteItem> memory = state_memory(config, share.layout, share.rules);
-    add_activations(config, share.part, micro_batch_of(config, num_ranks), tp_of(config), gpu, memory);
+    add_activations(config, share, micro_batch_of(config, num_ranks), tp_of(config), gpu, memory);
     int64_t num_bytes = 0;
     for (const ByteItem& item : memory) num_bytes += item.num_bytes;
     if (num_bytes <= plan.training_bytes) continue;

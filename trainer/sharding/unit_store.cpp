@@ -24,14 +24,19 @@ void GradientSum::finish() {
 }
 
 LocalUnits::LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device,
-                       UnitUse use, PartialGradients partial, SumTree tree)
-    : partial_(std::move(partial)), has_leaves_(tree.leaves > 1) {
+                       UnitUse use, PartialGradients partial, const ShardRules& rules)
+    : partial_(std::move(partial)), rules_(rules), has_leaves_(rules.tree.leaves > 1) {
   units_.reserve(specs.size());
   for (const UnitSpec& spec : specs) {
     units_.emplace_back(UnitLayout(spec), dtype, device, use);
     owned_.push_back(own_unit(units_.back(), use));
-    trees_.emplace_back(tree, units_.back().flat_grads());
+    trees_.emplace_back(rules.tree, units_.back().flat_grads());
   }
+}
+
+Tensor LocalUnits::lent(int unit) {
+  const Tensor& grads = at(unit).flat_grads();
+  return grads.defined() && lent_elements(layout(unit).spec(), rules_) > 0 ? grads.view(at::kByte) : Tensor();
 }
 
 void LocalUnits::begin_step() {
@@ -47,7 +52,7 @@ void LocalUnits::reduce(int unit, bool last) {
 ReplicatedUnits::ReplicatedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype,
                                  const at::Device& device, UnitUse use, const ShardRules& rules,
                                  const UnitGroups& groups, PartialGradients partial)
-    : LocalUnits(specs, dtype, device, use, std::move(partial), rules.tree) {
+    : LocalUnits(specs, dtype, device, use, std::move(partial), rules) {
   for (const GatheredUnit& unit : gathered()) {
     replicas_.push_back(&groups.of(unit.layout().spec()).replicas);
     sums_.emplace_back(unit.flat_grads(), rules.reduce_bf16);
@@ -85,7 +90,7 @@ std::unique_ptr<UnitStore> make_unit_store(const std::vector<UnitSpec>& specs, a
   if (has_owners)
     return std::make_unique<ShardedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
   if (!has_replicas)
-    return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules.tree);
+    return std::make_unique<LocalUnits>(specs, dtype, device, use, std::move(partial), rules);
   return std::make_unique<ReplicatedUnits>(specs, dtype, device, use, rules, groups, std::move(partial));
 }
 

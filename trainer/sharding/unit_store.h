@@ -47,6 +47,9 @@ class UnitStore {
   /// True if every call of reduce() takes the gradients away, so that backward overwrites grads(unit) for
   /// each micro-batch.
   virtual bool takes_gradients() const { return false; }
+  /// Returns grads(unit) as bytes that may hold anything from a step's update to the unit's backward in the
+  /// next step; undefined where a step has several backward passes, or gradients are shared or partly frozen.
+  virtual Tensor lent(int /*unit*/) { return {}; }
   /// Waits until all gradients are final.
   virtual void finish() = 0;
   /// Ranges that this rank owns: one per unit, in forward order. Optimizer, clipping and checkpoint walk
@@ -67,7 +70,7 @@ class UnitStore {
 class LocalUnits : public UnitStore {
  public:
   LocalUnits(const std::vector<UnitSpec>& specs, at::ScalarType dtype, const at::Device& device, UnitUse use,
-             PartialGradients partial = {}, SumTree tree = {});
+             PartialGradients partial = {}, const ShardRules& rules = {});
   int num_units() const override { return static_cast<int>(units_.size()); }
   const UnitLayout& layout(int unit) const override { return units_[static_cast<size_t>(unit)].layout(); }
   const Views& acquire(int unit, Pass) override { return at(unit).params(); }
@@ -76,6 +79,7 @@ class LocalUnits : public UnitStore {
   Views& grads(int unit) override { return at(unit).grads(); }
   void reduce(int unit, bool last) override;
   bool takes_gradients() const override { return has_leaves_; }
+  Tensor lent(int unit) override;
   void finish() override {}
   std::vector<OwnedRange>& owned() override { return owned_; }
 
@@ -90,7 +94,8 @@ class LocalUnits : public UnitStore {
   std::vector<OwnedRange> owned_;
   PartialGradients partial_;
   std::vector<TreeSum> trees_;  // one for each unit
-  bool has_leaves_ = false;     // the trees have several leaves
+  ShardRules rules_;
+  bool has_leaves_ = false;  // the trees have several leaves
 };
 
 /// One sum of gradients over ranks that have the same gradients, in the background, exchanged as fp32 or as

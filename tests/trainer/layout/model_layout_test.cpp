@@ -207,10 +207,35 @@ TEST(ModelLayout, KeepsTheKeysAndValuesThatOthersReuse) {
   EXPECT_EQ(bytes_of(0, "d_kv"), 4 * 64 * 4 * 16);
   EXPECT_EQ(bytes_of(1, "d_kv"), 0);
   // When all is computed again, the two that have keys and values keep them and their gradient.
-  const SavedBytes full = saved_bytes(specs, {Recompute::kFull, 1}, 4);
+  const ActivationBytes full = activation_bytes(specs, {Recompute::kFull, 1}, 4);
   EXPECT_EQ(full.kept, 2 * (bytes_of(0, "qkv") + bytes_of(0, "d_kv")));
-  const SavedBytes none = saved_bytes(specs, {}, 4);
+  const ActivationBytes none = activation_bytes(specs, {}, 4);
   EXPECT_EQ(none.shared, 0);
+}
+
+TEST(ModelLayout, ActivationsWaitInGradientsAsFarAsTheyFit) {
+  ActivationSpecs specs;
+  for (int i = 0; i < 3; ++i)
+    specs.saved.push_back({{"a", {256}}, {"again", {512}, SlotType::kCompute, /*cheap=*/true}, {"b", {64}}});
+  specs.scratch = {{"scratch", {16}}};
+  specs.model = {{"stream", {32}}, {.name = "logits", .shape = {128}, .of_head = true}};
+  const RecomputeConfig again = {Recompute::kSelective, 1};
+  EXPECT_EQ(lent_slots(specs, again, 4).num_bytes, 0);
+  EXPECT_EQ(activation_bytes(specs, again, 4).all(), 4 * (3 * (256 + 64) + 512 + 16 + 32 + 128));
+  specs.lent = {4 * (256 + 64), 4 * 256, 4 * 127};
+  const LentSlots lent = lent_slots(specs, again, 4);
+  const int64_t own = LentSlots::kOwn;
+  EXPECT_EQ(lent.saved[0], (std::vector<int64_t>{own, own, own})) << "nothing comes after its backward";
+  EXPECT_EQ(lent.saved[1], (std::vector<int64_t>{0, own, 4 * 256}));
+  EXPECT_EQ(lent.saved[2], (std::vector<int64_t>{0, own, own}));
+  EXPECT_EQ(lent.model, (std::vector<int64_t>{own, own})) << "too large by a number";
+  EXPECT_EQ(lent.num_bytes, 4 * (256 + 64 + 256));
+  const ActivationBytes bytes = activation_bytes(specs, again, 4);
+  EXPECT_EQ(bytes.kept, 4 * (256 + 64 + 64));
+  EXPECT_EQ(bytes.shared, 4 * 512);
+  specs.lent.back() += 4;
+  EXPECT_EQ(lent_slots(specs, again, 4).model.back(), 0);
+  EXPECT_EQ(activation_bytes(specs, again, 4).other, 4 * (16 + 32));
 }
 
 TEST(ModelLayout, CountsTheParametersOfGpt2) {

@@ -145,7 +145,7 @@ TEST(Stages, KeepActivationsOfMicroBatchesOnTheirWay) {
   EXPECT_EQ(stage_part(config, 2, 8).chunks.front().num_sets, 8);
   const ActivationSpecs whole = activation_specs(config.model, {2, 16}, 4);
   const ActivationSpecs own = stage_activations(whole, stage_part(config, 2, 8));
-  EXPECT_EQ(saved_bytes(own, {}, 4).kept, saved_bytes(whole, {}, 4).kept * 8 * 2 / 8);
+  EXPECT_EQ(activation_bytes(own, {}, 4).kept, activation_bytes(whole, {}, 4).kept * 8 * 2 / 8);
   EXPECT_EQ(own.model.front().shape.front(), 8 * 3) << "before each block and after the last one";
 }
 
