@@ -80,9 +80,9 @@ Tensor ShardedUnits::span(const Tensor& flat, const Unit& unit) const {
 const Views& ShardedUnits::acquire(int unit, Pass pass) {
   ParamBuffer& buffer = params_of(unit);
   start_gather({unit});
+  ++buffer.num_holders;  // before the next unit, which may want the same buffer
   start_gather(next_after(unit, pass));
   wait_for(buffer);
-  ++buffer.num_holders;
   return at(unit).gathered.params();
 }
 

@@ -76,9 +76,9 @@ TEST(UnitStore, SumsEachUnitOverItsOwnGroup) {
         EXPECT_EQ(sum, unit == 1    ? 40 * (world.rank() + 1)
                        : is_sharded ? 32 * first + 3 * (first + 1)
                                     : 35 * first);
+        units->release(unit, Pass::kForward);
       }
       for (const int unit : {1, 0}) {
-        units->release(unit, Pass::kForward);
         for (Tensor& grad : units->grads(unit)) grad.fill_(world.rank() + 1);
         units->reduce(unit, /*last=*/true);
       }
@@ -170,7 +170,7 @@ void run_leaves(UnitStore& units, int64_t begin, int64_t count) {
 
 TEST(UnitStore, SumsMicroBatchesAsOneTreeWhoeverHasThem) {
   constexpr int64_t kLeaves = 8;
-  LocalUnits one(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, {kLeaves});
+  LocalUnits one(two_units(), at::kFloat, at::kCPU, UnitUse::kTrain, {}, {.tree = {kLeaves}});
   run_leaves(one, 0, 3);  // a step that failed
   run_leaves(one, 0, kLeaves);
   const Tensor like = one.grads(1)[0];
