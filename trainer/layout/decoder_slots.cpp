@@ -5,6 +5,7 @@
 
 #include "trainer/layout/cp_slots.h"
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/gpu_attention.h"
 
 namespace tycho {
 namespace {
@@ -32,6 +33,15 @@ SlotSpec fp32(const char* name, int64_t n) { return {name, {n}, SlotType::kFp32}
 SlotSpec of_head(SlotSpec slot) {
   slot.of_head = true;
   return slot;
+}
+
+/// Marks what attention on a GPU leaves in LibTorch's memory: its log-sum-exp, unless a ring adds to that,
+/// and its output, unless calls for two spans of a sequence write parts of it.
+void mark_of_library(const DecoderSpec& s, const BlockSpec& block, BatchShape whole, int64_t compute_bytes,
+                     const CpShape& cp, std::vector<SlotSpec>& saved) {
+  if (!has_fused_attention(s, block, /*bf16=*/compute_bytes == 2, whole.seq, cp.size)) return;
+  saved[block_saved::kLogSumExp].of_library = !cp.ring;
+  saved[block_saved::kAttention].of_library = cp.size == 1;
 }
 
 /// Returns the saved slots in the order of block_saved.
@@ -92,7 +102,10 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
   const bool adds_apart = shared || s.residual.dropout > 0 || s.residual.scale != 1 || s.norms_after();
   const int64_t E = s.attention.width(), C = s.attention.qkv_width();
   ActivationSpecs specs;
-  for (int64_t i = 0; i < s.layers; ++i) specs.saved.push_back(saved_slots(s, shape, i, tp));
+  for (int64_t i = 0; i < s.layers; ++i) {
+    specs.saved.push_back(saved_slots(s, shape, i, tp));
+    if (on_gpu) mark_of_library(s, s.block(i), whole, compute_bytes, cp, specs.saved.back());
+  }
   specs.scratch = {{"hidden", {N, F}},
                    {"d_hidden", {N, F}},
                    {"d_qkv", {N, C}},

@@ -76,6 +76,10 @@ GpuAttentionCase case_of(const DecoderSpec& s, const BlockSpec& block, bool bf16
 
 }  // namespace
 
+bool has_fused_attention(const DecoderSpec& s, const BlockSpec& block, bool bf16, int64_t seq, int64_t cp) {
+  return flash_obstacle(case_of(s, block, bf16, seq, cp)) == nullptr;
+}
+
 const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
   for (const BlockSpec& block : s.blocks)
     if (const char* obstacle = flash_obstacle(case_of(s, block, bf16, seq, cp))) return obstacle;
@@ -93,10 +97,7 @@ GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShap
   const int64_t copies = copies_of_dq(s.attention, shape, num_sms);
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
-    const bool alibi = has_alibi(s, block),
-               flash = !flash_obstacle(case_of(s, block, bf16, shape.seq, cp.size));
-    // On a ring the log-sum-exp is a slot of the activations.
-    if (flash && !cp.ring) bytes.kept += kFp32 * shape.tokens() / cp.size * s.attention.heads;
+    const bool alibi = has_alibi(s, block), flash = has_fused_attention(s, block, bf16, shape.seq, cp.size);
     if (flash) bytes.copies = copies;
     const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
     bytes.passing = std::max(bytes.passing, flash ? of_flash(s.attention, alibi, shape, cp.size, copies)

@@ -10,17 +10,18 @@
 namespace tycho {
 
 struct GpuAttentionBytes {
-  int64_t kept = 0;     // kept from forward to backward, for all blocks: flash attention's log-sum-exp
   int64_t passing = 0;  // at most, while one block's backward computes
   int64_t copies =
       0;  // fp32 sums of dq that flash attention adds in a fixed order; 0 without flash attention
 };
 /// Returns the bytes for flash attention 2, or, where that has an obstacle, for plain products
-/// (kernels/attention/product_attention.h). cuDNN's attention, used with AttentionSpec::any_order, is counted
-/// as flash attention with one sum of dq: LibTorch does not say what its workspace takes. The ranks of `cp`
-/// share each sequence. num_sms: of the GPU.
+/// (kernels/attention/product_attention.h), in addition to their results (SlotSpec::of_library). cuDNN's
+/// attention, used with AttentionSpec::any_order, is counted as flash attention with one sum of dq: LibTorch
+/// does not say what its workspace takes. The ranks of `cp` share each sequence. num_sms: of the GPU.
 GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, const CpShape& cp,
                                       int64_t num_sms);
+/// True if flash attention or cuDNN computes this block, not plain products.
+bool has_fused_attention(const DecoderSpec& spec, const BlockSpec& block, bool bf16, int64_t seq, int64_t cp);
 /// Returns the reason why some block of this model cannot use flash attention; nullptr if all can.
 const char* gpu_attention_obstacle(const DecoderSpec& spec, bool bf16, int64_t seq, int64_t cp = 1);
 /// Returns the reason why some block of this model cannot use cuDNN's attention; nullptr if all can, as far

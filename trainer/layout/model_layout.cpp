@@ -8,6 +8,28 @@
 #include "trainer/recipe/loss.h"
 
 namespace tycho {
+namespace {
+
+int64_t padded_bytes(const SlotSpec& slot, int64_t compute_bytes) {
+  constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
+  const int64_t num_bytes = numel(slot.shape) * (slot.type == SlotType::kFp32 ? 4 : compute_bytes);
+  return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Returns the largest number of bytes that a block which recomputes the slot takes for it, in an arena or
+/// in LibTorch's memory.
+int64_t largest_recomputed(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
+                           int64_t compute_bytes, bool of_library) {
+  int64_t largest = 0;
+  for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
+    const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
+    if (spec.of_library == of_library && is_recomputed(spec, recompute.of(i)))
+      largest = std::max(largest, padded_bytes(spec, compute_bytes));
+  }
+  return largest;
+}
+
+}  // namespace
 
 int64_t numel(const Shape& shape) {
   int64_t n = 1;
@@ -54,9 +76,7 @@ double ModelLayout::flops_per_token_causal(int64_t seq) const {
 }
 
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
-  constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
-  const int64_t num_bytes = numel(slot.shape) * (slot.type == SlotType::kFp32 ? 4 : compute_bytes);
-  return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return slot.of_library ? 0 : padded_bytes(slot, compute_bytes);
 }
 
 bool is_recomputed(const SlotSpec& slot, Recompute mode) {
@@ -65,12 +85,7 @@ bool is_recomputed(const SlotSpec& slot, Recompute mode) {
 
 int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
                           int64_t compute_bytes) {
-  int64_t largest = 0;
-  for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
-    const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
-    if (is_recomputed(spec, recompute.of(i))) largest = std::max(largest, slot_bytes(spec, compute_bytes));
-  }
-  return largest;
+  return largest_recomputed(specs, recompute, slot, compute_bytes, /*of_library=*/false);
 }
 
 LentSlots lent_slots(const ActivationSpecs& specs, const RecomputeConfig& recompute, int64_t compute_bytes) {
@@ -107,11 +122,15 @@ ActivationBytes activation_bytes(const ActivationSpecs& specs, const RecomputeCo
   for (size_t i = 0; i < specs.saved.size(); ++i)
     for (size_t slot = 0; slot < specs.saved[i].size(); ++slot) {
       const auto block = static_cast<int64_t>(i);
-      if (!is_recomputed(specs.saved[i][slot], recompute.of(block)))
-        bytes.kept += specs.sets_of(block) * own_bytes(specs.saved[i][slot], lent.saved[i][slot]);
+      const SlotSpec& spec = specs.saved[i][slot];
+      if (is_recomputed(spec, recompute.of(block))) continue;
+      bytes.kept += specs.sets_of(block) * own_bytes(spec, lent.saved[i][slot]);
+      if (spec.of_library) bytes.of_library += specs.sets_of(block) * padded_bytes(spec, compute_bytes);
     }
-  for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot)
+  for (size_t slot = 0; !specs.saved.empty() && slot < specs.saved[0].size(); ++slot) {
     bytes.shared += shared_slot_bytes(specs, recompute, slot, compute_bytes);
+    bytes.of_library += largest_recomputed(specs, recompute, slot, compute_bytes, /*of_library=*/true);
+  }
   for (const SlotSpec& slot : specs.scratch) bytes.other += slot_bytes(slot, compute_bytes);
   for (size_t slot = 0; slot < specs.model.size(); ++slot)
     bytes.other += own_bytes(specs.model[slot], lent.model[slot]);

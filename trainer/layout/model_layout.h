@@ -45,7 +45,7 @@ struct ActivationSpecs {
 
   int64_t sets_of(int64_t block) const { return num_sets.empty() ? 1 : num_sets[static_cast<size_t>(block)]; }
 };
-/// Bytes of a slot when the compute dtype has compute_bytes; slots start at whole cache lines.
+/// Bytes of a slot in an arena when the compute dtype has compute_bytes; slots start at whole cache lines.
 int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes);
 
 struct ModelLayout {
@@ -86,14 +86,15 @@ LentSlots lent_slots(const ActivationSpecs& specs, const RecomputeConfig& recomp
 
 /// Bytes of activations that are not in gradients: of the slots that all blocks keep; of the one set that
 /// recomputing blocks share, in which each slot is as large as the largest of these blocks'; of scratch and
-/// the slots outside of blocks.
+/// the slots outside of blocks. `of_library`: of the first two kinds, in LibTorch's memory, which all()
+/// leaves out.
 struct ActivationBytes {
-  int64_t kept = 0, shared = 0, other = 0;
+  int64_t kept = 0, shared = 0, other = 0, of_library = 0;
   int64_t all() const { return kept + shared + other; }
 };
 ActivationBytes activation_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute,
                                  int64_t compute_bytes);
-/// Bytes of that slot in the shared set; 0 when every block keeps it.
+/// Bytes of that slot in the shared set; 0 when every block keeps it, or LibTorch allocates it.
 int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,
                           int64_t compute_bytes);
 /// True if a block of that mode computes the slot again.

@@ -89,6 +89,8 @@ struct SlotSpec {
   bool cheap = false;    // a block's: computed again under selective recompute
   bool kept = false;     // a block's: never computed again, because other blocks use it
   bool of_head = false;  // outside of blocks: dead when the head returns
+  bool of_library =
+      false;  // a block's: LibTorch allocates it when it computes it, so it has no place in an arena
 };
 
 }  // namespace tycho

@@ -15,7 +15,7 @@ int64_t Activations::bytes(const ActivationSpecs& specs, const RecomputeConfig& 
 
 Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& recompute, at::ScalarType dtype,
                          Tensor arena, const std::vector<Tensor>& lent)
-    : arena_(std::move(arena)), attention_state_(specs.saved.size()) {
+    : arena_(std::move(arena)), of_library_(specs.saved.size()), attention_state_(specs.saved.size()) {
   const auto compute_bytes = static_cast<int64_t>(at::elementSize(dtype));
   const int64_t needed = bytes(specs, recompute, dtype);
   TYCHO_CHECK(needed <= arena_.numel(), "[model] expected {} bytes for activations, got {}", needed,
@@ -42,14 +42,22 @@ Activations::Activations(const ActivationSpecs& specs, const RecomputeConfig& re
     for (int64_t i = 0; i < std::ssize(specs.saved); ++i) {
       const SlotSpec& spec = specs.saved[static_cast<size_t>(i)][slot];
       const bool again = is_recomputed(spec, recompute.of(i));
+      if (spec.of_library) of_library_[static_cast<size_t>(i)].push_back(slot);
       for (Views& set : saved_[static_cast<size_t>(i)])
-        set.push_back(again ? view_of(arena_, shared, spec)
-                            : lay_out(spec, places.saved[static_cast<size_t>(i)][slot], i - 1));
+        set.push_back(spec.of_library ? Tensor()
+                      : again         ? view_of(arena_, shared, spec)
+                                      : lay_out(spec, places.saved[static_cast<size_t>(i)][slot], i - 1));
     }
   }
   for (const SlotSpec& slot : specs.scratch) scratch_.push_back(lay_out(slot, LentSlots::kOwn, 0));
   for (size_t slot = 0; slot < specs.model.size(); ++slot)
     model_.push_back(lay_out(specs.model[slot], places.model[slot], std::ssize(specs.saved) - 1));
+}
+
+void Activations::give_back(int64_t i, int64_t set) {
+  const auto block = static_cast<size_t>(i), at = static_cast<size_t>(set);
+  attention_state_[block][at].clear();
+  for (const size_t slot : of_library_[block]) saved_[block][at][slot] = Tensor();
 }
 
 }  // namespace tycho

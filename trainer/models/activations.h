@@ -23,7 +23,8 @@ struct DropoutSource {
 
 /// Memory that one block may use while it computes.
 struct BlockActivations {
-  Views& saved;                          // slots of this block, from forward to backward
+  Views& saved;                          // slots of this block, from forward to backward; those of
+                                         // LibTorch are undefined until computed
   Views& kv_saved;                       // slots of the block whose keys and values it attends to
   Views& x_saved;                        // slots of the block whose input keys and values are projected from
   Tensor x_of_kv_SD;                     // input of the block of x_saved
@@ -62,6 +63,8 @@ class Activations {
             dropout,
             documents};
   }
+  /// Gives back the memory of LibTorch that a block's attention left for its backward.
+  void give_back(int64_t i, int64_t set);
   /// Slots that blocks share, dead between two blocks.
   Tensor& scratch(int slot) { return scratch_[static_cast<size_t>(slot)]; }
   /// Slots outside of the blocks, in the order of ActivationSpecs::model.
@@ -69,7 +72,8 @@ class Activations {
 
  private:
   Tensor arena_;
-  std::vector<std::vector<Views>> saved_;  // by block, then by set
+  std::vector<std::vector<Views>> saved_;        // by block, then by set
+  std::vector<std::vector<size_t>> of_library_;  // by block: slots that LibTorch allocates
   std::vector<std::vector<std::vector<Tensor>>> attention_state_;
   Views scratch_, model_;
 };

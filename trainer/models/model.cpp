@@ -151,7 +151,7 @@ Tensor Model::forward_backward(const MicroBatch& micro, const Tensor& weight_1) 
 
 void Model::forward(const MicroBatch& micro, const ActivationSlot& place) {
   TYCHO_CHECK(micro.first || !borrows_, "[model] expected one micro-batch in a step that lends gradients");
-  passing(place) = {documents_of(micro.documents_N), micro.dropout_key, /*dropping=*/true};
+  passing(place) = {documents_of(micro.documents_N), micro.dropout_key, /*training=*/true};
   run_chunk(context().own(micro.tokens_N), place);
 }
 
@@ -246,10 +246,10 @@ Tensor Model::row(const ActivationSlot& place, int64_t i) {
 
 BlockActivations Model::block_activations(int64_t i, const ActivationSlot& place) {
   const Passing& pass = passing(place);
-  const DropoutSource dropout = {.p = pass.dropping ? spec_.residual.dropout : 0.0,
-                                 .attn_p = pass.dropping ? spec_.attention.dropout : 0.0,
+  const DropoutSource dropout = {.p = pass.training ? spec_.residual.dropout : 0.0,
+                                 .attn_p = pass.training ? spec_.attention.dropout : 0.0,
                                  .key = pass.dropout_key + static_cast<uint64_t>(i + 1) * 0x9e3779b97f4a7c15u,
-                                 .adapter_p = pass.dropping ? spec_.lora.dropout : 0.0};
+                                 .adapter_p = pass.training ? spec_.lora.dropout : 0.0};
   const BlockSpec& block = spec_.block(i);
   return activations_.block(i, place.set, block, stream_at(place, block.x_block), dropout, pass.documents);
 }
@@ -274,7 +274,7 @@ void Model::embed(const Tensor& tokens_N, const ActivationSlot& place) {
     embedding(tokens_N, unit[embedding_param::kTable], x_SD, positions);
   }
   if (const double scale = embedding_scale(spec_, dtype_); scale != 1) x_SD.mul_(scale);
-  if (passing(place).dropping && spec_.embedding.dropout > 0)
+  if (passing(place).training && spec_.embedding.dropout > 0)
     drop_tokens(head_.region, embedding_dropout(place), DropoutSite::kEmbedding, x_SD, Tensor(), x_SD);
   units_.release(0, Pass::kForward);
 }
@@ -283,7 +283,9 @@ void Model::run_forward(int64_t i, const ActivationSlot& place) {
   const Range range("block ", i, " forward");
   const Views& params = block_units_.acquire(i, Pass::kForward);
   Tensor y_ND = stream_at(place, i + 1);
+  activations_.give_back(i, place.set);  // of a pass that had no backward
   block(i).forward(params, stream_at(place, i), block_activations(i, place), y_ND);
+  if (!passing(place).training || recompute_.of(i) == Recompute::kFull) activations_.give_back(i, place.set);
   block_units_.release(i, Pass::kForward);
 }
 
@@ -296,6 +298,7 @@ void Model::run_backward(int64_t i, bool add, const ActivationSlot& place) {
   }
   const Range range("block ", i, " backward");
   block(i).backward(params, x_SD, block_activations(i, place), block_units_.grads(i), add, gradient(place));
+  activations_.give_back(i, place.set);
   block_units_.release(i, Pass::kBackward);
 }
 

@@ -133,7 +133,7 @@ class Model {
   struct Passing {
     PackedDocuments documents;
     uint64_t dropout_key = 0;
-    bool dropping = false;
+    bool training = false;  // a backward pass follows
   };
   Passing& passing(const ActivationSlot& place) {
     return passing_[place.chunk][static_cast<size_t>(place.set)];

@@ -292,7 +292,7 @@ bool SelfAttention::starts_with_flash(const AttentionShape& shape, const Tensor&
 }
 
 Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const {
-  Tensor out_NE = at::empty({qkv_NP.size(0), shape.heads * shape.head_dim}, qkv_NP.options());
+  Tensor out_NE;
   FlashRules flash;
   if (alibi_.defined()) flash.alibi = {alibi_.query_H8, alibi_.key_T8.narrow(0, 0, shape.seq)};
   flash_attention(shape, rules_, flash, packed_rows(shape, qkv_NP), out_NE);

@@ -99,11 +99,9 @@ void add_activations(const TrainConfig& config, const RankShare& share, BatchSha
   const bool bf16 = config.precision == Precision::kBf16;
   const GpuAttentionBytes attention =
       gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel), gpu.num_sms);
-  int64_t kept_blocks = 0;
-  for (const StagePart::Chunk& chunk : part.chunks) kept_blocks += chunk.num_sets * chunk.size();
   const char* obstacle = gpu_attention_obstacle(spec, bf16, shape.seq, config.parallel.cp);
   memory.push_back(
-      {"attention", attention.kept * kept_blocks / spec.layers + attention.passing,
+      {"attention", own.of_library + attention.passing,
        fmt::format("{} of it while a block is computed{}{}",
                    human_bytes(static_cast<double>(attention.passing)),
                    attention.copies > 1 ? fmt::format(", {} copies of dq", attention.copies) : "",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/base/attention_limits.h"
+#include "trainer/layout/decoder_slots.h"
 
 namespace tycho {
 namespace {
@@ -16,10 +17,32 @@ MptConfig mpt_7b() {
   return mpt;
 }
 
-TEST(GpuAttention, KeepsALogSumExpPerBlock) {
+/// Bytes of what blocks leave in LibTorch's memory, on a GPU.
+int64_t library_bytes(const DecoderSpec& spec, bool bf16, BatchShape shape, const CpShape& cp = {},
+                      Recompute recompute = Recompute::kNone) {
+  const int64_t compute_bytes = bf16 ? 2 : 4;
+  const ActivationSpecs specs = decoder_activations(spec, shape, compute_bytes, /*on_gpu=*/true, {}, cp);
+  return activation_bytes(specs, {recompute, 1}, compute_bytes).of_library;
+}
+
+TEST(GpuAttention, LeavesItsOutputAndALogSumExpOfEachBlock) {
+  const DecoderSpec spec = decoder_spec({mpt_7b()});
+  const int64_t of_block = 2 * 2048 * 32 * (2 * 128 + 4);
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {2, 2048}), 32 * of_block);
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {2, 2048}, {}, Recompute::kSelective), 32 * of_block);
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {2, 2048}, {}, Recompute::kFull), of_block)
+      << "given back after each forward";
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/false, {2, 2048}), 0) << "plain products write into the arena";
+  const ActivationSpecs on_cpu = decoder_activations(spec, {2, 2048}, 2);
+  EXPECT_EQ(activation_bytes(on_cpu, {}, 2).of_library, 0);
+  const ActivationBytes on_gpu =
+      activation_bytes(decoder_activations(spec, {2, 2048}, 2, /*on_gpu=*/true), {}, 2);
+  EXPECT_EQ(activation_bytes(on_cpu, {}, 2).kept, on_gpu.kept + on_gpu.of_library);
+}
+
+TEST(GpuAttention, AddsWhatItsBackwardTakes) {
   const GpuAttentionBytes bytes =
       gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/true, {2, 2048}, {}, 1);
-  EXPECT_EQ(bytes.kept, 4 * 2 * 2048 * 32 * 32);
   // dq, dk and dv in bf16; fp32 sums for dq, and a number per query.
   EXPECT_EQ(bytes.passing, 2 * 4096 * 128 * (3 * 32) + 4 * 4096 * 32 * (128 + 1));
 }
@@ -116,7 +139,7 @@ TEST(GpuAttention, HoldsTheScoresOfAFewHeadsUnderASoftCap) {
   MptConfig mpt = mpt_7b();
   mpt.attn_softcap = 30;
   const DecoderSpec spec = decoder_spec({mpt});
-  EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}, {}, 1).kept, 0);
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {8, 2048}), 0);
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 2048}, {}, 1).passing,
             5 * 4 * 4 * 2048 * 2048);  // 4 heads at once
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {8, 8192}, {}, 1).passing, 5 * 4 * int64_t{8192} * 8192);
@@ -128,7 +151,9 @@ TEST(GpuAttention, LooksAtEveryBlock) {
   mpt.positions = PositionKind::kAlibi;
   mpt.blocks = {.order = {"default", "far"}, .kinds = {{"far", {.nope = true}}}};
   const GpuAttentionBytes bytes = gpu_attention_bytes(decoder_spec({mpt}), /*bf16=*/true, {1, 2048}, {}, 1);
-  EXPECT_EQ(bytes.kept, 4 * 2048 * 16 * 16);          // of the 16 blocks without ALiBi
+  EXPECT_EQ(library_bytes(decoder_spec({mpt}), /*bf16=*/true, {1, 2048}),
+            16 * int64_t{2048} * 16 * (2 * 256 + 4))
+      << "of the 16 blocks without ALiBi";
   EXPECT_EQ(bytes.passing, 5 * 4 * 4 * 2048 * 2048);  // of the others
   EXPECT_STREQ(gpu_attention_obstacle(decoder_spec({mpt}), true, 2048),
                "with ALiBi it needs a head width of at most 248");
@@ -153,8 +178,6 @@ TEST(GpuAttention, NamesWhatFlashAttentionCannotDo) {
   EXPECT_EQ(obstacle(mpt), "it does not support a soft cap");
   mpt.attn_softcap = 0, mpt.heads = 1024;
   EXPECT_EQ(obstacle(mpt), "it needs a head width that is a multiple of 8");
-  // Plain products keep nothing of flash attention's.
-  EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt_7b()}), /*bf16=*/false, {2, 2048}, {}, 1).kept, 0);
 }
 
 // Gemma's heads are as wide as flash attention allows; Gemma 2 caps their scores.
@@ -172,7 +195,8 @@ TEST(GpuAttention, OfSequencesThatRanksShareHasSomeQueriesAndAllKeys) {
   const DecoderSpec spec = decoder_spec({llama});
   EXPECT_EQ(gpu_attention_obstacle(spec, true, 2048, 2), nullptr);
   const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4}, 1);
-  EXPECT_EQ(bytes.kept, 4 * 3 * 8 * (2 * 512));
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {2, 2048}, {4}), 4 * 3 * 8 * (2 * 512))
+      << "the output of two spans is an activation";
   EXPECT_EQ(bytes.passing, 2 * 32 * (2 * 512 * 8 + 2 * 2048 * (4 + 16)) + 4 * 2 * 512 * 8 * (32 + 1));
 }
 
@@ -182,7 +206,8 @@ TEST(GpuAttention, OfARingHasQueriesAndKeysOfTwoRanks) {
   llama.width = 256, llama.heads = 8, llama.kv_heads = 2, llama.layers = 3;
   const DecoderSpec spec = decoder_spec({llama});
   const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {2, 2048}, {4, 0, true}, 1);
-  EXPECT_EQ(bytes.kept, 0) << "the log-sum-exp of all parts is an activation";
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {2, 2048}, {4, 0, true}), 0)
+      << "the log-sum-exp of all parts is an activation, too";
   EXPECT_EQ(bytes.passing,
             2 * 32 * 512 * (8 + 4 + 16) + 4 * 2 * 256 * 8 * (32 + 1) + 4 * 512 * 8 * 32 /* in fp32 */);
 }
@@ -195,7 +220,7 @@ TEST(GpuAttention, OfSequencesThatRanksShareIsProductsWhereItDrops) {
   EXPECT_STREQ(gpu_attention_obstacle(spec, true, 2048, 2),
                "it drops other weights in every part of a sequence that parallel.cp shares");
   const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4}, 1);
-  EXPECT_EQ(bytes.kept, 0);
+  EXPECT_EQ(library_bytes(spec, /*bf16=*/true, {1, 32768}, {4}), 0);
   EXPECT_EQ(bytes.passing, 5 * 4 * int64_t{32768} / 4 * 32768) << "of one head";
   EXPECT_EQ(gpu_attention_bytes(spec, /*bf16=*/true, {1, 32768}, {4, 0, true}, 1).passing,
             5 * 4 * int64_t{8192} * 8192 + 4 * int64_t{8192} * 32768)

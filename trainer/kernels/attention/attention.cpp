@@ -49,8 +49,12 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
   check_spans(op, s);
   const auto device = rows.q_NE.device();
   const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);
-  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, out, device);
-  check_tensor(op, "log_sum_exp", saved.log_sum_exp_BHT, {s.batch, s.heads, s.seq}, at::kFloat, device);
+  const AttentionRoute route = attention_route(device, rows.q_NE.scalar_type(), s, rules);
+  const bool fused = !s.is_part() && (route == AttentionRoute::kFlash || route == AttentionRoute::kCudnn);
+  if (!fused || saved.out_NE.defined())
+    check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, out, device);
+  if (!fused)
+    check_tensor(op, "log_sum_exp", saved.log_sum_exp_BHT, {s.batch, s.heads, s.seq}, at::kFloat, device);
   return {rows.q_NE.const_data_ptr(), steps.q, rows.kv.const_data_ptr(), steps.kv};
 }
 
@@ -93,6 +97,7 @@ bool attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
   const auto dtype = rows.q_NE.scalar_type();
   const AttentionInputs in = check_attention(op, s, rules, rows, saved, dtype);
   const auto device = rows.q_NE.device();
+  check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, dtype, device);
   check_tensor(op, "dout", dout_NE, saved.out_NE.sizes(), dtype, device);
   const Steps steps = check_rows(op, s, gradients, s.is_part() ? at::kFloat : dtype, device);
   switch (attention_route(device, dtype, s, rules)) {

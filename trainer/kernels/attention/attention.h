@@ -11,8 +11,8 @@ namespace tycho {
 
 /// Results of the forward pass that the backward pass needs in addition to the rows.
 struct AttentionSaved {
-  Tensor& out_NE;              // [B*T, H*d]
-  Tensor& log_sum_exp_BHT;     // fp32; for tiles and products
+  Tensor& out_NE;              // [B*T, H*d]; undefined: flash attention and cuDNN set it to their own result
+  Tensor& log_sum_exp_BHT;     // fp32; for tiles, products and parts of the keys
   std::vector<Tensor>& state;  // for flash attention and cuDNN: state for the backward, in ATen's memory
 };
 

@@ -54,7 +54,11 @@ std::vector<Tensor> cudnn_attention(const AttentionShape& s, const ScoreRules& r
       in.q, in.k, in.v, /*attn_bias=*/std::nullopt, /*compute_log_sumexp=*/true, /*dropout_p=*/0.0,
       /*is_causal=*/true, /*return_debug_mask=*/false, rules.scale);
   // By token, where both are contiguous.
-  out_NE.view({s.batch, s.seq, s.heads, s.head_dim}).copy_(std::get<0>(result).transpose(1, 2));
+  const Tensor result_BTHd = std::get<0>(result).transpose(1, 2);
+  if (out_NE.defined())
+    out_NE.view(result_BTHd.sizes()).copy_(result_BTHd);
+  else
+    out_NE = result_BTHd.reshape({s.batch * s.seq, s.heads * s.head_dim});
   return {std::get<1>(result), std::get<6>(result), std::get<7>(result)};
 }
 

@@ -256,14 +256,20 @@ std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& r
                                     const AttentionRows& rows, Tensor& out_NE) {
   check_flash("attention", s, rules, flash, rows);
   const Heads in = wide_heads_of(s, flash, rows);
-  const Tensor out_BTHd = out_NE.view({s.batch, s.seq, s.heads, s.head_dim});
   // Ranks with other heads of a model must draw other numbers.
   if (rules.dropout.p > 0)
     seed(rows.q_NE.device(), rules.dropout.key + static_cast<uint64_t>(rules.dropout.first_row));
   std::vector<Tensor> state;
-  for (const Call& call : calls_of(s, rules, flash)) {
+  const std::vector<Call> calls = calls_of(s, rules, flash);
+  TYCHO_CHECK(out_NE.defined() || s.keys == 0,
+              "[attention] expected memory for the output of {} spans of queries, got none", calls.size());
+  for (const Call& call : calls) {
     const Result one = forward_of(call, rules, in);
-    call.of(out_BTHd, call.queries).copy_(one.out.narrow(-1, 0, s.head_dim));
+    const Tensor out = one.out.narrow(-1, 0, s.head_dim);
+    if (out_NE.defined())
+      call.of(out_NE.view({s.batch, s.seq, s.heads, s.head_dim}), call.queries).copy_(out);
+    else
+      out_NE = out.reshape({s.batch * s.seq, s.heads * s.head_dim});
     state.insert(state.end(), {one.log_sum_exp, one.random_state, one.unused});
   }
   return state;

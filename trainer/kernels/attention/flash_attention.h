@@ -25,7 +25,8 @@ struct FlashRules {
 /// can.
 const char* flash_obstacle(at::ScalarType type, const AttentionShape& shape, const ScoreRules& rules);
 
-/// Computes out_NE [B*T, H*d] from rows. Returns the state for the backward, in ATen's memory.
+/// Computes out_NE [B*T, H*d] from rows: an undefined one becomes the kernel's own result, without a copy
+/// where that has no columns of ALiBi. Returns the state for the backward, in ATen's memory.
 std::vector<Tensor> flash_attention(const AttentionShape& shape, const ScoreRules& rules,
                                     const FlashRules& flash, const AttentionRows& rows, Tensor& out_NE);
 /// Adds attention to a part of the keys to sum_NE and log_sum_exp_BHT, both fp32. The spans of the keys are

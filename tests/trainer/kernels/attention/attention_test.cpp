@@ -268,6 +268,38 @@ TEST_P(AttentionOnGpu, TurnsGradientsBackAsRopeDoes) {
   }
 }
 
+// With ALiBi the result has columns that are no output, so that it is copied; else it is the kernel's own.
+TEST_P(AttentionOnGpu, LeavesItsResultWhereItIsWhenGivenNoMemory) {
+  const auto& [s, type] = GetParam();
+  const auto options = at::TensorOptions(at::kCUDA).dtype(type);
+  const Tensor qkv = at::randn({s.batch * s.seq, (s.heads + 2 * s.kv_heads) * s.head_dim}, options),
+               dout = at::randn({s.batch * s.seq, s.heads * s.head_dim}, options);
+  const EveryRule every(s);
+  std::vector<ScoreRules> all = every.rules();
+  all.push_back(plain_rules(s)), all.back().any_order = true;
+  int64_t num_left = 0;
+  for (const ScoreRules& rules : all) {
+    if (attention_route(at::kCUDA, type, s, rules) == AttentionRoute::kProducts) continue;
+    const OnDevice on(s, rules, at::kCUDA);
+    Memory given(s, qkv), left(s, qkv);
+    left.out_NE = left.log_sum_exp_BHT = Tensor();
+    attention(s, on.rules, packed_rows(s, qkv), given, on.flash);
+    attention(s, on.rules, packed_rows(s, qkv), left, on.flash);
+    EXPECT_TRUE(left.out_NE.is_contiguous());
+    EXPECT_TRUE(at::equal(given.out_NE, left.out_NE));
+    Tensor of_given = at::empty_like(qkv), of_left = at::empty_like(qkv);
+    attention_backward(s, on.rules, packed_rows(s, qkv), given, dout, packed_rows(s, of_given), on.flash);
+    attention_backward(s, on.rules, packed_rows(s, qkv), left, dout, packed_rows(s, of_left), on.flash);
+    EXPECT_TRUE(at::equal(of_given, of_left));
+    ++num_left;
+  }
+  EXPECT_EQ(num_left > 0, type == at::kBFloat16 && s.head_dim % 8 == 0);
+  if (num_left > 0) return;
+  Tensor none;
+  std::vector<Tensor> state;
+  EXPECT_THROW(attention(s, plain_rules(s), packed_rows(s, qkv), {none, none, state}), Error);
+}
+
 TEST_P(AttentionOnGpu, OverSpansEqualsTheWhole) {
   expect_spans_equal_whole(GetParam().shape, GetParam().type, at::kCUDA);
 }
