@@ -118,10 +118,11 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                    {"partial", {cut ? N : 0, D}}};
   for (SlotSpec& slot : cp_slots(s, whole, compute_bytes, cp)) specs.scratch.push_back(std::move(slot));
   for (SlotSpec& slot : adapter_slots(s, N)) specs.scratch.push_back(std::move(slot));
-  // Large chunks read the head's weights less often; above 64 MiB of logits this gains nothing more on a CPU.
-  // A GPU needs products of some thousand rows, whatever the vocabulary.
+  // Large chunks read the head's weights, and add to their gradient, less often; above 64 MiB of logits this
+  // gains nothing more on a CPU. A GPU needs products of some thousand rows, whatever the vocabulary, and
+  // gains up to 16,384: a sixteenth of the tokens, so that logits stay small beside the activations.
   constexpr int64_t kChunkBytes = int64_t{64} << 20;
-  const int64_t fewest = on_gpu ? 4096 : 64;
+  const int64_t fewest = on_gpu ? std::clamp<int64_t>(N / 16 / 64 * 64, 4096, 16384) : 64;
   const int64_t most = tp_items(spec.vocab_size, {tp.size, 0}).size();  // the first rank has the most items
   specs.head_chunk =
       std::clamp<int64_t>(kChunkBytes / (most * compute_bytes) / 64 * 64, std::min<int64_t>(N, fewest), N);

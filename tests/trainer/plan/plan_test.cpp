@@ -181,10 +181,15 @@ TEST(Plan, AGpuMakesLogitsOfThousandsOfTokensAtOnce) {
   EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes,
             256 * 128256 * 2);  // 64 MiB, whole 64s of tokens
   config.device = DeviceKind::kCuda;
-  EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes, int64_t{4096} * 128256 * 2);
-  config.micro_batch = Duration::parse("1sp");
-  EXPECT_EQ(item(make_plan(config), "logits chunk").num_bytes,
-            int64_t{2048} * 128256 * 2);  // there are no more
+  const auto chunk = [&](const char* micro_batch) {
+    config.micro_batch = config.global_batch = Duration::parse(micro_batch);
+    return item(make_plan(config), "logits chunk").num_bytes / (128256 * 2);
+  };
+  EXPECT_EQ(chunk("1sp"), 2048) << "there are no more";
+  EXPECT_EQ(chunk("4sp"), 4096);
+  EXPECT_EQ(chunk("32sp"), 4096);
+  EXPECT_EQ(chunk("65sp"), 65 * 2048 / 16) << "a sixteenth of the tokens";
+  EXPECT_EQ(chunk("256sp"), 16384);
 }
 
 TEST(Plan, CopiesOfAGpuLieOnTheHost) {
