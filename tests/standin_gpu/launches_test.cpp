@@ -70,6 +70,8 @@ const std::vector<Case> kCases = {
     {"olmo3", "olmo3", 8},
     {"phi3", "phi3", 8},
     {"qwen2", "qwen2", 8},
+    {"qwen2-1.5b-any-order", "qwen2", 1,
+     "preset=1.5b seq_len=1024 micro_batch=32sp global_batch=512sp attention.deterministic=false"},
     {"qwen3", "qwen3", 8},
     {"smollm2", "smollm2", 8},
     {"smollm3", "smollm3", 8},
