@@ -127,12 +127,24 @@ static void transpose_tile(const T* x, int64_t x_step, int64_t rows, int64_t col
   for (int64_t first = 0; first < Width; first += kLanes) {
     const int64_t stored = smaller(kLanes, Width - first), present = larger(0, smaller(stored, rows - first));
     for_lanes(columns, [&](int64_t column, auto lanes) {
-      Vec square[kLanes] = {};
-      for (int64_t row = 0; row < present; ++row)
-        square[row] = load(x + (first + row) * x_step + column, lanes);
+      const T* from = x + first * x_step + column;
+      float* to = out + column * Width + first;
+      Vec square[kLanes];
+      if (present == kLanes) {
+#pragma GCC unroll 16
+        for (int row = 0; row < kLanes; ++row) square[row] = load(from + row * x_step, lanes);
+      } else {
+        for (int row = 0; row < kLanes; ++row)
+          square[row] = row < present ? load(from + row * x_step, lanes) : Vec{};
+      }
       transpose(square);
-      for (int i = 0; i < lanes.count; ++i)
-        __builtin_memcpy(out + (column + i) * Width + first, &square[i], stored * sizeof(float));
+      if (stored == kLanes) {
+#pragma GCC unroll 16
+        for (int i = 0; i < lanes.count; ++i) store(to + i * Width, square[i], Full{});
+      } else {
+        for (int i = 0; i < lanes.count; ++i)
+          __builtin_memcpy(to + i * Width, &square[i], stored * sizeof(float));
+      }
     });
   }
 }
