@@ -40,7 +40,7 @@ local function tracing_of(session, fn, matrix, of)
   end }, read
 end
 
--- Whether the function reads the same of two matrices, but for numbers.
+-- Returns true if the function reads the same facts about two matrices, numbers aside.
 local function are_alike(read, a, b)
   for key in pairs(read) do
     if a[key] ~= b[key] and type(a[key]) ~= "number" then return false end

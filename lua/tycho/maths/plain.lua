@@ -37,10 +37,10 @@ end
 kOperations.where, kOperations.every = chosen, chosen
 for _, op in ipairs { "sum", "mean", "largest", "smallest", "transpose", "eigh_values" } do kOperations[op] = kOperations.take end
 
--- What an operation gives on plain numbers and conditions.
+-- Returns the result of an operation on plain numbers and conditions.
 function M.operate(op, operands) return kOperations[op](operands[1], operands[2], operands[3]) end
 
--- What the recorded nodes are where the inputs are these.
+-- Returns the value of every recorded node for these inputs.
 local function values_of(nodes, inputs)
   local values = {}
   local function at(argument) return type(argument) == "number" and values[argument + 1] end   -- the last one may be an axis

@@ -114,7 +114,7 @@ local function truth(value)
   return call.truth[value.node]
 end
 
--- Whether a value of this call is the recorded one. Where numbers may be others, they are kept.
+-- Returns true if a value of this call is the recorded one. Where numbers may be others, they are kept.
 local function is_recorded(op, value, x)
   if value.condition then return x == truth(value) end
   if value.number and call.numbers and type(x) == "number" then
@@ -252,7 +252,7 @@ end
 -- True while a function is called on plain numbers.
 function M.is_on_numbers() return call ~= nil and call.on_numbers ~= nil end
 
--- What run gives for plain numbers, on which operate(op, operands) does operations, or nil where it raises an error.
+-- Calls run on plain numbers, with operate(op, operands) for every operation. Returns its results, or nil where it raises an error.
 function M.on_numbers(spec, inputs, operate)
   local made = { inputs = inputs, on_numbers = operate, index_of = {} }
   for i, input in ipairs(spec.inputs) do made.index_of[input.name] = i - 1 end

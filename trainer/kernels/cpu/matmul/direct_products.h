@@ -245,8 +245,8 @@ TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
 }
 
-/// Returns the rows of a task that sums a gradient with so many. Of few tasks, two or four threads shall end
-/// at the same time.
+/// Returns the number of rows of one task, for a gradient with `rows` rows. Where tasks are few, they are
+/// smaller, so that two or four threads end at the same time.
 template <class Kind>
 TYCHO_SIMD int64_t gradient_rows_of_task(int64_t rows) {
   constexpr int64_t kEvenRows = 32, kFewTasks = 4;
