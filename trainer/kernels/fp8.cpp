@@ -72,6 +72,7 @@ struct SectionCast {
   Fp8Rule rule;
   bool transposed;
   Fp8Group group;
+  const ShareMaxima& share;
 };
 
 void cast_section(const SectionCast& cast, const Tensor& x, Fp8Matrix& made) {
@@ -79,12 +80,29 @@ void cast_section(const SectionCast& cast, const Tensor& x, Fp8Matrix& made) {
   const auto floats = x.options().dtype(at::kFloat);
   auto* codes = static_cast<uint8_t*>(made.codes_RD.mutable_data_ptr());
   float* factors = made.factors_R.mutable_data_ptr<float>();
-  if (!cast.transposed && cast.group == Fp8Group::kRow)
-    return table.fp8_rows(cast.shape, cast.step, cast.rule, x.const_data_ptr(), codes, factors, stream_of(x));
+  if (!cast.transposed && cast.group == Fp8Group::kRow) {
+    Tensor amax_R = at::empty({cast.share ? cast.shape.rows : 0}, floats);
+    if (cast.share) {
+      table.fp8_row_amax(cast.shape, cast.step, x.const_data_ptr(), amax_R.mutable_data_ptr<float>(),
+                         stream_of(x));
+      cast.share(amax_R);
+    }
+    return table.fp8_rows(cast.shape, cast.step, cast.rule, x.const_data_ptr(),
+                          cast.share ? amax_R.const_data_ptr<float>() : nullptr, codes, factors,
+                          stream_of(x));
+  }
+  const bool whole = cast.group == Fp8Group::kWhole;
   Tensor amax_C = at::empty({cast.shape.dim}, floats);
   Tensor workspace = at::empty({table.fp8_amax_workspace(cast.shape)}, floats);
-  table.fp8_amax(cast.shape, cast.step, cast.group == Fp8Group::kWhole, x.const_data_ptr(),
-                 amax_C.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), stream_of(x));
+  table.fp8_amax(cast.shape, cast.step, whole, x.const_data_ptr(), amax_C.mutable_data_ptr<float>(),
+                 workspace.mutable_data_ptr<float>(), stream_of(x));
+  if (cast.share && whole) {  // one number, in every place
+    Tensor amax_1 = amax_C.narrow(0, 0, 1).clone();
+    cast.share(amax_1);
+    amax_C.copy_(amax_1.expand_as(amax_C));
+  } else if (cast.share) {
+    cast.share(amax_C);
+  }
   table.fp8_cast(cast.shape, cast.step, cast.rule, cast.transposed, x.const_data_ptr(),
                  amax_C.const_data_ptr<float>(), codes, factors, stream_of(x));
 }
@@ -92,7 +110,7 @@ void cast_section(const SectionCast& cast, const Tensor& x, Fp8Matrix& made) {
 }  // namespace
 
 Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
-                 const std::vector<int64_t>& sections) {
+                 const std::vector<int64_t>& sections, const ShareMaxima& share) {
   const char* op = "to_fp8";
   const Range range("tycho::to_fp8");
   const RowsShape shape = rows_of(op, "x", x);
@@ -101,14 +119,14 @@ Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
   Fp8Matrix made = {at::empty({rows, depth}, x.options().dtype(scalar_type(rule.format))),
                     at::empty({rows}, x.options().dtype(at::kFloat))};
   if (group == Fp8Group::kRow || sections.size() < 2) {
-    cast_section({shape, step, rule, transposed, group}, x, made);
+    cast_section({shape, step, rule, transposed, group, share}, x, made);
     return made;
   }
   int64_t first = 0;
   for (const int64_t n : sections) {
     Fp8Matrix section = {made.codes_RD.narrow(0, first, n), made.factors_R.narrow(0, first, n)};
     const RowsShape of_section = transposed ? RowsShape{shape.rows, n} : RowsShape{n, shape.dim};
-    cast_section({of_section, step, rule, transposed, group}, x.narrow(transposed ? 1 : 0, first, n),
+    cast_section({of_section, step, rule, transposed, group, share}, x.narrow(transposed ? 1 : 0, first, n),
                  section);
     first += n;
   }

@@ -1,6 +1,7 @@
 // Matrices in fp8 with a factor for each row, and their products.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
@@ -17,11 +18,15 @@ struct Fp8Matrix {
 /// Elements that share a scale: a row of the result, or all rows of a section.
 enum class Fp8Group { kRow, kWhole };
 
+/// Makes largest magnitudes those of the whole matrix, in place, where ranks have parts of it. Collective.
+using ShareMaxima = std::function<void(Tensor& amax)>;
+
 /// Returns x, or its transpose, in fp8. x: bf16, rows may be apart. Scales and codes are torchao's: scale =
 /// 448 (or 57344) / largest magnitude, codes rounded to nearest even within that limit. NaN makes its group
-/// NaN. sections: numbers of rows of the result, one after the other; empty: one of all.
+/// NaN. sections: numbers of rows of the result, one after the other; empty: one of all. share: called for
+/// the magnitudes of each section, before they become scales; empty: x is the whole matrix.
 Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
-                 const std::vector<int64_t>& sections = {});
+                 const std::vector<int64_t>& sections = {}, const ShareMaxima& share = {});
 
 /// out = left · rightᵀ (+ added, which may be out or undefined). N rows of left, M of right. bf16 out, or
 /// fp32 out of gradients of weights. On a CPU sums are in fp32 and rounded once; a GPU has at::_scaled_mm,

@@ -53,6 +53,28 @@ std::vector<Fp8Layers> all_layers(const DecoderSpec& spec) {
   return blocks;
 }
 
+/// Returns what hinders `tp` ranks from sharing a layer; "" if nothing does.
+std::string sharing_problem(const LinearLayer& layer, int64_t tp) {
+  const bool cuts_inputs = !layer.in.empty();
+  for (const TpCut::Section& section : cuts_inputs ? layer.in : layer.out) {
+    const bool equal = section.count % tp == 0 || tp % section.count == 0;
+    const int64_t part = std::max(section.count / tp, int64_t{1}) * section.width;
+    if (!equal || part % kMultiple != 0)
+      return fmt::format(
+          "expected parts of {} that are equal on {} ranks and a multiple of {}, got {} {} (parallel.tp = "
+          "{}): name the layer in fp8.skip, or choose another parallel.tp",
+          layer.name, tp, kMultiple, section.count * section.width, cuts_inputs ? "inputs" : "outputs", tp);
+  }
+  return "";
+}
+
+/// Returns the names of the layers of a block that stay bf16.
+std::vector<std::string> kept_names(const Fp8Layers& block) {
+  std::vector<std::string> names;
+  for (const Bf16Layers& kept : block.kept) names.insert(names.end(), kept.names.begin(), kept.names.end());
+  return names;
+}
+
 int64_t gpu_bytes(const Fp8Product& product, int64_t tokens) {
   const int64_t in = product.inputs, out = product.all_outputs();
   const int64_t forward = tokens * in + out * in,
@@ -82,8 +104,11 @@ Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& laye
     std::vector<LinearLayer> together;
     for (; begin < layers.size() && layer_outputs(block, layers[begin]).view == view; ++begin)
       together.push_back(layers[begin]);
-    Fp8Product product = {
-        .view = view, .outputs = {}, .inputs = together.front().columns, .recipe = fp8.recipe};
+    Fp8Product product = {.view = view,
+                          .outputs = {},
+                          .inputs = together.front().columns,
+                          .recipe = fp8.recipe,
+                          .cuts_inputs = !together.front().in.empty()};
     Bf16Layers kept;
     int64_t named = 0;
     for (const LinearLayer& layer : together) {
@@ -101,7 +126,7 @@ Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& laye
   return chosen;
 }
 
-std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec) {
+std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec, int64_t tp) {
   if (!spec.fp8.is_used()) return {};
   std::vector<ConfigProblem> problems;
   const std::vector<std::string> names = linear_layer_names(spec);
@@ -128,7 +153,23 @@ std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec) {
     problems.push_back({"fp8", fmt::format("no linear layer is left for fp8 ({}: {}); remove fp8",
                                            last_parts(blocks.front().kept.front().names),
                                            blocks.front().kept.front().reason)});
+  for (int64_t i = 0; i < spec.layers && tp > 1 && problems.empty(); ++i) {
+    const std::vector<std::string> kept = kept_names(blocks[static_cast<size_t>(i)]);
+    for (const LinearLayer& layer : linear_layers(spec, i)) {
+      if (std::find(kept.begin(), kept.end(), layer.name) != kept.end()) continue;
+      const std::string problem = sharing_problem(layer, tp);
+      if (!problem.empty() && problems.empty()) problems.push_back({"fp8.recipe", problem});
+    }
+  }
   return problems;
+}
+
+Fp8Config named_fp8(const DecoderSpec& whole) {
+  Fp8Config named = {.recipe = whole.fp8.recipe};
+  if (!named.is_used()) return named;
+  for (const Fp8Layers& block : all_layers(whole))
+    for (const std::string& name : kept_names(block)) named.skip.push_back(name);
+  return named;
 }
 
 std::string fp8_text(const DecoderSpec& spec) {

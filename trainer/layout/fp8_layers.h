@@ -19,6 +19,7 @@ struct Fp8Product {
   std::vector<int64_t> outputs;  // of each layer; each has scales of its own
   int64_t inputs = 0;
   Fp8Recipe recipe = Fp8Recipe::kNone;
+  bool cuts_inputs = false;  // a rank along tp has a part of the inputs; false: of the outputs
 
   int64_t all_outputs() const;
 };
@@ -36,9 +37,11 @@ struct Fp8Layers {
 /// Returns the choice for the layers of a block, or an empty one without fp8.
 Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& layers, const Fp8Config& fp8);
 
-/// Returns what is wrong with the choice for a model: words of fp8.skip that name nothing, or a part of a
-/// product; no layer left.
-std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec);
+/// Returns what is wrong with the choice for a model that `tp` ranks share: words of fp8.skip that name
+/// nothing, or a part of a product; no layer left; parts of ranks that differ, or that a GPU cannot multiply.
+std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec, int64_t tp);
+/// Returns a key that chooses the same layers by their names alone, for specs of a rank's part of the model.
+Fp8Config named_fp8(const DecoderSpec& whole);
 /// Returns a sentence on the layers of a model that multiply in fp8, and those that do not; "" without fp8.
 std::string fp8_text(const DecoderSpec& spec);
 /// Returns the bytes that the products of one layer take while they are computed, at most.

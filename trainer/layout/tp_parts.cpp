@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trainer/base/error.h"
+#include "trainer/layout/fp8_layers.h"
 
 namespace tycho {
 namespace {
@@ -61,6 +62,7 @@ TpItems tp_items(int64_t count, const TpShape& tp) {
 }
 
 DecoderSpec tp_spec(DecoderSpec spec, const TpShape& tp) {
+  if (tp.size > 1) spec.fp8 = named_fp8(spec);  // by the sizes of whole layers
   const TpItems heads = tp_items(spec.attention.heads, tp), tokens = tp_items(spec.vocab_size, tp);
   spec.attention.first_head = heads.begin, spec.attention.heads = heads.size();
   spec.attention.kv_heads = tp_items(spec.attention.kv_heads, tp).size();

@@ -48,13 +48,13 @@ class FeedForward {
   LinearParams up(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.up_weight)], view(p, fuses_bias() ? -1 : at_.up_bias), in_out_,
             layer_adapters(at_, at_.up_weight, region_.context(), p, act...),
-            fp8_product_of(at_, at_.up_weight, act...)};
+            fp8_linear_of(at_, at_.up_weight, region_, act...)};
   }
   template <class... Act>
   LinearParams down(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.down_weight)], view(p, at_.down_bias), in_out_,
             layer_adapters(at_, at_.down_weight, region_.context(), p, act...),
-            fp8_product_of(at_, at_.down_weight, act...)};
+            fp8_linear_of(at_, at_.down_weight, region_, act...)};
   }
   /// Fills slot kUp, with the product that forward has computed; with a fused GELU also slot kHidden.
   void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;

@@ -1,6 +1,8 @@
 // Each operand is cast so that the dim of the sum is contiguous.
 #include "trainer/models/fp8_linear.h"
 
+#include <ATen/core/TensorBody.h>
+
 #include "trainer/kernels/fp8.h"
 
 namespace tycho {
@@ -21,45 +23,65 @@ Fp8Casts casts_of(Fp8Recipe recipe) {
   return {Fp8Group::kRow, one ? Fp8Group::kWhole : Fp8Group::kRow, rule, rule};
 }
 
+/// Returns how ranks along tp share the maxima of a matrix; empty where each has all that a scale needs.
+ShareMaxima shared_if(bool is_part, const Fp8Linear& layer) {
+  if (!is_part || layer.region == nullptr || !layer.region->is_shared()) return {};
+  return [region = layer.region](Tensor& amax) { amax.copy_(region->gathered(amax).amax(0)); };
+}
+
 }  // namespace
 
-const Fp8Product* fp8_product_of(const BlockParams& at, int view, const BlockActivations&) {
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
+                        const BlockActivations&) {
   for (const Fp8Product& product : at.fp8)
-    if (product.view == view) return &product;
-  return nullptr;
+    if (product.view == view) return {&product, &region};
+  return {};
 }
-const Fp8Product* fp8_product_of(const BlockParams&, int) { return nullptr; }
+Fp8Linear fp8_linear_of(const BlockParams&, int, const ParallelRegion&) { return {}; }
 
-bool has_fp8_weight_gradient(const Fp8Product& product) {
-  return product.recipe != Fp8Recipe::kRowwiseWithGwHp;
+bool has_fp8_weight_gradient(const Fp8Linear& layer) {
+  return layer.product->recipe != Fp8Recipe::kRowwiseWithGwHp;
 }
 
-void fp8_linear(const Fp8Product& product, const Tensor& weight, bool in_out, const Tensor& x_NK,
+// A row of an operand is cut where ranks have parts of the dim of the sum; a whole operand is cut where they
+// have parts of either of its dims.
+void fp8_linear(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& x_NK,
                 const Tensor& added_NM, Tensor& y_NM) {
+  const Fp8Product& product = *layer.product;
   const Fp8Casts casts = casts_of(product.recipe);
-  fp8_product(to_fp8(x_NK, /*transposed=*/false, casts.group, casts.number),
-              to_fp8(weight, /*transposed=*/in_out, casts.group, casts.number, product.outputs), added_NM,
-              /*fast=*/true, y_NM);
+  const bool cuts_sum = product.cuts_inputs;
+  fp8_product(to_fp8(x_NK, /*transposed=*/false, casts.group, casts.number, {}, shared_if(cuts_sum, layer)),
+              to_fp8(weight, /*transposed=*/in_out, casts.group, casts.number, product.outputs,
+                     shared_if(cuts_sum || casts.group == Fp8Group::kWhole, layer)),
+              added_NM, /*fast=*/true, y_NM);
 }
 
-void fp8_input_gradient(const Fp8Product& product, const Tensor& weight, bool in_out, const Tensor& dy_NM,
+void fp8_input_gradient(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& dy_NM,
                         Tensor& dx_NK) {
-  const Fp8Casts casts = casts_of(product.recipe);
+  const Fp8Casts casts = casts_of(layer.product->recipe);
+  const bool cuts_sum = !layer.product->cuts_inputs;
   int64_t first = 0;
-  for (const int64_t outputs : product.outputs) {
-    fp8_product(to_fp8(dy_NM.narrow(1, first, outputs), /*transposed=*/false, casts.group, casts.gradient),
-                to_fp8(weight.narrow(in_out ? 1 : 0, first, outputs), /*transposed=*/!in_out,
-                       casts.weight_to_input, casts.number),
-                first > 0 ? dx_NK : Tensor(), /*fast=*/false, dx_NK);
+  for (const int64_t outputs : layer.product->outputs) {
+    fp8_product(
+        to_fp8(dy_NM.narrow(1, first, outputs), /*transposed=*/false, casts.group, casts.gradient, {},
+               shared_if(cuts_sum, layer)),
+        to_fp8(weight.narrow(in_out ? 1 : 0, first, outputs), /*transposed=*/!in_out, casts.weight_to_input,
+               casts.number, {}, shared_if(cuts_sum || casts.weight_to_input == Fp8Group::kWhole, layer)),
+        first > 0 ? dx_NK : Tensor(), /*fast=*/false, dx_NK);
     first += outputs;
   }
 }
 
-void fp8_weight_gradient(const Fp8Product& product, bool in_out, const Tensor& x_NK, const Tensor& dy_NM,
+// Sums are over tokens, and a rank has all of its columns' tokens.
+void fp8_weight_gradient(const Fp8Linear& layer, bool in_out, const Tensor& x_NK, const Tensor& dy_NM,
                          Tensor& dw, bool add) {
+  const Fp8Product& product = *layer.product;
   const Fp8Casts casts = casts_of(product.recipe);
-  const Fp8Matrix x_KN = to_fp8(x_NK, /*transposed=*/true, casts.group, casts.number),
-                  dy_MN = to_fp8(dy_NM, /*transposed=*/true, casts.group, casts.gradient, product.outputs);
+  const bool whole = casts.group == Fp8Group::kWhole;
+  const Fp8Matrix x_KN = to_fp8(x_NK, /*transposed=*/true, casts.group, casts.number, {},
+                                shared_if(whole && product.cuts_inputs, layer)),
+                  dy_MN = to_fp8(dy_NM, /*transposed=*/true, casts.group, casts.gradient, product.outputs,
+                                 shared_if(whole && !product.cuts_inputs, layer));
   fp8_product(in_out ? x_KN : dy_MN, in_out ? dy_MN : x_KN, add ? dw : Tensor(), /*fast=*/false, dw);
 }
 

@@ -4,27 +4,39 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/parallel_region.h"
 
 namespace tycho {
 
-// N tokens, K inputs, M outputs. Weights are [M, K], or [K, M] when in_out. Layers that are stacked in one
-// matrix have scales of their own. x, dy and weights are cast again by each function.
+// N tokens, K inputs, M outputs, those of this rank along tp. Weights are [M, K], or [K, M] when in_out.
+// Layers that are stacked in one matrix have scales of their own. x, dy and weights are cast again by each
+// function. Ranks along tp share the largest magnitudes that scales are made of, so that codes are those of
+// one rank: then all functions but has_fp8_weight_gradient are collective.
 
-/// Returns the product of that view of a block, for a pass of training or evaluation; null if it is bf16's.
-/// Generation computes in bf16: it has no pass.
-const Fp8Product* fp8_product_of(const BlockParams& at, int view, const BlockActivations& act);
-const Fp8Product* fp8_product_of(const BlockParams& at, int view);
+/// A product in fp8, or in the inputs' own dtype if `product` is null. region: the ranks that share the
+/// layer.
+struct Fp8Linear {
+  const Fp8Product* product = nullptr;
+  const ParallelRegion* region = nullptr;
+
+  explicit operator bool() const { return product != nullptr; }
+};
+/// Returns the product of that view of a block, for a pass of training or evaluation. Generation computes in
+/// bf16: it has no pass.
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
+                        const BlockActivations& act);
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region);
 
 /// y = weight x (+ added, which may be y or undefined).
-void fp8_linear(const Fp8Product& product, const Tensor& weight, bool in_out, const Tensor& x_NK,
+void fp8_linear(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& x_NK,
                 const Tensor& added_NM, Tensor& y_NM);
 /// Computes dx from dy. The gradients of stacked layers are added in bf16, as autograd adds them.
-void fp8_input_gradient(const Fp8Product& product, const Tensor& weight, bool in_out, const Tensor& dy_NM,
+void fp8_input_gradient(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& dy_NM,
                         Tensor& dx_NK);
 /// Computes the gradient of the weight, which is written or added. Requires has_fp8_weight_gradient().
-void fp8_weight_gradient(const Fp8Product& product, bool in_out, const Tensor& x_NK, const Tensor& dy_NM,
+void fp8_weight_gradient(const Fp8Linear& layer, bool in_out, const Tensor& x_NK, const Tensor& dy_NM,
                          Tensor& dw, bool add);
 /// False if the recipe multiplies gradients of weights in bf16.
-bool has_fp8_weight_gradient(const Fp8Product& product);
+bool has_fp8_weight_gradient(const Fp8Linear& layer);
 
 }  // namespace tycho

@@ -1,7 +1,6 @@
 // A linear layer: a matrix and perhaps a bias.
 #pragma once
 #include "trainer/kernels/tensor.h"
-#include "trainer/layout/fp8_layers.h"
 #include "trainer/models/adapters.h"
 #include "trainer/models/fp8_linear.h"
 #include "trainer/sharding/gathered_unit.h"
@@ -19,7 +18,7 @@ struct LinearParams {
   const Tensor& bias_M;  // undefined: none
   bool in_out = false;
   LayerAdapters adapters = {};
-  const Fp8Product* fp8 = nullptr;  // null: products of the inputs' own dtype
+  Fp8Linear fp8 = {};  // none: products of the inputs' own dtype
 };
 struct LinearGrads {
   Tensor& weight;

@@ -72,7 +72,8 @@ class SelfAttention {
   template <class... Act>
   LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
     return {p[static_cast<size_t>(weight)], view(p, bias), in_out_,
-            layer_adapters(at_, weight, region_.context(), p, act...), fp8_product_of(at_, weight, act...)};
+            layer_adapters(at_, weight, region_.context(), p, act...),
+            fp8_linear_of(at_, weight, region_, act...)};
   }
   /// Scratch for separate products of queries and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {

@@ -287,7 +287,7 @@ std::vector<ConfigProblem> large_orders(const TrainConfig& config) {
 
 std::vector<ConfigProblem> check_parameters(const TrainConfig& config) {
   std::vector<ConfigProblem> problems = adapter_problems(decoder_spec(config.model));
-  if (problems.empty()) problems = fp8_problems(decoder_spec(config.model));
+  if (problems.empty()) problems = fp8_problems(decoder_spec(config.model), config.parallel.tp);
   if (problems.empty()) problems = stage_problems(config);
   if (!problems.empty()) return problems;
   if (config.param_groups.empty()) return {};

@@ -122,11 +122,6 @@ void check_fp8(const TrainConfig& config, ConfigProblems& problems) {
   if (config.precision != Precision::kBf16)
     problems.add("fp8.recipe", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
                  enum_name(fp8.recipe));
-  if (config.parallel.tp > 1)
-    problems.add(
-        "fp8.recipe",
-        "a rank along tp has a part of a row, whose scale needs the whole row; set parallel.tp = 1 and share "
-        "the model with parallel.dp_shard");
 }
 
 void check_sequence(const TrainConfig& config, ConfigProblems& problems) {

@@ -41,8 +41,18 @@ class Fp8Test : public KernelTest {
   }
   Cast rows(const Tensor& x, Fp8Rule rule) {
     Cast made = room(x.size(0), x.size(1));
-    table_->fp8_rows({x.size(0), x.size(1)}, x.stride(0), rule, x.const_data_ptr(), bytes(made.codes),
-                     made.factors.mutable_data_ptr<float>(), stream_of(x));
+    table_->fp8_rows({x.size(0), x.size(1)}, x.stride(0), rule, x.const_data_ptr(), nullptr,
+                     bytes(made.codes), made.factors.mutable_data_ptr<float>(), stream_of(x));
+    return made;
+  }
+  Cast rows_with_amax(const Tensor& x, Fp8Rule rule, Tensor& amax) {
+    const RowsShape shape = {x.size(0), x.size(1)};
+    table_->fp8_row_amax(shape, x.stride(0), x.const_data_ptr(), amax.mutable_data_ptr<float>(),
+                         stream_of(x));
+    amax.mul_(2);
+    Cast made = room(x.size(0), x.size(1));
+    table_->fp8_rows(shape, x.stride(0), rule, x.const_data_ptr(), amax.const_data_ptr<float>(),
+                     bytes(made.codes), made.factors.mutable_data_ptr<float>(), stream_of(x));
     return made;
   }
   Cast by_amax(const Tensor& x, Fp8Rule rule, bool transposed, bool whole) {
@@ -70,6 +80,10 @@ class Fp8Test : public KernelTest {
                  by_column = scales_of(magnitude.amax(0), rule).unsqueeze(1),
                  of_all = scales_of(magnitude.max(), rule);
     expect_cast(rows(x, rule), at_home, by_row, rule.format);
+    Tensor amax = empty_fp32({x.size(0)});
+    const Cast other = rows_with_amax(x, rule, amax);  // twice that of each row
+    EXPECT_TRUE(at::equal(amax.cpu(), 2 * magnitude.amax(1).to(at::kFloat)));
+    expect_cast(other, at_home, scales_of(2 * magnitude.to(at::kFloat).amax(1, true), rule), rule.format);
     expect_cast(by_amax(x, rule, true, false), turned, by_column, rule.format);
     expect_cast(by_amax(x, rule, true, true), turned, of_all, rule.format);
     expect_cast(by_amax(x, rule, false, true), at_home, of_all, rule.format);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/layout/decoder_layout.h"
+#include "trainer/layout/tp_parts.h"
 
 namespace tycho {
 namespace {
@@ -15,9 +16,9 @@ DecoderSpec spec_with(Fp8Config fp8,
   config.fp8 = std::move(fp8);
   return decoder_spec(config);
 }
-std::string problem_with(const Fp8Config& fp8) {
+std::string problem_with(const Fp8Config& fp8, int64_t tp = 1) {
   std::string text;
-  for (const ConfigProblem& problem : fp8_problems(spec_with(fp8)))
+  for (const ConfigProblem& problem : fp8_problems(spec_with(fp8), tp))
     text += problem.path + ": " + problem.message + "\n";
   return text;
 }
@@ -53,7 +54,7 @@ TEST(Fp8Layers, AreSkippedByPartsOfTheirNames) {
       spec_with({.recipe = Fp8Recipe::kTensorwise, .skip = {"layers.0.", "down_proj", "lm_head"}});
   EXPECT_TRUE(block_params(spec, 0).fp8.empty());
   EXPECT_EQ(block_params(spec, 1).fp8.size(), 3U);
-  EXPECT_TRUE(fp8_problems(spec).empty());
+  EXPECT_TRUE(fp8_problems(spec, 1).empty());
   EXPECT_EQ(fp8_text(spec),
             "6 of 14 linear layers of the blocks multiply in fp8 (tensorwise); bf16: q_proj, k_proj, v_proj, "
             "o_proj, "
@@ -97,6 +98,33 @@ TEST(Fp8Layers, MistakesAreNamed) {
       "model.layers.0.mlp.gate_proj, model.layers.0.mlp.up_proj, model.layers.0.mlp.down_proj\n");
   EXPECT_EQ(problem_with({.recipe = recipe, .skip_small = true}),
             "fp8: no linear layer is left for fp8 (q_proj, k_proj, v_proj: fp8.skip_small); remove fp8\n");
+}
+
+TEST(Fp8Layers, NeedEqualPartsOfRanksThatAGpuCanMultiply) {
+  const Fp8Config fp8 = {.recipe = Fp8Recipe::kRowwise};
+  EXPECT_EQ(problem_with(fp8, 2), "");
+  EXPECT_EQ(problem_with(fp8, 4),
+            "fp8.recipe: expected parts of model.layers.0.mlp.gate_proj that are equal on 4 ranks and a "
+            "multiple of 16, got 96 outputs (parallel.tp = 4): name the layer in fp8.skip, or choose another "
+            "parallel.tp\n");
+  EXPECT_EQ(problem_with({.recipe = Fp8Recipe::kRowwise, .skip = {"mlp"}}, 4), "");
+}
+
+/// A rank's part of a layer is smaller, but the layer is chosen as one rank chooses it.
+TEST(Fp8Layers, AreChosenByTheSizesOfWholeLayers) {
+  const DecoderSpec whole =
+      spec_with({.recipe = Fp8Recipe::kRowwise, .skip = {"layers.0."}, .skip_small = true},
+                {.width = 1536, .layers = 2, .heads = 12, .kv_heads = 2, .ffn_width = 6144});
+  const std::vector<Fp8Product> one = block_params(whole, 1).fp8;
+  ASSERT_EQ(one.size(), 1U);
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    const DecoderSpec part = tp_spec(whole, {4, rank});
+    EXPECT_TRUE(block_params(part, 0).fp8.empty());
+    const std::vector<Fp8Product> own = block_params(part, 1).fp8;
+    ASSERT_EQ(own.size(), 1U);
+    EXPECT_EQ(own.front().outputs, (std::vector<int64_t>{1536, 1536}));
+    EXPECT_FALSE(own.front().cuts_inputs);
+  }
 }
 
 TEST(Fp8Layers, TakeMemoryForOneProduct) {

@@ -132,7 +132,7 @@ TEST(CheckConfig, WantsBf16ForWeightsWithoutAMaster) {
             "");
 }
 
-TEST(CheckConfig, WantsBf16AndWholeRowsForFp8) {
+TEST(CheckConfig, WantsBf16ForFp8) {
   const auto fp8 = [](Precision precision, int64_t tp) {
     return [=](TrainConfig& c) {
       c.model.fp8.recipe = Fp8Recipe::kTensorwise, c.precision = precision, c.parallel.tp = tp;
@@ -141,10 +141,7 @@ TEST(CheckConfig, WantsBf16AndWholeRowsForFp8) {
   EXPECT_EQ(problems_after(fp8(Precision::kBf16, 1)), "");
   EXPECT_EQ(problems_after(fp8(Precision::kFp32, 1)),
             "fp8.recipe: tensorwise needs bf16, but precision is fp32; set precision = \"bf16\"");
-  EXPECT_EQ(problems_after(fp8(Precision::kBf16, 2), 2),
-            "fp8.recipe: a rank along tp has a part of a row, whose scale needs the whole row; set "
-            "parallel.tp = 1 and "
-            "share the model with parallel.dp_shard");
+  EXPECT_EQ(problems_after(fp8(Precision::kBf16, 2), 2), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.model.fp8.skip = {"down_proj"}; }),
             "fp8.skip: has no effect unless fp8.recipe is set; remove it");
 }

@@ -31,6 +31,8 @@ struct Bounds {
   double first_loss = 1e-7, loss = 1e-6, gradient = 1e-5, weight = 1e-4;
 };
 constexpr Bounds kFp32Bounds = {}, kBf16Bounds = {3e-3, 1e-2, 5e-2, 3e-2};
+/// A bf16 that is rounded to its neighbour may get another code of fp8, 2^-4 away.
+constexpr Bounds kFp8Bounds = {5e-3, 2e-2, 2e-1, 5e-2};
 
 struct Recipe {
   std::function<void(TrainConfig&)> write;
@@ -165,6 +167,16 @@ const std::map<std::string, Recipe>& recipes() {
           c.precision = Precision::kBf16;
         },
         kBf16Bounds}},
+      {"llama-fp8",
+       {[](TrainConfig& c) {
+          LlamaConfig model = llama(2, true);
+          model.width = 64;  // parts of four ranks are multiples of 16
+          c.model.value = model;
+          c.model.fp8.recipe = Fp8Recipe::kRowwiseWithGwHp;
+          c.optimizer.value = AdamWConfig{.lr = 3e-3, .eps = 1e-6};
+          c.precision = Precision::kBf16;
+        },
+        kFp8Bounds}},
       {"mpt-sgd-bf16",
        {[](TrainConfig& c) {
           c.model.value = mpt(0);
@@ -297,6 +309,14 @@ const std::vector<std::string> kTable = {
     "llama-adamw-bf16 shard2 tp2 micro1",
     "llama-adamw-bf16 pp2 cp2 micro2",
     "llama-adamw-bf16 ring4 micro1",
+    "llama-fp8 micro1",
+    "llama-fp8 micro4",
+    "llama-fp8 shard2 micro2 full",
+    "llama-fp8 tp2 micro2",
+    "llama-fp8 tp2 micro4 whole full",
+    "llama-fp8 tp4 micro2",
+    "llama-fp8 shard2 cp2 tp2 micro2",
+    "llama-fp8 pp2 tp2 micro2",
     "mpt-sgd-bf16 micro1",
     "mpt-sgd-bf16 rep2 shard2 micro2",
     "mpt-sgd-bf16 tp2 micro2 selective",

@@ -70,16 +70,16 @@ TEST(Fp8Oracles, LayersMultiplyAsTorchao) {
           .view = 0, .outputs = {w.size(0)}, .inputs = w.size(1), .recipe = recipe_of(recipe)};
       const Tensor weight = in_out ? w.t().contiguous() : w;
       Tensor y = at::empty_like(golden[recipe + ".y"]), dx = at::empty_like(x), dw = at::ones(weight.sizes());
-      fp8_linear(product, weight, in_out, x, {}, y);
-      fp8_input_gradient(product, weight, in_out, dy, dx);
+      fp8_linear({&product}, weight, in_out, x, {}, y);
+      fp8_input_gradient({&product}, weight, in_out, dy, dx);
       // A bf16 may round to its neighbour where fp32 sums were added in another order.
       EXPECT_LT(distance(y, golden[recipe + ".y"]), 4e-4) << recipe;
       EXPECT_LT(distance(dx, golden[recipe + ".dx"]), 4e-4) << recipe;
-      if (!has_fp8_weight_gradient(product)) continue;
-      fp8_weight_gradient(product, in_out, x, dy, dw, /*add=*/false);
+      if (!has_fp8_weight_gradient({&product})) continue;
+      fp8_weight_gradient({&product}, in_out, x, dy, dw, /*add=*/false);
       EXPECT_LT(distance(in_out ? dw.t() : dw, golden[recipe + ".dw"]), 2e-3) << recipe;  // torchao's is bf16
       Tensor twice = dw.clone();
-      fp8_weight_gradient(product, in_out, x, dy, twice, /*add=*/true);
+      fp8_weight_gradient({&product}, in_out, x, dy, twice, /*add=*/true);
       EXPECT_LT(distance(twice, 2 * dw), 1e-6) << recipe;
     }
 }
@@ -93,21 +93,21 @@ TEST(Fp8Oracles, StackedLayersAreScaledApart) {
   for (const std::string& recipe : kRecipes) {
     const Fp8Product both = {.view = 0, .outputs = {16, 48}, .inputs = 32, .recipe = recipe_of(recipe)};
     Tensor y = at::empty({48, 64}, x.options()), dx = at::empty_like(x), dw = at::empty({64, 32});
-    fp8_linear(both, w, false, x, {}, y);
-    fp8_input_gradient(both, w, false, dy, dx);
-    if (has_fp8_weight_gradient(both)) fp8_weight_gradient(both, false, x, dy, dw, false);
+    fp8_linear({&both}, w, false, x, {}, y);
+    fp8_input_gradient({&both}, w, false, dy, dx);
+    if (has_fp8_weight_gradient({&both})) fp8_weight_gradient({&both}, false, x, dy, dw, false);
     Tensor dx_sum;
     int64_t first = 0;
     for (const int64_t n : both.outputs) {
       const Fp8Product one = {.view = 0, .outputs = {n}, .inputs = 32, .recipe = both.recipe};
       const Tensor own_w = w.narrow(0, first, n), own_dy = dy.narrow(1, first, n).contiguous();
       Tensor own_y = at::empty({48, n}, x.options()), own_dx = at::empty_like(x), own_dw = at::empty({n, 32});
-      fp8_linear(one, own_w, false, x, {}, own_y);
+      fp8_linear({&one}, own_w, false, x, {}, own_y);
       EXPECT_TRUE(at::equal(y.narrow(1, first, n), own_y)) << recipe;
-      fp8_input_gradient(one, own_w, false, own_dy, own_dx);
+      fp8_input_gradient({&one}, own_w, false, own_dy, own_dx);
       dx_sum = dx_sum.defined() ? dx_sum + own_dx : own_dx;
-      if (has_fp8_weight_gradient(one)) {
-        fp8_weight_gradient(one, false, x, own_dy, own_dw, false);
+      if (has_fp8_weight_gradient({&one})) {
+        fp8_weight_gradient({&one}, false, x, own_dy, own_dw, false);
         EXPECT_TRUE(at::equal(dw.narrow(0, first, n), own_dw)) << recipe;
       }
       first += n;

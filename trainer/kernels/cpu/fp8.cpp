@@ -15,6 +15,17 @@ TYCHO_SIMD Ints magnitudes(const void* x, int64_t i, Lanes lanes) {
 }
 TYCHO_SIMD Ints larger_of(Ints a, Ints b) { return a > b ? a : b; }
 
+/// Returns the largest magnitude of `dim` consecutive elements.
+TYCHO_SIMD float amax_of(int64_t dim, const void* x, int64_t first) {
+  Ints most{};
+  for_lanes(dim, [&](int64_t i, auto lanes) { most = larger_of(most, magnitudes(x, first + i, lanes)); });
+  int32_t amax_bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane) amax_bits = most[lane] > amax_bits ? most[lane] : amax_bits;
+  float amax;
+  __builtin_memcpy(&amax, &amax_bits, sizeof amax);
+  return amax;
+}
+
 template <class Lanes>
 TYCHO_SIMD Codes codes_of(Fp8Format format, const void* x, int64_t i, Vec scale, Lanes lanes) {
   const Vec scaled = load(static_cast<const Bf16*>(x) + i, lanes) * scale;
@@ -50,19 +61,17 @@ TYCHO_SIMD void cast_columns(RowsShape shape, int64_t row_step, Fp8Rule rule, co
 
 }  // namespace
 
-void fp8_rows(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x, uint8_t* codes, float* factors,
-              Stream) {
+void fp8_row_amax(RowsShape shape, int64_t row_step, const void* x, float* amax, Stream) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) amax[row] = amax_of(shape.dim, x, row * row_step);
+  });
+}
+
+void fp8_rows(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x, const float* amax,
+              uint8_t* codes, float* factors, Stream) {
   for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row) {
-      Ints most{};
-      for_lanes(shape.dim, [&](int64_t i, auto lanes) {
-        most = larger_of(most, magnitudes(x, row * row_step + i, lanes));
-      });
-      int32_t amax_bits = 0;
-      for (int lane = 0; lane < kLanes; ++lane) amax_bits = most[lane] > amax_bits ? most[lane] : amax_bits;
-      float amax;
-      __builtin_memcpy(&amax, &amax_bits, sizeof amax);
-      const float scale = fp8_scale(rule, amax);
+      const float scale = fp8_scale(rule, amax ? amax[row] : amax_of(shape.dim, x, row * row_step));
       factors[row] = 1.0f / scale;
       cast_row(rule.format, shape.dim, x, row * row_step, scale, codes + row * shape.dim);
     }

@@ -42,18 +42,32 @@ __device__ inline void store_codes(const Pack<float, width>& x, float scale, uin
   *reinterpret_cast<CodePack<width>*>(codes) = pack;
 }
 
-/// A block per row, which reads the row again from the cache.
-template <Fp8Format format, int width>
-__global__ void cast_by_row(int64_t dim, int64_t row_step, bool power_of_two, const T* x, uint8_t* codes,
-                            float* factors) {
-  const int64_t row = blockIdx.x;
+/// Returns the largest magnitude of a block's row to every thread.
+template <int width>
+__device__ inline float row_amax(int64_t dim, const T* row) {
   uint32_t most = 0;
   for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
-    const auto value = load<width>(x + row * row_step + i);
+    const auto value = load<width>(row + i);
 #pragma unroll
     for (int k = 0; k < width; ++k) most = larger_of(most, magnitude(value.at[k]));
   }
-  const float scale = fp8_scale({format, power_of_two}, __uint_as_float(block_max(most)));
+  return __uint_as_float(block_max(most));
+}
+
+/// A block per row.
+template <int width>
+__global__ void row_maxima(int64_t dim, int64_t row_step, const T* x, float* amax) {
+  const float most = row_amax<width>(dim, x + blockIdx.x * row_step);
+  if (threadIdx.x == 0) amax[blockIdx.x] = most;
+}
+
+/// A block per row, which reads the row again from the cache.
+template <Fp8Format format, int width>
+__global__ void cast_by_row(int64_t dim, int64_t row_step, bool power_of_two, const T* x, const float* amax,
+                            uint8_t* codes, float* factors) {
+  const int64_t row = blockIdx.x;
+  const float most = amax != nullptr ? amax[row] : row_amax<width>(dim, x + row * row_step);
+  const float scale = fp8_scale({format, power_of_two}, most);
   if (threadIdx.x == 0) factors[row] = 1.0f / scale;
   for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width)
     store_codes<format>(load<width>(x + row * row_step + i), scale, codes + row * dim + i);
@@ -150,15 +164,25 @@ bool code_packs_fit(RowsShape shape, int64_t row_step, const void* x, const void
 
 }  // namespace
 
-void fp8_rows(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x, uint8_t* codes, float* factors,
-              Stream stream) {
+void fp8_row_amax(RowsShape shape, int64_t row_step, const void* x, float* amax, Stream stream) {
+  if (shape.rows == 0) return;
+  with_width<T>(code_packs_fit(shape, row_step, x, x), [&](auto width) {
+    constexpr int kWidth = decltype(width)::count;
+    row_maxima<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 256), 0, native(stream)>>>(
+        shape.dim, row_step, static_cast<const T*>(x), amax);
+  });
+  check_launch("fp8_row_amax");
+}
+
+void fp8_rows(RowsShape shape, int64_t row_step, Fp8Rule rule, const void* x, const float* amax,
+              uint8_t* codes, float* factors, Stream stream) {
   if (shape.rows == 0) return;
   with_format(rule.format, [&](auto known) {
     with_width<T>(code_packs_fit(shape, row_step, x, codes), [&](auto width) {
       constexpr Fp8Format kFormat = decltype(known)::format;
       constexpr int kWidth = decltype(width)::count;
       cast_by_row<kFormat, kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 256), 0, native(stream)>>>(
-          shape.dim, row_step, rule.power_of_two, static_cast<const T*>(x), codes, factors);
+          shape.dim, row_step, rule.power_of_two, static_cast<const T*>(x), amax, codes, factors);
     });
   });
   check_launch("fp8_rows");

@@ -317,8 +317,11 @@ struct KernelTable {
   /// y (fp32) += x
   void (*add_to_fp32)(int64_t n, Dtype, const void* x, float* y, Stream) = nullptr;
   // Rows of bf16 x may be apart: row_step elements. codes are contiguous.
-  void (*fp8_rows)(RowsShape, int64_t row_step, Fp8Rule, const void* x, uint8_t* codes, float* factors_R,
-                   Stream) = nullptr;
+  /// amax_R: largest |x| of each row; NaN wins.
+  void (*fp8_row_amax)(RowsShape, int64_t row_step, const void* x, float* amax_R, Stream) = nullptr;
+  /// amax_R gives the scale of each row; null: it is that of the row itself.
+  void (*fp8_rows)(RowsShape, int64_t row_step, Fp8Rule, const void* x, const float* amax_R, uint8_t* codes,
+                   float* factors_R, Stream) = nullptr;
   /// amax: largest |x| of each column, or with `whole` of all elements in every place; NaN wins.
   void (*fp8_amax)(RowsShape, int64_t row_step, bool whole, const void* x, float* amax_C, float* workspace,
                    Stream) = nullptr;
@@ -354,8 +357,8 @@ struct KernelTable {
   X(bias_gradient_workspace) X(dropout) X(rope) X(pack_gradients) X(temperature) X(embedding) \
   X(embedding_backward) X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
-  X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) X(fp8_cast) \
-  X(run_program)
+  X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_row_amax) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) \
+  X(fp8_cast) X(run_program)
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.

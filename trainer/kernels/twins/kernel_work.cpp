@@ -303,9 +303,13 @@ KernelWork WorkOf::add_to_fp32(int64_t n, Dtype t, const void* x, float* y, Stre
   return all;
 }
 
-KernelWork WorkOf::fp8_rows(RowsShape s, int64_t row_step, Fp8Rule, const void* x, uint8_t* codes,
-                            float* factors, Stream) const {
-  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), out(codes, s.rows * s.dim), out(factors, s.rows * 4)};
+KernelWork WorkOf::fp8_row_amax(RowsShape s, int64_t row_step, const void* x, float* amax, Stream) const {
+  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), out(amax, s.rows * 4)};
+}
+KernelWork WorkOf::fp8_rows(RowsShape s, int64_t row_step, Fp8Rule, const void* x, const float* amax,
+                            uint8_t* codes, float* factors, Stream) const {
+  return {in_rows(x, s.rows, s.dim * 2, row_step * 2), in(amax, s.rows * 4), out(codes, s.rows * s.dim),
+          out(factors, s.rows * 4)};
 }
 KernelWork WorkOf::fp8_amax(RowsShape s, int64_t row_step, bool, const void* x, float* amax, float* workspace,
                             Stream) const {
