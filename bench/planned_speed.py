@@ -52,6 +52,21 @@ TABLES = {
 FINETUNED_7B, FINETUNED_30B = [(1, 7124), (2, 13844), (4, 28959), (8, 50708)], 52022
 
 
+# Tokens/s with fp8 over those with bf16 on H100s: recipe, sequence length, GPUs, sequences of a micro-batch, pins, published.
+# TorchTitan's performance page (8B: 6,667 and 8,532 tokens/s, compiled, parameters gathered in fp8), llmq's README
+# (tokens/s of 0.5B to 7B on one GPU), and LLM Foundry's README (amp_fp8 of Transformer Engine, its 8 GPUs).
+FP8 = [
+    ("TorchTitan", "llama-8b", 8192, 8, 1, SHARD, 8532 / 6667),
+    ("llmq", "qwen2", 1024, 1, 32, ["preset=0.5b"], 164 / 149),
+    ("llmq", "qwen2", 1024, 1, 32, ["preset=1.5b"], 73 / 59),
+    ("llmq", "qwen2", 1024, 1, 16, ["preset=3b"], 40 / 31),
+    ("llmq", "qwen2", 1024, 1, 8, ["preset=7b"], 19 / 14),
+    ("LLM Foundry", "mpt-1b", 512, 8, 56, SHARD, 1.35),
+    ("LLM Foundry", "mpt-3b", 512, 8, 40, SHARD, 1.31),
+    ("LLM Foundry", "mpt-3b", 8192, 8, 2, SHARD + ["model.max_seq_len=8192"], 1.15),
+]
+
+
 def planned(machine, seq_len, recipe, gpus, micro, passes, recompute, pins):
     command = [TYCHO, "plan", str(ROOT / f"recipes/{recipe}.lua"), "--json", "--ranks", str(gpus), f"machine={machine}",
                f"seq_len={seq_len}", f"micro_batch={micro}sp", f"global_batch={micro * passes * gpus}sp",
@@ -68,7 +83,20 @@ def main():
             mine = time["tokens_per_s"] / gpus
             print(f"  {recipe:10}{gpus:5}{f'{micro}x{passes}':>9}{recompute:>11}{tokens_per_s:11.0f}{mine:9.0f}"
                   f"{mine / tokens_per_s:7.2f}{f'{mfu[0]:.1%}' if mfu else '-':>15}{time['mfu']:8.1%}{time['wait_s'] / time['step_s']:8.1%}")
+    fp8()
     finetuning()
+
+
+def fp8():
+    print("Tokens/s with fp8 over those with bf16")
+    print(f"  {'':12}{'':10}{'tokens':>8}{'GPUs':>5}{'micro':>7}{'published':>11}{'tensorwise':>12}{'rowwise':>9}{'gw_hp':>7}")
+    for system, recipe, seq_len, gpus, micro, pins, published in FP8:
+        def speed(*more):
+            return planned("h100", seq_len, recipe, gpus, micro, 1, "none", pins + list(more))["estimate"]["tokens_per_s"]
+        bf16 = speed()
+        ratios = [speed(f"fp8.recipe={name}") / bf16 for name in ("tensorwise", "rowwise", "rowwise_with_gw_hp")]
+        name = pins[0].removeprefix("preset=") if recipe == "qwen2" else recipe
+        print(f"  {system:12}{name:10}{seq_len:8}{gpus:5}{micro:7}{published:11.2f}{ratios[0]:12.2f}{ratios[1]:9.2f}{ratios[2]:7.2f}")
 
 
 def finetuning():

@@ -57,9 +57,15 @@ Json estimate_json(const StepTime& time) {
                     {"crosses", axis.crosses},
                     {"transfer_s", axis.transfer_s},
                     {"wait_s", axis.wait_s}});
-  return {{"step_s", time.step_s},   {"compute_s", time.compute_s}, {"wait_s", time.waits_s()},
-          {"order_s", time.order_s}, {"bubble_s", time.bubble_s},   {"tokens_per_s", time.tokens_per_s},
-          {"mfu", time.mfu},         {"axes", std::move(axes)}};
+  return {{"step_s", time.step_s},
+          {"compute_s", time.compute_s},
+          {"wait_s", time.waits_s()},
+          {"order_s", time.order_s},
+          {"fp8_s", time.fp8_s},
+          {"bubble_s", time.bubble_s},
+          {"tokens_per_s", time.tokens_per_s},
+          {"mfu", time.mfu},
+          {"axes", std::move(axes)}};
 }
 
 Json forms_json(const std::vector<CpForm>& forms) {

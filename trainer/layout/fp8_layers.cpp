@@ -108,7 +108,8 @@ Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& laye
                           .outputs = {},
                           .inputs = together.front().columns,
                           .recipe = fp8.recipe,
-                          .cuts_inputs = !together.front().in.empty()};
+                          .cuts_inputs = !together.front().in.empty(),
+                          .recompute = together.front().recompute};
     Bf16Layers kept;
     int64_t named = 0;
     for (const LinearLayer& layer : together) {
@@ -153,11 +154,11 @@ std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec, int64_t tp) {
     problems.push_back({"fp8", fmt::format("no linear layer is left for fp8 ({}: {}); remove fp8",
                                            last_parts(blocks.front().kept.front().names),
                                            blocks.front().kept.front().reason)});
-  for (int64_t i = 0; i < spec.layers && tp > 1 && problems.empty(); ++i) {
+  for (int64_t i = 0; i < spec.layers && tp > 1; ++i) {
     const std::vector<std::string> kept = kept_names(blocks[static_cast<size_t>(i)]);
     for (const LinearLayer& layer : linear_layers(spec, i)) {
-      if (std::find(kept.begin(), kept.end(), layer.name) != kept.end()) continue;
-      const std::string problem = sharing_problem(layer, tp);
+      const bool is_kept = std::find(kept.begin(), kept.end(), layer.name) != kept.end();
+      const std::string problem = is_kept ? "" : sharing_problem(layer, tp);
       if (!problem.empty() && problems.empty()) problems.push_back({"fp8.recipe", problem});
     }
   }

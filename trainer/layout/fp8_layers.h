@@ -19,7 +19,8 @@ struct Fp8Product {
   std::vector<int64_t> outputs;  // of each layer; each has scales of its own
   int64_t inputs = 0;
   Fp8Recipe recipe = Fp8Recipe::kNone;
-  bool cuts_inputs = false;  // a rank along tp has a part of the inputs; false: of the outputs
+  bool cuts_inputs = false;                // a rank along tp has a part of the inputs; false: of the outputs
+  Recompute recompute = Recompute::kFull;  // least mode whose backward multiplies again; kNone: no mode does
 
   int64_t all_outputs() const;
 };

@@ -2,6 +2,7 @@
 #include "trainer/plan/estimate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
@@ -100,6 +101,9 @@ std::string speed_line(const StepTime& time, const Machine& machine) {
                         percent_text(share));
   else if (share < -kWorthSaying)
     order = fmt::format("; attention in any order saves {} of it", percent_text(-share));
+  if (time.fp8_s != 0)
+    order += fmt::format("; fp8 {} {} of it", time.fp8_s < 0 ? "saves" : "costs",
+                         percent_text(std::abs(time.fp8_s) / time.step_s));
   return fmt::format("{}, MFU {} (estimated{})", speed, percent_text(time.mfu), order);
 }
 

@@ -6,6 +6,7 @@
 
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/field_types.h"
 #include "trainer/layout/stages.h"
 #include "trainer/metrics/format.h"
 #include "trainer/plan/estimate.h"

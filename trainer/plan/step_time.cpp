@@ -11,6 +11,7 @@
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/stages.h"
 #include "trainer/plan/attention_time.h"
+#include "trainer/plan/fp8_time.h"
 
 namespace tycho {
 namespace {
@@ -120,6 +121,18 @@ double order_s(const TrainConfig& config, const DecoderSpec& spec, const StepWor
          static_cast<double>(work.mesh.size(Axis::kPp));
 }
 
+/// Returns what fp8 costs rank 0 in a step; negative: what it saves.
+double fp8_s(const TrainConfig& config, const DecoderSpec& spec, const StepWork& work, double tokens_at_once,
+             double flops_per_s, const Machine& machine) {
+  if (machine.gpu.empty()) return 0;
+  const Fp8Calls calls = {.tokens = tokens_at_once,
+                          .tp = work.mesh.size(Axis::kTp),
+                          .flops_per_s = flops_per_s,
+                          .bytes_per_s = machine.peak_bf16 / kFlopsPerByte};
+  return -fp8_saved_s(config, spec, calls) * static_cast<double>(work.micro_batches) /
+         static_cast<double>(work.mesh.size(Axis::kPp));
+}
+
 /// The time that a ring along cp adds to a step: hops of keys and values and of their gradients, and sums of
 /// parts.
 class RingTime {
@@ -201,7 +214,8 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
                          share(tokens_at_once, machine.half_tokens * std::sqrt(cut));
   StepTime time;
   time.order_s = order_s(config, spec, work, tokens_at_once, machine) * stage_imbalance(config);
-  time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s;
+  time.fp8_s = fp8_s(config, spec, work, tokens_at_once, peak * reached, machine) * stage_imbalance(config);
+  time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s + time.fp8_s;
   const int stages = mesh.size(Axis::kPp);
   time.bubble_s =
       time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches * config.parallel.pp_chunks);

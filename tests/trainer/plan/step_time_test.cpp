@@ -77,6 +77,42 @@ TEST(StepTime, PricesTheOrderOfAttentionsSums) {
   EXPECT_EQ(order_s(false), 0);
 }
 
+// Four products: q, k and v (64 to 192), output (64 to 64), gate and up (64 to 256), down (128 to 64).
+TEST(StepTime, PricesFp8ByItsProductsAndCasts) {
+  TrainConfig with = config();
+  with.precision = Precision::kBf16;
+  const double without_s = step_time(with, {}, machine()).compute_s;
+  const double N = 8 * 128, D = 64, F = 128, layers = 2;
+  const double weights = 4 * D * D + 3 * D * F, inputs = D + D + D + F, outputs = 3 * D + D + 2 * F + D;
+  const double bytes_per_s = 1e12 / 300;
+  const auto saved_s = [&](Fp8Recipe recipe) {
+    with.model.fp8.recipe = recipe;
+    const StepTime time = step_time(with, {}, machine());
+    EXPECT_DOUBLE_EQ(time.compute_s, without_s + time.fp8_s);
+    return -time.fp8_s;
+  };
+  const auto expected_s = [&](double products, double casts) {
+    return layers * (2 * N * weights * products / 0.5e12 * (1 - 1 / 1.7) - casts / bytes_per_s);
+  };
+  EXPECT_NEAR(saved_s(Fp8Recipe::kRowwiseWithGwHp),
+              expected_s(2, 3 * (N * inputs + weights + N * outputs) + 5 * weights), 1e-12);
+  EXPECT_NEAR(
+      saved_s(Fp8Recipe::kRowwise),
+      expected_s(3, 3 * (N * inputs + weights + N * outputs) + 5 * weights + 5 * N * (inputs + outputs)),
+      1e-12);
+  EXPECT_NEAR(saved_s(Fp8Recipe::kTensorwise), expected_s(3, 5 * (2 * N * (inputs + outputs) + 2 * weights)),
+              1e-12);
+  with.recompute.mode = Recompute::kFull;
+  with.model.fp8.recipe = Fp8Recipe::kNone;
+  const double again_s = step_time(with, {}, machine()).compute_s;
+  with.model.fp8.recipe = Fp8Recipe::kRowwise;
+  EXPECT_DOUBLE_EQ(step_time(with, {}, machine()).compute_s, again_s + step_time(with, {}, machine()).fp8_s);
+  EXPECT_LT(step_time(with, {}, machine()).fp8_s, -saved_s(Fp8Recipe::kRowwise) * 0.99);
+  Machine cpu = machine();
+  cpu.gpu.clear();
+  EXPECT_EQ(step_time(with, {}, cpu).fp8_s, 0);
+}
+
 TEST(StepTime, CountsWhatIsComputedAgain) {
   TrainConfig again = config();
   again.recompute.mode = Recompute::kFull;
