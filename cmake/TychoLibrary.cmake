@@ -12,6 +12,13 @@ target_compile_options(tycho_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -We
 target_compile_options(tycho_flags INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-expand=1000 --param=ggc-min-heapsize=1000000>)
 target_include_directories(tycho_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# On x86-64 a char has a sign, and products are rounded before they are added: files, sample orders and schedules are the same elsewhere.
+# Kernels choose how they add.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  target_compile_options(tycho_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsigned-char>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:TYCHO_KERNELS>>>>:-ffp-contract=off>)
+endif()
 # LibTorch's wheel carries headers of another fmt; ours must be found first, or sources would call functions nobody links.
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/own_fmt)
 find_path(FMT_INCLUDE_DIR fmt/format.h NO_CACHE REQUIRED)

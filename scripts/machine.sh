@@ -1,4 +1,4 @@
-# What the scripts share: their help, and what they ask about this machine. Sourced by scripts/{setup,demo,test}.
+# What the scripts share: their help, and what they ask about this machine. Sourced by the scripts beside it.
 
 tycho_cache=${TYCHO_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tycho}
 libtorch_version=2.11.0

@@ -1,5 +1,5 @@
 # The house rules as tests.
-tycho_test(house_test SOURCES house/source_tree.cpp house/folder_circles.cpp house/includes_test.cpp house/layering_test.cpp house/files_test.cpp house/links_test.cpp house/names_test.cpp house/sizes_test.cpp house/walks_test.cpp house/doc_comments_test.cpp house/exit_codes_test.cpp LIBS LABELS house)
+tycho_test(house_test SOURCES house/source_tree.cpp house/folder_circles.cpp house/includes_test.cpp house/layering_test.cpp house/files_test.cpp house/links_test.cpp house/names_test.cpp house/portable_test.cpp house/sizes_test.cpp house/walks_test.cpp house/doc_comments_test.cpp house/exit_codes_test.cpp LIBS LABELS house)
 target_compile_definitions(house_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_LAYERS="${CMAKE_BINARY_DIR}/layers.txt")
 
 tycho_script_test(format SCRIPT house/format.sh LABELS house)

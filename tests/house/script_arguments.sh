@@ -20,13 +20,14 @@ expect() {
   fi
 }
 
-for script in setup demo test odr package precommit; do
+for script in setup demo test odr package precommit cross_aarch64; do
   expect 2 "[$script] unknown option: --nonsense" $script --nonsense
   expect 0 "scripts/$script" $script --help
   expect 0 "scripts/$script" $script -h
 done
 expect 2 "[setup] unknown option: cuda" setup cuda
 expect 2 "[setup] expected one option at most, got 2: --cpu --cuda" setup --cpu --cuda
+expect 2 "[cross_aarch64] expected one option at most, got 2: --cpu --setup" cross_aarch64 --cpu --setup
 expect 2 "[demo] expected overrides such as max_duration=40ba, got: fast" demo max_duration=4ba fast
 expect 2 "[test] unknown option: layering" test layering
 expect 2 "[test] -R needs a pattern" test -R

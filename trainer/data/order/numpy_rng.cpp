@@ -65,7 +65,9 @@ NumpyRng::NumpyRng(uint64_t seed) {
 
 void NumpyRng::next_doubles(std::span<double> numbers) {
   const size_t eights = has_avx2() ? numbers.size() / 8 * 8 : 0;
+#if defined(__x86_64__)
   if (eights > 0) next_eights(numbers.first(eights));
+#endif
   for (double& number : numbers.subspan(eights)) number = next_double();
 }
 

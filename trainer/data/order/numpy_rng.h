@@ -96,8 +96,12 @@ class NumpyRng {
   }
 
   static bool has_avx2() {
+#if defined(__x86_64__)
     static const bool has = __builtin_cpu_supports("avx2");
     return has;
+#else
+    return false;
+#endif
   }
   /// Fills `numbers` by next_double(). Requires AVX2 and a size that is a multiple of 8.
   void next_eights(std::span<double> numbers);

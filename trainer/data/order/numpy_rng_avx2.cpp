@@ -1,4 +1,5 @@
 // Holds eight consecutive states of the generator, and advances all of them by eight steps at once.
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include <array>
@@ -241,3 +242,4 @@ __attribute__((target("avx2,popcnt"))) void SwapDraws::skip_sixteens(uint32_t la
 }
 
 }  // namespace tycho
+#endif

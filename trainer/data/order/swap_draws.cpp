@@ -18,20 +18,24 @@ std::span<const uint32_t> SwapDraws::next() {
   uint32_t* const others = runs_[odd_ ? 1 : 0].data();
   uint32_t count = 0;
   const uint32_t last = item_ - std::min(item_, kRun);
+#if defined(__x86_64__)
   if (sixteens_fit()) {
     if (rng_.has_spare_) count += draw_word(others);
     if (item_ > kFew) count += draw_sixteens(std::max(last, kFew), others + count);
-  } else {
-    count += draw_each(last, others);
+    return {others, count};
   }
+#endif
+  count += draw_each(last, others);
   return {others, count};
 }
 
 void SwapDraws::skip() {
+#if defined(__x86_64__)
   while (item_ > 0 && !sixteens_fit()) next();
   if (item_ == 0) return;
   if (rng_.has_spare_) draw_word(runs_[0].data());
   if (item_ > kFew) skip_sixteens(kFew);
+#endif
   while (item_ > 0) next();
 }
 
