@@ -164,6 +164,8 @@ class Compiler {
       is_done_[static_cast<size_t>(product)] = true;
       operands = operands_of(product);
       operands.push_back(other);
+    } else if (step.op == Op::kWhere) {  // the condition comes last: kernels choose where they compare
+      compute_all({operands[1], operands[2], operands[0]});
     } else {
       compute_all(operands);
     }

@@ -5,7 +5,7 @@ list(FILTER cpu_kernels EXCLUDE REGEX "/(parallel|thread_pool|bf16_matmul)\\.cpp
 list(TRANSFORM cpu_kernels PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE cpu_kernel_paths)
 set_property(GLOBAL PROPERTY TYCHO_CPU_KERNELS ${cpu_kernel_paths})  # the tests compile them once more
 # In these a product is rounded before it is added, so that their bits depend neither on a compiler's choice nor on the instruction set.
-list(APPEND uncontracted kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cpu/expression/run_program.cpp kernels/cpu/expression/tile_instructions.cpp kernels/cpu/lion_step.cpp kernels/cpu/muon_step.cpp kernels/cpu/sgd_step.cpp)
+list(APPEND uncontracted kernels/cpu/activation.cpp kernels/cpu/adamw_step.cpp kernels/cpu/expression/pair_step.cpp kernels/cpu/expression/run_program.cpp kernels/cpu/expression/tile_instructions.cpp kernels/cpu/lion_step.cpp kernels/cpu/muon_step.cpp kernels/cpu/sgd_step.cpp)
 list(TRANSFORM uncontracted PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set_property(GLOBAL PROPERTY TYCHO_UNCONTRACTED_KERNELS ${uncontracted})
 set_source_files_properties(${uncontracted} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

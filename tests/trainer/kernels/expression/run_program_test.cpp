@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/trainer/expression/adamw_expression.h"
+#include "tests/trainer/expression/neighbours.h"
 #include "tests/trainer/expression/random_expression.h"
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/base/random/philox.h"
@@ -109,22 +110,34 @@ class RunProgramTest : public testing::TestWithParam<std::string> {
   const KernelTable* table_ = nullptr;
 };
 
-TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
-  std::vector<double> x, y, z;  // all pairs
-  for (size_t i = 0; i < kOddNumbers.size(); ++i)
-    for (size_t k = 0; k < kOddNumbers.size(); ++k) {
-      x.push_back(kOddNumbers[i]), y.push_back(kOddNumbers[k]);
-      z.push_back(kOddNumbers[(i * 7 + k * 3) % kOddNumbers.size()]);
-    }
-  const auto rounded = [](std::vector<double> values) {
+/// x, y and z with all pairs of odd numbers of x and y.
+struct OddNumbers {
+  std::vector<double> x, y, z;
+
+  OddNumbers() {
+    for (size_t i = 0; i < kOddNumbers.size(); ++i)
+      for (size_t k = 0; k < kOddNumbers.size(); ++k) {
+        x.push_back(kOddNumbers[i]), y.push_back(kOddNumbers[k]);
+        z.push_back(kOddNumbers[(i * 7 + k * 3) % kOddNumbers.size()]);
+      }
+  }
+  static NodeValues rounded(std::vector<double> values) {
     for (double& value : values) value = static_cast<float>(value);
     return row_of(values);
-  };
+  }
+  std::map<std::string, Tensor> tensors() const {
+    return {{"x", tensor_of(x)}, {"y", tensor_of(y)}, {"z", tensor_of(z)}};
+  }
+};
+
+TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
+  const OddNumbers odd;
+  const auto& [x, y, z] = odd;
   const auto numel = static_cast<int64_t>(x.size());
   const std::vector<Op>& ops = random_operations(true);
   const Expression e = operations_of(ops);
-  const auto expected = evaluate(e, {rounded(x), rounded(y), rounded(z)}, Arithmetic::kFp32);
-  const std::map<std::string, Tensor> given = {{"x", tensor_of(x)}, {"y", tensor_of(y)}, {"z", tensor_of(z)}};
+  const auto expected = evaluate(e, {odd.rounded(x), odd.rounded(y), odd.rounded(z)}, Arithmetic::kFp32);
+  const std::map<std::string, Tensor> given = odd.tensors();
   const std::vector<Tensor> found = run(Program(e), given, {}, numel);
   const std::vector<Tensor> on_cpu = run_on(cpu_kernels(), Program(e), given, {}, numel);
   for (size_t o = 0; o < ops.size(); ++o)
@@ -139,6 +152,22 @@ TEST_P(RunProgramTest, EveryOperationIsThatOfTheReference) {
                 ops[o] == Op::kPow && GetParam() == "cuda" ? 4 : 0)
           << operation(ops[o]).name << "(" << x[i] << ", " << y[i] << ", " << z[i] << ")";
     }
+}
+
+TEST_P(RunProgramTest, NeighboursInOneStepAreRoundedOneByOne) {
+  const OddNumbers odd;
+  const auto numel = static_cast<int64_t>(odd.x.size());
+  const Expression e = neighbours();
+  const auto expected = evaluate(
+      e, {odd.rounded(odd.x), odd.rounded(odd.y), odd.rounded(odd.z), scalar_of(0.37)}, Arithmetic::kFp32);
+  const std::vector<Tensor> found = run(Program(e), odd.tensors(), {0.37}, numel);
+  ASSERT_EQ(found.size(), e.outputs.size());
+  for (size_t o = 0; o < found.size(); ++o)
+    for (int64_t i = 0; i < numel; ++i)
+      ASSERT_EQ(ulps_between(static_cast<float>(expected[o].numbers[static_cast<size_t>(i)]),
+                             found[o].const_data_ptr<float>()[i]),
+                0)
+          << "output " << o << " element " << i;
 }
 
 TEST_P(RunProgramTest, FunctionsAreWithinAFewUlp) {

@@ -8,59 +8,13 @@
 #include "trainer/kernels/cpu/expression/tile_instructions.h"
 
 #include "trainer/kernels/cpu/expression/functions.h"
+#include "trainer/kernels/cpu/expression/tile_steps.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
 
-constexpr int64_t kStepElements = 8 * kLanes;
 constexpr int64_t kAhead = 512;  // elements between those that are used and those that are asked for
 constexpr int64_t kCacheLine = 64;
-static_assert(kTile % kStepElements == 0);
-
-template <From from>
-struct Operand {
-  const float* tile;
-  const Bf16* half;
-  Vec number;
-
-  TYCHO_SIMD_MEMBER Operand(float* const* places, uint16_t place, int64_t at) {
-    if constexpr (from == From::kMemory) tile = places[place] + at;
-    if constexpr (from == From::kHalf) half = reinterpret_cast<const Bf16*>(places[place]) + at;
-    if constexpr (from == From::kNumber) number = broadcast(*places[place]);
-  }
-  TYCHO_SIMD_MEMBER Vec operator()(int vector, Vec kept) const {
-    if constexpr (from == From::kKept) return kept;
-    if constexpr (from == From::kNumber) return number;
-    if constexpr (from == From::kHalf) return load(half + vector * kLanes, Full{});
-    return load(tile + vector * kLanes, Full{});
-  }
-};
-
-/// Returns the step of a function of up to three vectors, which has no state.
-template <From a_from, From b_from = From::kKept, From c_from = From::kKept, class F>
-TYCHO_SIMD TileFunction step_of(F) {
-  return [](const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3, Vec v4,
-            Vec v5, Vec v6, Vec v7) {
-    const Operand<a_from> a(places, step->a, at);
-    const Operand<b_from> b(places, step->b, at);
-    const Operand<c_from> c(places, step->c, at);
-    const auto done = [&](int i, Vec kept) __attribute__((always_inline)) {
-      if constexpr (requires(F f) { f(kept); }) return F()(a(i, kept));
-      if constexpr (requires(F f) { f(kept, kept); }) return F()(a(i, kept), b(i, kept));
-      if constexpr (requires(F f) { f(kept, kept, kept); }) return F()(a(i, kept), b(i, kept), c(i, kept));
-    };
-    v0 = done(0, v0), v1 = done(1, v1), v2 = done(2, v2), v3 = done(3, v3);
-    v4 = done(4, v4), v5 = done(5, v5), v6 = done(6, v6), v7 = done(7, v7);
-    if (step->to != kRegisters) {
-      float* to = places[step->to] + at;
-      store(to, v0, Full{}), store(to + kLanes, v1, Full{});
-      store(to + 2 * kLanes, v2, Full{}), store(to + 3 * kLanes, v3, Full{});
-      store(to + 4 * kLanes, v4, Full{}), store(to + 5 * kLanes, v5, Full{});
-      store(to + 6 * kLanes, v6, Full{}), store(to + 7 * kLanes, v7, Full{});
-    }
-    return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
-  };
-}
 
 /// Asks for later elements of an array, which arrive while these are computed.
 template <class T>
@@ -86,12 +40,6 @@ void write_half(const TileStep* step, float* const* places, int64_t at, Vec v0, 
 }
 
 void end(const TileStep*, float* const*, int64_t, Vec, Vec, Vec, Vec, Vec, Vec, Vec, Vec) {}
-
-/// An instruction, and where its operands are.
-struct Placed {
-  TileInstruction instruction;
-  From a, b, c;
-};
 
 /// Returns body.operator()<from>(), with numbers read as tiles if `both` are numbers.
 template <class Body>
@@ -139,19 +87,6 @@ TYCHO_SIMD TileFunction three(const Placed& placed, F f) {
 }
 
 TYCHO_SIMD Vec mask_of(Ints mask) { return (Vec)mask; }
-
-struct Sum {
-  TYCHO_SIMD_MEMBER Vec operator()(Vec a, Vec b) const { return a + b; }
-};
-struct Difference {
-  TYCHO_SIMD_MEMBER Vec operator()(Vec a, Vec b) const { return a - b; }
-};
-struct Product {
-  TYCHO_SIMD_MEMBER Vec operator()(Vec a, Vec b) const { return a * b; }
-};
-struct Quotient {
-  TYCHO_SIMD_MEMBER Vec operator()(Vec a, Vec b) const { return a / b; }
-};
 
 /// Returns body(the basic operation).
 template <class Body>
@@ -259,23 +194,35 @@ bool reads_in_place(const TileProgram& program, uint16_t array) {
 void write_steps(const TileProgram& program, const From* from, const bool* streams, TileStep* steps) {
   const int32_t first_constant = program.num_arrays + program.num_temporaries;
   const auto place = [&](uint16_t number) { return number == kRegisters ? From::kKept : from[number]; };
+  const auto placed = [&](int32_t i) {
+    const TileInstruction& x = program.instructions[i];
+    return Placed{x, place(x.a), place(x.b), place(x.c)};
+  };
+  int32_t num_streams = 0, num_asked = 0;
+  for (int32_t i = 0; i < program.num_arrays; ++i) num_streams += streams[i];
   uint16_t array = 0;
   const auto ask_for_next = [&] {
-    while (array < program.num_arrays && !streams[array]) ++array;
-    if (array >= program.num_arrays) return;
+    while (!streams[array]) ++array;
     *steps++ = {.function = from[array] == From::kHalf ? ask<Bf16> : ask<float>, .a = array};
-    ++array;
+    ++array, ++num_asked;
   };
-  for (int64_t i = 0; i < program.num_instructions; ++i) {
-    ask_for_next();
+  for (int32_t i = 0; i < program.num_instructions; ++i) {
+    // Spreads them over the program: memory delivers while it computes.
+    while (num_asked * program.num_instructions <= i * num_streams && num_asked < num_streams) ask_for_next();
+    TileStep pair;
+    if (i + 1 < program.num_instructions) pair = pair_step(placed(i), placed(i + 1));
+    if (pair.function != nullptr) ++i;
     const TileInstruction& x = program.instructions[i];
     const bool has_exponent = x.b != kRegisters && x.b >= first_constant;
     const float* exponent = has_exponent ? program.constants + (x.b - first_constant) : nullptr;
     const bool narrows = place(x.to) == From::kHalf;
-    *steps++ = {function_of({x, place(x.a), place(x.b), place(x.c)}, exponent), narrows ? kRegisters : x.to,
-                x.a, x.b, x.c};
-    if (narrows) *steps++ = {.function = write_half, .a = x.to};
+    TileStep& step = *steps++;
+    step = pair.function ? pair : TileStep{function_of(placed(i), exponent), x.to, x.a, x.b, x.c};
+    if (!narrows) continue;
+    step.to = kRegisters;
+    *steps++ = {.function = write_half, .a = x.to};
   }
+  while (num_asked < num_streams) ask_for_next();
   *steps = {end};
 }
 

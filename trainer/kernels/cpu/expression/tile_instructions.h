@@ -15,11 +15,11 @@ struct TileStep;
 using TileFunction = void (*)(const TileStep* step, float* const* places, int64_t at, Vec, Vec, Vec, Vec, Vec,
                               Vec, Vec, Vec);
 
-/// An instruction with the function that does it. The result goes to the place `to`, which may be an
-/// operand's, unless that is kRegisters.
+/// One instruction or two with the function that does them. The result goes to the place `to`, which may be
+/// an operand's, unless that is kRegisters.
 struct TileStep {
   TileFunction function = nullptr;
-  uint16_t to = 0, a = 0, b = 0, c = 0;
+  uint16_t to = 0, a = 0, b = 0, c = 0, d = 0;
 };
 
 /// Place of an operand: the result of the step before, fp32 memory, one number, or bf16 memory.
