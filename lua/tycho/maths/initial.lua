@@ -1,4 +1,4 @@
--- t.init.define: what the matrices of a model begin with, as a function of drawn numbers and of the matrix.
+-- t.init.define: initial values of the matrices of a model, as a function of drawn numbers and of the matrix.
 local component = require "tycho.component"
 local functions = require "tycho.functions"
 local native = require "tycho.native"
@@ -19,7 +19,7 @@ local kHint = ": there are normal, uniform, cut_normal"
 local kOfState = ": a state has rows, columns"
 local kOfMatrix = ": a matrix has " .. table.concat(kFields, ", ")
 
--- The matrices of the model of a finished recipe; none of a model that checks will refuse.
+-- The matrices of the model of a finished recipe. Empty if the model is wrong, which later checks report.
 local function matrices_of(made)
   local model = made.root.values.model
   return model and native.init_matrices(require("tycho.recipe").text_tree(node.plain(model))) or {}
@@ -29,7 +29,8 @@ local function describe(matrix)
   return ("the %s matrix of layer %d, %d x %d"):format(matrix.role, matrix.layer, matrix.rows, matrix.columns)
 end
 
--- How the function is traced for a matrix or state, and what it has read of it. of: says what there is to read.
+-- Returns the spec that traces the function for a matrix or a state, and the set of fields that the function has read. of: names the
+-- fields, for messages.
 local function tracing_of(session, fn, matrix, of)
   local read = {}
   local p = own_value.strict("p", matrix, of, kSet, function(key) read[key] = true end)
@@ -48,79 +49,90 @@ local function are_alike(read, a, b)
   return true
 end
 
--- The expression of a matrix, and what was read of it. templates: calls that it may differ from in numbers alone.
+-- Returns the expression of a matrix, its shape (see renumber.lua) and the set of fields that the function has read. templates: earlier
+-- calls, whose expressions may serve with other numbers.
 local function expression_of(session, fn, matrix, templates)
   local spec, read = tracing_of(session, fn, matrix, kOfMatrix)
   for _, call in ipairs(templates) do
     local expression = are_alike(call.read, call.matrix, matrix) and renumber.renumbered(spec, call.template)
-    if expression then return expression, read end
+    if expression then return expression, call.template.shape, read end
   end
   local made = trace(spec)
   local template = renumber.template(made)
   if template then templates[#templates + 1] = { read = read, matrix = matrix, template = template } end
-  return made.expression, read
+  return made.expression, template and template.shape or renumber.shape(made.expression), read
 end
 
--- Adds a matrix to those of a formula: { role, first, last }, one for neighbouring layers.
-local function add_matrix(formula, matrix)
-  for _, range in ipairs(formula.of) do
-    if range.role == matrix.role and range.last == matrix.layer - 1 then
-      range.last = matrix.layer
-      return
-    end
+-- Adds a matrix to those that begin with a formula: { role, first, last } for neighbouring layers. newest: the last range of each role.
+local function add_matrix(formula, newest, matrix)
+  local range = newest[matrix.role]
+  if range and range.last == matrix.layer - 1 then
+    range.last = matrix.layer
+    return
   end
-  formula.of[#formula.of + 1] = { role = matrix.role, first = matrix.layer, last = matrix.layer }
+  range = { role = matrix.role, first = matrix.layer, last = matrix.layer }
+  formula.of[#formula.of + 1], newest[matrix.role] = range, range
 end
 
-local function text_of(keys, matrix)
-  local words = {}
-  for i, key in ipairs(keys) do words[i] = tostring(matrix[key]) end
-  return table.concat(words, " ")
-end
-
--- The formula of an earlier matrix of which the function read the same, or nil.
-local function known_formula(calls, matrix)
-  for _, call in pairs(calls) do
-    local formula = call.formulas[text_of(call.keys, matrix)]
-    if formula then return formula end
+-- Returns what remember() was given for an earlier matrix with the same values in all fields that the function read, or nil.
+local function known(calls, matrix)
+  for _, call in ipairs(calls) do
+    local at = call.found
+    for _, key in ipairs(call.keys) do at = at and at[matrix[key]] end
+    if at then return at end
   end
 end
 
+-- Keeps what was found for a matrix by the values of the fields in `read`: found[value of the first key][value of the second] ....
 local function remember(calls, read, matrix, formula)
   local keys = schema.sorted_keys(read)
   local name = table.concat(keys, " ")
-  calls[name] = calls[name] or { keys = keys, formulas = {} }
-  calls[name].formulas[text_of(keys, matrix)] = formula
+  if not calls[name] then
+    calls[name] = { keys = keys, found = {} }
+    calls[#calls + 1] = calls[name]
+  end
+  local call = calls[name]
+  if #keys == 0 then
+    call.found = formula
+    return
+  end
+  local at = call.found
+  for i = 1, #keys - 1 do
+    local value = matrix[keys[i]]
+    at[value] = at[value] or {}
+    at = at[value]
+  end
+  at[matrix[keys[#keys]]] = formula
 end
 
--- What the function computes: formulas of the matrices. It is called again for a matrix of which it might read something else.
+-- Returns the formulas of all matrices. The function is called once for all matrices that agree in the fields that it reads.
 local function formulas_of(session, fn, matrices)
   local formulas, calls, templates, by_key = native.array {}, {}, {}, {}
   for _, matrix in ipairs(matrices) do
-    local found = known_formula(calls, matrix)
+    local found = known(calls, matrix)
     if not found then
-      local expression, read = expression_of(session, fn, matrix, templates)
-      local key = renumber.key(expression)
+      local expression, shape, read = expression_of(session, fn, matrix, templates)
+      local key = renumber.key(expression, shape)
       found = by_key[key]
       if not found then
-        found = { of = native.array {}, expression = expression }
-        by_key[key], formulas[#formulas + 1] = found, found
+        found = { formula = { of = native.array {}, expression = expression }, newest = {} }
+        by_key[key], formulas[#formulas + 1] = found, found.formula
       end
       remember(calls, read, matrix, found)
     end
-    add_matrix(found, matrix)
+    add_matrix(found.formula, found.newest, matrix)
   end
   return formulas
 end
 
--- What t.init.define returns; update.lua finds the function.
+-- Returns the value of t.init.define, in which update.lua finds the function.
 local function of_state(name, fn, site)
   local value = component.make("init", name, {}, site)
   component.behind(value).fn = fn
   return value
 end
 
--- t.init.define(function(x, p) ... end): what r.init and the state of an optimizer may begin with.
+-- t.init.define(function(x, p) ... end): initial values for r.init, or for the state of an optimizer.
 function M.define(session, given)
   if type(given) ~= "function" then session:refuse("define", "t.init.define expects a function of drawn numbers and of a matrix, such as  " .. kExample) end
   local ref, message = functions.keep(given)
@@ -167,8 +179,8 @@ function M.constructors(session)
   return made
 end
 
--- The expression that a state of `rows` by `columns` begins with, and whether it depends on these; nil where the value is none of
--- t.init.
+-- Returns the expression of the initial values of a state of `rows` by `columns`, and true if it depends on these numbers. nil if `value` is
+-- not from t.init.
 function M.of_state(session, value, rows, columns)
   local one = component.behind(value)
   if not one or one.namespace ~= "init" or not one.fn then return nil end

@@ -1,5 +1,8 @@
--- Formulas that differ in their numbers alone: a function that was traced for one layer is called once for the next, and the
--- expression is the known one with other numbers, unless its simplification might have been another.
+-- Formulas that differ in their numbers alone. A function that was traced for one matrix is only called for the next one. If it does
+-- the same operations, its expression is the known one with the new numbers.
+--
+-- The known expression is simplified. Simplifying other numbers could give another expression: x * 1 becomes x. So numbers that the
+-- rules look at (0, 1, equal ones, infinities, NaN) are not exchanged, and such a function is traced again.
 local native = require "tycho.native"
 local recording = require "tycho.maths.recording"
 
@@ -7,7 +10,8 @@ local M = {}
 
 local function number_key(x) return ("%.17g"):format(x) end
 
--- The numbers of nodes, in order, if no rule of simplification is about one of them and all are different; else nil.
+-- The numbers of nodes, in order. nil if a rule of simplification may look at one of them, or two are equal. numbers: replace those of
+-- the nodes, by node.
 local function plain_numbers(nodes, numbers)
   local list, seen = {}, {}
   for i, node in ipairs(nodes) do
@@ -20,8 +24,8 @@ local function plain_numbers(nodes, numbers)
   return list
 end
 
--- What renumbered() makes expressions of, from what trace() returned; nil where numbers were computed with each other, or
--- comparisons were made.
+-- The template that renumbered() needs, from the result of trace(). nil if numbers were computed with each other, or the function
+-- compares.
 function M.template(made)
   for _, done in ipairs(made.recorded.done) do
     if done.is_comparison then return nil end
@@ -31,10 +35,10 @@ function M.template(made)
   for i, x in ipairs(traced) do
     if kept[i] ~= x then return nil end
   end
-  return { recorded = made.recorded, expression = made.expression }
+  return { recorded = made.recorded, expression = made.expression, shape = M.shape(made.expression) }
 end
 
--- The expression of a call of spec.run with other numbers than the template's, or nil.
+-- Calls spec.run. Returns the template's expression with the numbers of this call, or nil if the call does other operations.
 function M.renumbered(spec, template)
   local found = recording.renumbered(spec, template.recorded)
   local numbers = found and plain_numbers(template.recorded.nodes, found)
@@ -53,15 +57,22 @@ function M.renumbered(spec, template)
   return expression
 end
 
--- A text that two expressions of the same inputs share if they are equal.
-function M.key(expression)
+-- A text of everything in an expression but its numbers.
+function M.shape(expression)
   local parts = {}
   for i, node in ipairs(expression.nodes) do
-    local words = {}
-    for k, word in ipairs(node) do words[k] = type(word) == "number" and number_key(word) or tostring(word) end
-    parts[i] = table.concat(words, " ")
+    parts[i] = node[1] == "number" and "number" or table.concat(node, " ")
   end
   for _, output in ipairs(expression.outputs) do parts[#parts + 1] = output.name .. " " .. output.node end
+  return table.concat(parts, "\n")
+end
+
+-- A text that two expressions of the same inputs share if they are equal. shape: that of the expression.
+function M.key(expression, shape)
+  local parts = { shape }
+  for _, node in ipairs(expression.nodes) do
+    if node[1] == "number" then parts[#parts + 1] = type(node[2]) == "number" and number_key(node[2]) or node[2] end
+  end
   return table.concat(parts, "\n")
 end
 
