@@ -11,6 +11,7 @@
 #include "host/machine.h"
 #include "trainer/base/bytes.h"
 #include "trainer/base/error.h"
+#include "trainer/base/processor_name.h"
 #include "trainer/rendezvous/rank_cores.h"
 
 namespace tycho {
@@ -61,8 +62,7 @@ std::vector<Finding> check_processor() {
   };
   const int cores = cores_of_rank({});
   std::vector<Finding> findings = {
-      {"cpu", Health::kOk,
-       fmt::format("{}, {} cores usable", proc_value("/proc/cpuinfo", "model name"), cores), ""}};
+      {"cpu", Health::kOk, fmt::format("{}, {} cores usable", processor_name(), cores), ""}};
   const char* best = has("amx_bf16")      ? "AMX bf16"
                      : has("avx512_bf16") ? "AVX-512 bf16"
                      : has("avx512f")     ? "AVX-512"

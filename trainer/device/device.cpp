@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "trainer/base/error.h"
+#include "trainer/base/processor_name.h"
 #include "trainer/cuda_plugin/cuda_plugin.h"
 #include "trainer/cuda_plugin/driver_table.h"
 #include "trainer/cuda_plugin/nccl_table.h"
@@ -102,13 +103,6 @@ std::string no_gpu_reason() {
   return problem.empty() ? gpu_problem(driver->state(), gpu_surroundings()) : problem;
 }
 
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "CPU";
-}
-
 }  // namespace
 
 at::Device choose_device(DeviceKind kind, int local_rank) {
@@ -156,7 +150,7 @@ int set_threads(int64_t wanted, const RankInfo& place) {
 }
 
 std::string device_name(const at::Device& device) {
-  if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), cpu_name());
+  if (device.is_cpu()) return fmt::format("{} threads, {}", at::get_num_threads(), processor_name());
   const std::string model = gpu_model();
   return model.empty() ? fmt::format("CUDA device {}", device.index()) : model;
 }
@@ -214,7 +208,7 @@ Json engine_versions() {
   for (const char* name : kInstructionSets) (cpu_kernels_for(name) ? here : lacking).push_back(name);
   Json versions = {{"libtorch", libtorch_version()},
                    {"cpu_capability", at::get_cpu_capability()},
-                   {"processor", cpu_name()},
+                   {"processor", processor_name()},
                    {"kernels", cpu_kernels().name},
                    {"instruction_sets", here},
                    {"instruction_sets_lacking", lacking},
@@ -237,7 +231,7 @@ Json compute_route(const at::Device& device, Precision precision) {
     route["aten"] = at::get_cpu_capability();
     const bool ours = bf16 ? bf16_is_ours() : fp32_is_ours();
     if (!ours) {
-      route["processor"] = cpu_name();
+      route["processor"] = processor_name();
       route["threads"] = fmt::to_string(at::get_num_threads());
     }
   }
