@@ -70,7 +70,7 @@ target_compile_definitions(standin_products_test PRIVATE TYCHO_CUDA_PLUGIN="$<TA
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_products_test standin_cuda)
 set_tests_properties(standin_products_test PROPERTIES ENVIRONMENT "${environment};LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 300)
-foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/tuning_test.cpp ${folder}/verbs_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/tuning_test.cpp ${folder}/verbs_test.cpp ${folder}/vocabulary_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)

@@ -20,6 +20,11 @@ void check_targets(const Tensor& targets_N, int64_t vocab) {
 
 }  // namespace
 
+void check_count(const char* op, const LogitRules& rules, int64_t dim) {
+  TYCHO_CHECK(rules.count >= 0 && rules.count <= dim,
+              "[{}] expected at most the {} elements of a row, got {} logits", op, dim, rules.count);
+}
+
 void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& targets_N,
                    const Tensor& weight_1, bool write_gradient, Tensor& losses_N) {
   const Range range("tycho::cross_entropy");
@@ -27,12 +32,13 @@ void cross_entropy(const LogitRules& rules, Tensor& logits_NV, const Tensor& tar
   TYCHO_CHECK(rules.softcap >= 0, "[cross_entropy] expected a soft cap above 0, or 0 for none, got {}",
               rules.softcap);
   const RowsShape shape = rows_of(op, "logits", logits_NV);
+  check_count(op, rules, shape.dim);
   const auto device = logits_NV.device();
   check_tensor(op, "logits", logits_NV, {shape.rows, shape.dim}, logits_NV.scalar_type(), device);
   check_tensor(op, "targets", targets_N, {shape.rows}, at::kInt, device);
   check_tensor(op, "losses", losses_N, {shape.rows}, at::kFloat, device);
   if (write_gradient) check_tensor(op, "weight", weight_1, {1}, at::kFloat, device);
-  check_targets(targets_N, shape.dim);
+  check_targets(targets_N, rules.count_of(shape.dim));
   kernels(logits_NV).cross_entropy(shape, dtype_of(op, logits_NV), rules, logits_NV.mutable_data_ptr(),
                                    targets_N.const_data_ptr<int32_t>(),
                                    write_gradient ? weight_1.const_data_ptr<float>() : nullptr,

@@ -13,6 +13,7 @@ RowsShape checked_rows(const char* op, const LogitRules& rules, const Tensor& lo
   TYCHO_CHECK(rules.softcap >= 0, "[{}] expected a soft cap above 0, or 0 for none, got {}", op,
               rules.softcap);
   const RowsShape shape = rows_of(op, "logits", logits_NV);
+  check_count(op, rules, shape.dim);
   const auto device = logits_NV.device();
   check_tensor(op, "logits", logits_NV, {shape.rows, shape.dim}, logits_NV.scalar_type(), device);
   check_tensor(op, "targets", targets_N, {shape.rows}, at::kInt, device);
@@ -39,7 +40,7 @@ void token_statistics(const LogitRules& rules, const Tensor& logits_NV, const Te
   const Range range("tycho::token_statistics");
   const char* op = "token_statistics";
   const RowsShape shape = checked_rows(op, rules, logits_NV, targets_N, statistics_SN);
-  check_targets(op, targets_N, shape.dim);
+  check_targets(op, targets_N, rules.count_of(shape.dim));
   kernels(logits_NV).token_statistics(shape, dtype_of(op, logits_NV), rules, logits_NV.const_data_ptr(),
                                       targets_N.const_data_ptr<int32_t>(),
                                       statistics_SN.mutable_data_ptr<float>(), stream_of(logits_NV));
@@ -52,11 +53,12 @@ void token_statistics_backward(const LogitRules& rules, int64_t vocab, Tensor& l
   const char* op = "token_statistics_backward";
   const RowsShape shape = checked_rows(op, rules, logits_NV, targets_N, statistics_SN);
   const auto device = logits_NV.device();
-  TYCHO_CHECK(vocab >= shape.dim, "[{}] expected a vocabulary of at least the {} logits of a row, got {}", op,
-              shape.dim, vocab);
+  const int64_t count = rules.count_of(shape.dim);
+  TYCHO_CHECK(vocab >= count, "[{}] expected a vocabulary of at least the {} logits of a row, got {}", op,
+              count, vocab);
   check_tensor(op, "gradients", gradients_5N, {kLossStatistics, shape.rows}, at::kFloat, device);
   check_tensor(op, "weight", weight_1, {1}, at::kFloat, device);
-  check_targets(op, targets_N, shape.dim);
+  check_targets(op, targets_N, count);
   kernels(logits_NV).token_statistics_backward(
       shape, dtype_of(op, logits_NV), rules, vocab, logits_NV.mutable_data_ptr(),
       targets_N.const_data_ptr<int32_t>(), statistics_SN.const_data_ptr<float>(),

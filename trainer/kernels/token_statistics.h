@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-// N tokens, V logits of each: the vocabulary, or the part of it that this rank has.
+// N tokens, V logits of each: the vocabulary, or the part of it that this rank has. Elements of a row after
+// rules.count are no logits, see cross_entropy.h.
 
 /// Target of a token whose target's logit another rank has. Its statistic kTargetLogit is 0.
 inline constexpr int32_t kTargetElsewhere = -1;

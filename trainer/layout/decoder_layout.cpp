@@ -215,16 +215,17 @@ class BlockBuilder {
   std::vector<PendingStack> stacks_;
 };
 
-ParamSpec vocabulary_matrix(const DecoderSpec& s, const std::string& name, Init init) {
+ParamSpec vocabulary_matrix(const DecoderSpec& s, const std::string& name, Init init, bool gives_logits) {
   return {.name = name + ".weight",
           .shape = {s.vocab_size, s.width},
           .init = init,
-          .tp = {.sections = {{s.vocab_size, 1}}}};
+          .tp = {.sections = {{s.vocab_size, 1}}},
+          .gives_logits = gives_logits};
 }
 
 UnitSpec embedding_unit(const DecoderSpec& s) {
   UnitSpec unit{.name = s.names.embedding};
-  unit.params.push_back(vocabulary_matrix(s, s.names.embedding, s.init.embedding));
+  unit.params.push_back(vocabulary_matrix(s, s.names.embedding, s.init.embedding, s.tied));
   if (s.positions.learned > 0)
     unit.params.push_back({.name = s.names.positions + ".weight",
                            .shape = {s.positions.learned, s.width},
@@ -243,7 +244,7 @@ UnitSpec head_unit(const DecoderSpec& s) {
   };
   norm(".weight", unit_weight(s.norm));
   if (s.norm.bias) norm(".bias", kZeros);
-  if (!s.tied) unit.params.push_back(vocabulary_matrix(s, s.names.head, s.init.head));
+  if (!s.tied) unit.params.push_back(vocabulary_matrix(s, s.names.head, s.init.head, true));
   return unit;
 }
 

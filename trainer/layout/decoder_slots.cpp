@@ -97,7 +97,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                                     const LossSlots& loss) {
   const DecoderSpec s = tp_spec(spec, tp);
   const BatchShape shape = {whole.batch, whole.seq / cp.size};
-  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, V = s.vocab_size, S = tp.own_tokens(N);
+  const int64_t N = shape.tokens(), D = s.width, F = s.ffn.width, S = tp.own_tokens(N);
   const bool shared = tp.size > 1, cut = tp.cuts_tokens();
   const bool adds_apart = shared || s.residual.dropout > 0 || s.residual.scale != 1 || s.norms_after();
   const int64_t E = s.attention.width(), C = s.attention.qkv_width();
@@ -131,7 +131,7 @@ ActivationSpecs decoder_activations(const DecoderSpec& spec, BatchShape whole, i
                  of_head({"normed_final", {S, D}}),
                  of_head(fp32("mean_final", means)),
                  of_head(fp32("inv_final", S)),
-                 of_head({"logits", {specs.head_chunk, V}}),
+                 of_head({"logits", {specs.head_chunk, padded_rows(s.vocab_size, on_gpu)}}),
                  of_head({"statistics", {loss.statistics, specs.head_chunk}, SlotType::kFp32}),
                  {"losses", {loss.losses, N}, SlotType::kFp32},
                  {"d_stream", {1, S, D}},  // one for each micro-batch in its backward pass

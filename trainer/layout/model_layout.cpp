@@ -37,10 +37,21 @@ int64_t numel(const Shape& shape) {
   return n;
 }
 
+int64_t ParamSpec::room() const {
+  const int64_t own = numel(shape);
+  return zero_rows == 0 ? own : own + own / shape.front() * zero_rows;
+}
+
 int64_t UnitSpec::numel() const {
   int64_t n = 0;
-  for (const ParamSpec& param : params) n += tycho::numel(param.shape);
+  for (const ParamSpec& param : params) n += param.room();
   return n;
+}
+
+size_t UnitSpec::padded_view(size_t i) const {
+  for (size_t k = 0; params[i].zero_rows > 0 && k < stacks.size(); ++k)
+    if (stacks[k].count == 1 && stacks[k].first == static_cast<int>(i)) return params.size() + k;
+  return i;
 }
 
 bool UnitSpec::frozen() const {

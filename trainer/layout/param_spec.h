@@ -55,7 +55,11 @@ struct ParamSpec {
   TpCut tp = {};
   std::optional<ParamPart> part = {};
 
+  bool gives_logits = false;  // the head multiplies by it
+  int64_t zero_rows = 0;      // rows of zeros that follow it in its unit's buffers (tp_units)
   const Shape& whole_shape() const { return part ? part->whole : shape; }
+  /// Number of elements that it takes in its unit's buffers.
+  int64_t room() const;
 };
 
 /// Parameters that are gathered and updated together: one block, the embedding, the head. Unit = flat buffer
@@ -63,8 +67,8 @@ struct ParamSpec {
 struct UnitSpec {
   std::string name;  // "model.layers.3"
   std::vector<ParamSpec> params;
-  /// Consecutive matrices that are used as one, stacked by rows: q, k and v; gate and up. The k-th stack is
-  /// view params.size() + k of the unit.
+  /// Consecutive matrices that are used as one, stacked by rows: q, k and v; gate and up; the matrix of the
+  /// head and its zero rows. The k-th stack is view params.size() + k of the unit.
   struct Stack {
     int first = 0, count = 0;
   };
@@ -75,6 +79,8 @@ struct UnitSpec {
   int adapts = -1;  // for adapters: the unit of their layers
   int64_t numel() const;
   /// True if none of its parameters has a gradient.
+  /// Index of the view of parameter i with its zero rows; i if it has none.
+  size_t padded_view(size_t i) const;
   bool frozen() const;
 };
 

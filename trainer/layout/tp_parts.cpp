@@ -80,12 +80,19 @@ ParamSpec tp_part(ParamSpec param, const TpShape& tp) {
   return param;
 }
 
-std::vector<UnitSpec> tp_units(std::vector<UnitSpec> units, const TpShape& tp) {
-  if (tp.size == 1) return units;
+std::vector<UnitSpec> tp_units(std::vector<UnitSpec> units, const TpShape& tp, bool on_gpu) {
   for (UnitSpec& unit : units)
-    for (ParamSpec& param : unit.params) param = tp_part(std::move(param), tp);
+    for (size_t i = 0; i < unit.params.size(); ++i) {
+      ParamSpec& param = unit.params[i];
+      if (tp.size > 1) param = tp_part(std::move(param), tp);
+      if (!param.gives_logits) continue;
+      param.zero_rows = padded_rows(param.shape.front(), on_gpu) - param.shape.front();
+      if (param.zero_rows > 0) unit.stacks.push_back({static_cast<int>(i), 1});
+    }
   return units;
 }
+
+int64_t padded_rows(int64_t rows, bool on_gpu) { return on_gpu ? (rows + 63) / 64 * 64 : rows; }
 
 std::vector<Extent> counted(const Extent& extent) {
   if (!extent.spec->part) return {extent};

@@ -36,8 +36,14 @@ DecoderSpec tp_spec(DecoderSpec spec, const TpShape& tp);
 
 /// Returns a rank's part of a parameter, which is whole or another rank's part of it.
 ParamSpec tp_part(ParamSpec param, const TpShape& tp);
-/// Returns the units of a rank: parameters with their parts. For one rank they are unchanged.
-std::vector<UnitSpec> tp_units(std::vector<UnitSpec> units, const TpShape& tp);
+/// Returns the units of a rank: parameters with their parts, unchanged for one rank. On a GPU zero rows
+/// follow the matrix that gives logits, and a stack has both: see padded_rows().
+std::vector<UnitSpec> tp_units(std::vector<UnitSpec> units, const TpShape& tp, bool on_gpu = false);
+
+/// Returns the number of logits that a rank with `rows` of the vocabulary computes. On a GPU it is a multiple
+/// of 64, because cuBLAS and the classifier read and write 16 bytes at once only where every row of logits
+/// begins at a multiple of that.
+int64_t padded_rows(int64_t rows, bool on_gpu);
 
 /// Returns the parts of an extent, in the same buffer, that this rank counts in sums over all ranks: all of
 /// it unless an earlier rank along tp has the same.

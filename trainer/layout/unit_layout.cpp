@@ -15,7 +15,7 @@ Shape stacked_shape(const UnitSpec& unit, const UnitSpec::Stack& stack) {
     const ParamSpec& param = unit.params[static_cast<size_t>(i)];
     TYCHO_CHECK(std::equal(param.shape.begin() + 1, param.shape.end(), stacked.begin() + 1, stacked.end()),
                 "[units] {} cannot be stacked in {}", param.name, unit.name);
-    stacked.front() += param.shape.front();
+    stacked.front() += param.shape.front() + param.zero_rows;
   }
   return stacked;
 }
@@ -23,13 +23,11 @@ Shape stacked_shape(const UnitSpec& unit, const UnitSpec::Stack& stack) {
 }  // namespace
 
 UnitLayout::UnitLayout(UnitSpec spec) : spec_(std::make_shared<const UnitSpec>(std::move(spec))) {
-  int64_t begin = 0;
   for (size_t i = 0; i < spec_->params.size(); ++i) {
     const ParamSpec& param = spec_->params[i];
-    const int64_t end = begin + tycho::numel(param.shape);
-    extents_.push_back({begin, end, &param, i});
-    views_.push_back({begin, param.shape});
-    begin = end;
+    extents_.push_back({numel_, numel_ + tycho::numel(param.shape), &param, i});
+    views_.push_back({numel_, param.shape});
+    numel_ += param.room();
   }
   for (const UnitSpec::Stack& stack : spec_->stacks)
     views_.push_back({extents_[static_cast<size_t>(stack.first)].begin, stacked_shape(*spec_, stack)});

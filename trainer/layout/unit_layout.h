@@ -26,14 +26,15 @@ struct FlatView {
   Shape shape;
 };
 
-/// Parameters of a unit one after the other, without gaps. Copies share the specs that extents point to.
+/// Parameters of a unit one after the other, each followed by its zero rows, which are in no extent. Copies
+/// share the specs that extents point to.
 class UnitLayout {
  public:
   /// Throws Error (kFailure) when a stack's matrices differ in more than their rows.
   explicit UnitLayout(UnitSpec spec);
 
   const UnitSpec& spec() const { return *spec_; }
-  int64_t numel() const { return extents_.empty() ? 0 : extents_.back().end; }
+  int64_t numel() const { return numel_; }
   /// One extent per parameter.
   const std::vector<Extent>& extents() const { return extents_; }
   /// Views of the parameters, then of the stacks.
@@ -43,6 +44,7 @@ class UnitLayout {
 
  private:
   std::shared_ptr<const UnitSpec> spec_;
+  int64_t numel_ = 0;
   std::vector<Extent> extents_;
   std::vector<FlatView> views_;
 };

@@ -30,17 +30,20 @@ class AcquiredHead {
   AcquiredHead& operator=(const AcquiredHead&) = delete;
 
   HeadParams params() const {
-    return {{head_[0], view(head_, at_.norm_bias)},
-            tied() ? (*table_)[embedding_param::kTable] : view(head_, at_.output)};
+    return {{head_[0], view(head_, at_.norm_bias)}, tied() ? (*table_)[output_view()] : head_[output_view()]};
   }
   HeadGrads grads() const {
     Views& own = units_.grads(unit_);
-    return {{own[0], view(own, at_.norm_bias)},
-            tied() ? units_.grads(0)[embedding_param::kTable] : view(own, at_.output)};
+    return {{own[0], view(own, at_.norm_bias)}, tied() ? units_.grads(0)[output_view()] : own[output_view()]};
   }
 
  private:
   bool tied() const { return at_.output < 0; }
+  /// Index of the output matrix, with its zero rows, in its unit.
+  size_t output_view() const {
+    const int param = tied() ? embedding_param::kTable : at_.output;
+    return units_.layout(tied() ? 0 : unit_).spec().padded_view(static_cast<size_t>(param));
+  }
 
   UnitStore& units_;
   int unit_;

@@ -42,7 +42,7 @@ void classify_by_statistics(const HeadRules& rules, Tensor& logits, const LossTo
   if (write_gradient) gradients = part_of(slot, kTokenStatistics, kLossStatistics, N);
   const bool shared = rules.region.is_shared();
   const Tensor targets =
-      shared ? own_targets(tokens.targets_N, rules.first_vocab, logits.size(1)) : tokens.targets_N;
+      shared ? own_targets(tokens.targets_N, rules.first_vocab, rules.logits.count) : tokens.targets_N;
   token_statistics(rules.logits, logits, targets, statistics);
   if (shared) share_statistics(rules.region, rules.vocab, tokens.targets_N, statistics);
   rules.loss.compute(statistics, tokens, losses, gradients);
@@ -76,7 +76,8 @@ HeadRules::HeadRules(const DecoderSpec& spec, int64_t whole_vocab, const Paralle
                      TokenLoss minimised)
     : norm(spec.norm),
       logits{.scale = static_cast<float>(spec.logits.scale),
-             .softcap = static_cast<float>(spec.logits.softcap)},
+             .softcap = static_cast<float>(spec.logits.softcap),
+             .count = spec.vocab_size},
       first_vocab(spec.first_vocab),
       vocab(whole_vocab),
       region(with),
@@ -120,6 +121,7 @@ Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND
   const Tensor normed_BD = rules.norm.apply(p.norm, last_BD);
   Tensor logits_BV = at::empty({batch, p.output_VD.size(0)}, last_BD.options());
   matmul_nt(normed_BD, p.output_VD, logits_BV);
+  logits_BV = logits_BV.narrow(1, 0, rules.logits.count);
   if (rules.region.is_shared()) logits_BV = all_logits(rules.region, logits_BV, vocab_size);
   Tensor scaled_BV = logits_BV.to(at::kFloat) * rules.logits.scale;
   return rules.logits.softcap == 0 ? scaled_BV

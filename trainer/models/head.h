@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-// N tokens, S those of this rank, D width, V vocabulary, or what this rank has of it.
+// N tokens, S those of this rank, D width, V vocabulary, or what this rank has of it, with its zero rows.
 struct HeadParams {
   NormParams norm;
   const Tensor& output_VD;  // the embedding table when tied

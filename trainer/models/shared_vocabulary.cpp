@@ -65,7 +65,7 @@ void shared_cross_entropy(const ParallelRegion& region, const LogitRules& rules,
                           int64_t first_vocab, const Tensor& targets_N, const Tensor& weight_1,
                           bool write_gradient, Tensor& losses_N) {
   const Tensor is_target_N = targets_N.ne(kIgnoredTarget);
-  const OwnRows own = own_rows(targets_N, first_vocab, logits_NV.size(1));
+  const OwnRows own = own_rows(targets_N, first_vocab, rules.count_of(logits_NV.size(1)));
   const Tensor kernel_targets = at::where(is_target_N, own.row_N, targets_N);
   const Tensor row_N1 = own.row_N.to(at::kLong).unsqueeze(1);
   const Tensor at_row_N = ruled(rules, logits_NV.gather(1, row_N1).squeeze(1).to(at::kFloat));

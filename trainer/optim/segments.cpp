@@ -205,7 +205,9 @@ Segments make_segments(const OptimizerConfig& config, const std::vector<OwnedRan
         return ranges[u].rounds_stochastically || updates_alone(config, rule, *extents[i].spec);
       };
       end = first + 1;
-      while (!alone(first) && end < extents.size() && rule_of(end) == rule && !alone(end)) ++end;
+      while (!alone(first) && end < extents.size() && extents[end].begin == extents[end - 1].end &&
+             rule_of(end) == rule && !alone(end))
+        ++end;
       if (whole && owners == nullptr) require_whole(extents[first], config.kind());
       Segment segment = make_segment(ranges[u], first, end, rule, seed);
       if (whole) segment.matrix = matrix_of[extents[first].param];

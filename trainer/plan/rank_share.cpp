@@ -135,7 +135,9 @@ TpShape tp_of(const TrainConfig& config) {
 }
 
 RankShare share_of_stage(const TrainConfig& config, ModelLayout layout, int64_t num_ranks, StagePart part) {
-  layout.units = stage_units(tp_units(std::move(layout.units), tp_of(config)), part, layout.tied);
+  layout.units =
+      stage_units(tp_units(std::move(layout.units), tp_of(config), config.device == DeviceKind::kCuda), part,
+                  layout.tied);
   const int64_t micro_batches = micro_batches_per_step(config, data_ranks(config.parallel, num_ranks));
   const ShardRules rules = shard_rules(config.parallel, layout, num_ranks, micro_batches);
   return {std::move(part), std::move(layout), rules};

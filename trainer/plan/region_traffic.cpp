@@ -34,7 +34,8 @@ std::vector<ByteItem> region_traffic(const TrainConfig& config, const ModelLayou
   const CpShape cp = cp_shape(config.parallel);
   const DecoderSpec spec = decoder_spec(config.model);
   const ParamRules params = param_rules(config.optimizer, config.param_groups, whole.units);
-  const std::vector<UnitSpec> units = with_frozen(tp_units(whole.units, tp), params);
+  const std::vector<UnitSpec> units =
+      with_frozen(tp_units(whole.units, tp, config.device == DeviceKind::kCuda), params);
   std::vector<ByteItem> items;
   if (tp.size > 1) {
     const TpTraffic one = tp_traffic(spec, units, {shape.batch, shape.seq / cp.size}, config.recompute,

@@ -1,7 +1,7 @@
 // Slices flat buffers into named tensors, and checks names and shapes before reading.
 #include "trainer/saving/unit_tensors.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -194,7 +194,7 @@ void load_tensors(const CheckpointReader& reader, const std::vector<OwnedRange>&
   for (const FlatState& state : flat_states(ranges, optimizer, average)) {
     const bool in_place = state.flat.is_cpu() && state.flat.scalar_type() == at::kFloat;
     Tensor host =
-        in_place ? state.flat : at::empty(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
+        in_place ? state.flat : at::zeros(state.flat.sizes(), at::TensorOptions().dtype(at::kFloat));
     auto* data = static_cast<float*>(host.data_ptr());
     for_spans(*state.extents, [&](const Extent& e, const Span& span) {
       float* at = data + span.begin;

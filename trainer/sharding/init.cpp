@@ -78,7 +78,7 @@ void draw_init(const ParamSpec& spec, uint64_t seed, int64_t begin, int64_t coun
 void initialise(const OwnedRange& range, uint64_t seed, const DefinedInit* own) {
   Tensor master = range.master;
   const bool in_place = master.is_cpu() && master.scalar_type() == at::kFloat;
-  const Tensor host = in_place ? master : at::empty(master.sizes(), at::TensorOptions().dtype(at::kFloat));
+  const Tensor host = in_place ? master : at::zeros(master.sizes(), at::TensorOptions().dtype(at::kFloat));
   float* data = host.data_ptr<float>();
   for (const Extent& e : range.extents)
     at::parallel_for(0, e.size(), 1 << 16, [&](int64_t begin, int64_t end) {

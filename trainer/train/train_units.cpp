@@ -44,16 +44,16 @@ std::unique_ptr<UnitStore> make_train_units(const TrainConfig& config, const Mes
   const ModelLayout layout = model_layout(config.model);
   const ParamRules rules = param_rules(config.optimizer, config.param_groups, layout.units);
   const StagePart part = pp_stage(config, mesh).part(layout.num_blocks);
-  return make_unit_store(
-      stage_units(tp_units(with_frozen(layout.units, rules), parallel_region(config, mesh).shape()), part,
-                  layout.tied),
-      compute_dtype(config.precision), device, training_use(config.master_weights),
-      shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
-                  micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
-      {[&mesh](const UnitSpec&) -> UnitGroup {
-         return {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate)};
-       },
-       &mesh.group(Axis::kTp), &mesh.context()});
+  return make_unit_store(stage_units(tp_units(with_frozen(layout.units, rules),
+                                              parallel_region(config, mesh).shape(), device.is_cuda()),
+                                     part, layout.tied),
+                         compute_dtype(config.precision), device, training_use(config.master_weights),
+                         shard_rules(config.parallel, layout, mesh.shape().num_ranks(),
+                                     micro_batches_per_step(config, mesh.shape().size(kDataAxes))),
+                         {[&mesh](const UnitSpec&) -> UnitGroup {
+                            return {mesh.group(kShardAxes), mesh.group(Axis::kDpReplicate)};
+                          },
+                          &mesh.group(Axis::kTp), &mesh.context()});
 }
 
 void take_first_weights(const TrainConfig& config, UnitStore& units, const std::function<void()>& between) {

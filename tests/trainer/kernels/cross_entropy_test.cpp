@@ -67,6 +67,29 @@ TEST_P(CrossEntropyTest, ScalesAndCapsLogits) {
   }
 }
 
+/// Rows of 1,024 elements of which fewer are logits, against rows of just these.
+TEST_P(CrossEntropyTest, ElementsAfterTheLogitsChangeNothingAndGetAGradientOf0) {
+  for (const int64_t vocab : {1, 959, 1003, 1017, 1024})
+    for (const LogitRules& rules : {LogitRules{}, LogitRules{0.125f, 0}, LogitRules{2, 30}}) {
+      SCOPED_TRACE(testing::Message() << vocab << " logits, soft cap " << rules.softcap);
+      const Tensor logits = normal({5, vocab}, 4.0);
+      Tensor targets = ints({5}, 0, vocab);
+      targets[1] = kIgnoredTarget;
+      LogitRules padded = rules;
+      padded.count = vocab;
+      for (const double rest : {0.0, 1e30, -1e30, std::numeric_limits<double>::quiet_NaN()}) {
+        Tensor rows = on_device(at::full({5, 1024}, rest).to(type_));
+        rows.narrow(1, 0, vocab).copy_(logits);
+        const Result wanted = run(logits, targets, 0.25, true, rules),
+                     got = run(rows, targets, 0.25, true, padded);
+        expect_close(got.losses, wanted.losses, 2);
+        expect_close(got.logits.narrow(1, 0, vocab), wanted.logits, 2);
+        EXPECT_EQ(got.logits.narrow(1, vocab, 1024 - vocab).ne(0).sum().item<int64_t>(), 0);
+        EXPECT_TRUE(at::equal(run(rows, targets, 0.25, false, padded).losses, got.losses));
+      }
+    }
+}
+
 TEST_P(CrossEntropyTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   const Tensor logits = normal({64, 1500}), targets = ints({64}, 0, 1500);
   const Result first = run(logits, targets, 1.0, true);
@@ -114,6 +137,15 @@ TEST(CrossEntropyOp, NamesATargetOutsideTheVocabulary) {
               cross_entropy({1.0f, -3.0f}, logits, at::tensor({1, 2, 2}, at::kInt), weight, true, losses);
             }),
             "[cross_entropy] expected a soft cap above 0, or 0 for none, got -3");
+  EXPECT_EQ(error_of([&] {
+              cross_entropy({.count = 4}, logits, at::tensor({1, 4, 2}, at::kInt), weight, true, losses);
+            }),
+            "[cross_entropy] target 4 at position 1 is neither in the vocabulary of 4 nor -100 (ignored). "
+            "Was the data made with a different tokenizer?");
+  EXPECT_EQ(error_of([&] {
+              cross_entropy({.count = 6}, logits, at::tensor({1, 4, 2}, at::kInt), weight, true, losses);
+            }),
+            "[cross_entropy] expected at most the 5 elements of a row, got 6 logits");
   cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), Tensor(), false, losses);
   EXPECT_EQ(losses[1].item<float>(), 0.0f);
   cross_entropy({}, logits, at::tensor({1, -100, 2}, at::kInt), weight, true, losses);

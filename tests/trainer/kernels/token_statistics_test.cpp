@@ -57,10 +57,10 @@ class TokenStatisticsTest : public KernelTest {
     const Tensor all = statistics(logits, targets, rules), weight_1 = on_device(at::full({1}, weight));
     const Tensor by = on_device(gradients_5N.to(at::kFloat).contiguous());
     Tensor result = logits.clone();
-    table_->token_statistics_backward({logits.size(0), logits.size(1)}, dtype_, rules, logits.size(1),
-                                      result.mutable_data_ptr(), targets.const_data_ptr<int32_t>(),
-                                      all.const_data_ptr<float>(), by.const_data_ptr<float>(),
-                                      weight_1.const_data_ptr<float>(), stream_of(logits));
+    table_->token_statistics_backward(
+        {logits.size(0), logits.size(1)}, dtype_, rules, rules.count_of(logits.size(1)),
+        result.mutable_data_ptr(), targets.const_data_ptr<int32_t>(), all.const_data_ptr<float>(),
+        by.const_data_ptr<float>(), weight_1.const_data_ptr<float>(), stream_of(logits));
     return result;
   }
 
@@ -95,6 +95,27 @@ TEST_P(TokenStatisticsTest, ScalesAndCapsLogits) {
     SCOPED_TRACE(testing::Message() << "scale " << rules.scale << ", soft cap " << rules.softcap);
     expect_autograd(normal({9, 1003}, 4.0), ints({9}, 0, 1003), rules, {}, 6);
   }
+}
+
+/// Rows of 1,024 elements of which fewer are logits, against rows of just these.
+TEST_P(TokenStatisticsTest, ElementsAfterTheLogitsChangeNothingAndGetAGradientOf0) {
+  for (const int64_t vocab : {1, 959, 1003, 1017, 1024})
+    for (const LogitRules& rules : {LogitRules{}, LogitRules{0.125f, 0}, LogitRules{2, 30}}) {
+      SCOPED_TRACE(testing::Message() << vocab << " logits, soft cap " << rules.softcap);
+      const Tensor logits = normal({5, vocab}, 4.0), by = at::randn({5, 5}, at::kDouble);
+      Tensor targets = ints({5}, 0, vocab);
+      targets[1] = kIgnoredTarget;
+      LogitRules padded = rules;
+      padded.count = vocab;
+      for (const double rest : {0.0, 1e30, kNaN}) {
+        Tensor rows = on_device(at::full({5, 1024}, rest).to(type_));
+        rows.narrow(1, 0, vocab).copy_(logits);
+        expect_close(statistics(rows, targets, padded), statistics(logits, targets, rules), 4);
+        const Tensor got = backward(rows, targets, by, 0.25, padded);
+        expect_close(got.narrow(1, 0, vocab), backward(logits, targets, by, 0.25, rules), 4);
+        EXPECT_EQ(got.narrow(1, vocab, 1024 - vocab).ne(0).sum().item<int64_t>(), 0);
+      }
+    }
 }
 
 TEST_P(TokenStatisticsTest, EqualLargestLogitsShareTheGradientOfMax) {

@@ -63,6 +63,36 @@ TEST(TpParts, HaveEveryElementOnceAndTheShapesThatARankComputesWith) {
     }
 }
 
+TEST(TpParts, OfTheMatrixThatGivesLogitsHaveZeroRowsOnAGpu) {
+  for (const ModelConfig& model : models())
+    for (const int64_t size : {1, 2, 3}) {
+      const ModelLayout whole = model_layout(model);
+      for (int64_t rank = 0; rank < size; ++rank) {
+        const std::vector<UnitSpec> on_cpu = tp_units(whole.units, {size, rank}),
+                                    on_gpu = tp_units(whole.units, {size, rank}, true);
+        int64_t padded = 0;
+        for (size_t u = 0; u < on_gpu.size(); ++u)
+          for (size_t i = 0; i < on_gpu[u].params.size(); ++i) {
+            const ParamSpec& param = on_gpu[u].params[i];
+            EXPECT_EQ(on_cpu[u].params[i].room(), numel(param.shape));
+            EXPECT_EQ(param.shape, on_cpu[u].params[i].shape) << "what is saved and updated does not change";
+            const UnitLayout layout(on_gpu[u]);
+            const FlatView& view = layout.views()[on_gpu[u].padded_view(i)];
+            EXPECT_EQ(view.begin, layout.extents()[i].begin);
+            if (!param.gives_logits) {
+              EXPECT_EQ(view.shape, param.shape);
+              continue;
+            }
+            ++padded;
+            EXPECT_EQ(view.shape.front() % 64, 0);
+            EXPECT_LT(view.shape.front() - param.shape.front(), 64);
+            EXPECT_EQ(view.shape.front(), padded_rows(param.shape.front(), true));
+          }
+        EXPECT_EQ(padded, 1) << "the table of a tied model, the head of another";
+      }
+    }
+}
+
 TEST(TpParts, SpreadItemsEvenlyAndCopyWhatAreTooFew) {
   const auto sizes = [](int64_t count, int64_t tp) {
     std::vector<int64_t> all;

@@ -67,6 +67,27 @@ TEST(UnitLayout, PartsTileTheUnit) {
   EXPECT_FALSE(layout.extents_in(0, 10)[1].is_whole());
 }
 
+TEST(UnitLayout, ZeroRowsTakeRoomAndAreInNoExtent) {
+  UnitSpec padded = unit();
+  padded.params[1].zero_rows = 3;
+  padded.stacks = {{1, 1}};
+  const UnitLayout layout(padded);
+  EXPECT_EQ(layout.numel(), 45 + 3 * 6);
+  EXPECT_EQ(layout.numel(), padded.numel());
+  EXPECT_EQ(layout.extents()[1].end, 30);
+  EXPECT_EQ(layout.extents()[2].begin, 48);
+  EXPECT_EQ(layout.views()[1].shape, (Shape{4, 6}));
+  EXPECT_EQ(padded.padded_view(1), 4u);
+  EXPECT_EQ(padded.padded_view(2), 2u);
+  EXPECT_EQ(layout.views()[4].begin, 6);
+  EXPECT_EQ(layout.views()[4].shape, (Shape{7, 6}));
+  const std::vector<Extent> parts = layout.extents_in(35, 50);
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_EQ(parts[0].begin, 13);
+  EXPECT_EQ(parts[0].size(), 2);
+  EXPECT_TRUE(layout.extents_in(31, 47).empty());
+}
+
 TEST(UnitLayout, RefusesWhatDoesNotFit) {
   const UnitLayout layout(unit());
   EXPECT_THROW(layout.extents_in(0, 46), Error);

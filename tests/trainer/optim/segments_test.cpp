@@ -182,6 +182,45 @@ TEST(Segments, RanksAlongTpRoundStochasticallyAsOneRank) {
     }
 }
 
+/// A unit whose first matrix has zero rows, in shards of which some cut these, against the unit without.
+TEST(Segments, ZeroRowsKeepTheirZerosWhateverTheirGradients) {
+  UnitSpec plain{.name = "embedding"}, padded{.name = "embedding"};
+  plain.params = {{"table", {11, 8}}, {"positions", {6, 8}}};
+  padded.params = plain.params;
+  padded.params[0].zero_rows = 5;
+  const OptimizerConfig config{AdamWConfig{.lr = 0.02}};
+  const UnitLayout all(plain), room(padded);
+  at::manual_seed(4);
+  const Tensor weights = at::randn({all.numel()}), grads = at::randn({all.numel()});
+  const auto trained = [&](const UnitSpec& spec, at::ScalarType dtype, int64_t begin, int64_t end) {
+    const GatheredUnit unit(UnitLayout(spec), dtype, at::kCPU, UnitUse::kTrain);
+    Tensor(unit.flat_params()).fill_(NAN);  // as memory of a GPU may be
+    std::vector<OwnedRange> ranges = {own_range(unit, begin, end, UnitUse::kTrain)};
+    ranges[0].grads.fill_(NAN);
+    for (const Extent& e : ranges[0].extents) {
+      const int64_t from = all.extents()[e.param].begin + e.first;
+      ranges[0].master.narrow(0, e.begin, e.size()).copy_(weights.narrow(0, from, e.size()));
+      ranges[0].grads.narrow(0, e.begin, e.size()).copy_(grads.narrow(0, from, e.size()));
+    }
+    ranges[0].refresh_from_master();
+    const ParamRules rules = param_rules(config, {}, {spec});
+    const auto optimizer = make_optimizer(config, ranges, rules, 17, nullptr);
+    for (int64_t step = 1; step <= 3; ++step) optimizer->step(0.02, step, at::ones({1}));
+    for (const Tensor& grad : trained_grads(ranges, rules)) EXPECT_FALSE(grad.isnan().any().item<bool>());
+    return unit.flat_params().narrow(0, begin, end - begin).clone();
+  };
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const Tensor wanted = trained(plain, dtype, 0, all.numel());
+    Tensor whole = at::zeros({room.numel()}, wanted.options());
+    for (size_t i = 0; i < 2; ++i)
+      whole.narrow(0, room.extents()[i].begin, room.extents()[i].size())
+          .copy_(wanted.narrow(0, all.extents()[i].begin, all.extents()[i].size()));
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 176}, {0, 96}, {96, 176}, {90, 120}})
+      EXPECT_TRUE(at::equal(trained(padded, dtype, begin, end), whole.narrow(0, begin, end - begin)))
+          << begin << " to " << end;
+  }
+}
+
 TEST(Segments, StateOfAPartIsTheStateOfItsElements) {
   Owner owner(OptimizerConfig{AdamWConfig{}}, at::kFloat, part(0), UnitUse::kTrain, {{"norm", true}});
   std::string text;

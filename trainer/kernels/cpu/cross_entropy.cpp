@@ -50,19 +50,23 @@ void classify_row(int64_t vocab, T* logits, int32_t target, const float* weight,
 }
 
 template <class T, class Rule>
-void classify(RowsShape shape, T* logits, const int32_t* targets, const float* weight, float* loss,
-              Rule rule) {
+void classify(RowsShape shape, int64_t vocab, T* logits, const int32_t* targets, const float* weight,
+              float* loss, Rule rule) {
   for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
-    for (int64_t row = first; row < first + count; ++row)
-      classify_row(shape.dim, logits + row * shape.dim, targets[row], weight, loss + row, rule);
+    for (int64_t row = first; row < first + count; ++row) {
+      T* const own = logits + row * shape.dim;
+      classify_row(vocab, own, targets[row], weight, loss + row, rule);
+      if (weight) __builtin_memset(own + vocab, 0, (shape.dim - vocab) * sizeof(T));
+    }
   });
 }
 
 template <class T>
 void classify_by(LogitRules rules, RowsShape shape, void* logits, const int32_t* targets, const float* weight,
                  float* loss) {
-  with_logit_curve(rules,
-                   [&](auto rule) { classify(shape, static_cast<T*>(logits), targets, weight, loss, rule); });
+  with_logit_curve(rules, [&](auto rule) {
+    classify(shape, rules.count_of(shape.dim), static_cast<T*>(logits), targets, weight, loss, rule);
+  });
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ void describe(RowsShape shape, LogitRules rules, const void* logits, const int32
   with_logit_curve(rules, [&](auto curve) {
     for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
       for (int64_t row = first; row < first + count; ++row)
-        describe_row(shape.dim, static_cast<const T*>(logits) + row * shape.dim, targets[row],
+        describe_row(rules.count_of(shape.dim), static_cast<const T*>(logits) + row * shape.dim, targets[row],
                      {statistics + row, shape.rows}, curve);
     });
   });
@@ -102,11 +102,15 @@ void describe(RowsShape shape, LogitRules rules, const void* logits, const int32
 template <class T>
 void differentiate(RowsShape shape, LogitRules rules, int64_t vocab, void* logits, const int32_t* targets,
                    const float* statistics, const float* gradients, float weight) {
+  const int64_t own_vocab = rules.count_of(shape.dim);
   with_logit_curve(rules, [&](auto curve) {
     for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
-      for (int64_t row = first; row < first + count; ++row)
-        differentiate_row(shape.dim, vocab, static_cast<T*>(logits) + row * shape.dim, targets[row],
-                          {statistics + row, shape.rows}, {gradients + row, shape.rows}, weight, curve);
+      for (int64_t row = first; row < first + count; ++row) {
+        T* const own = static_cast<T*>(logits) + row * shape.dim;
+        differentiate_row(own_vocab, vocab, own, targets[row], {statistics + row, shape.rows},
+                          {gradients + row, shape.rows}, weight, curve);
+        __builtin_memset(own + own_vocab, 0, (shape.dim - own_vocab) * sizeof(T));
+      }
     });
   });
 }

@@ -9,6 +9,7 @@ namespace tycho::cuda {
 namespace {
 
 constexpr int32_t kIgnored = -100;
+constexpr int kThreads = 1024;       // of a row, at most: two rows on a multiprocessor
 constexpr float kLowest = -3.0e38f;  // a finite substitute for -inf: its differences are never NaN
 
 struct Softmax {
@@ -25,12 +26,12 @@ __device__ Softmax merge(Softmax a, Softmax b) {
 }
 
 template <int width, class T, class Rule>
-__device__ Softmax reduce(int64_t vocab, const T* logits, Rule rule) {
+__device__ Softmax reduce(int vocab, const T* logits, Rule rule) {
   Softmax mine{kLowest, 0.0f};
-  for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
+  for (int i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
     auto x = load<width>(logits + i);
 #pragma unroll
-    for (int k = 0; k < width; ++k) x.at[k] = rule(x.at[k]);
+    for (int k = 0; k < width; ++k) x.at[k] = i + k < vocab ? rule(x.at[k]) : -INFINITY;
     float most = x.at[0];
 #pragma unroll
     for (int k = 1; k < width; ++k) most = fmaxf(most, x.at[k]);
@@ -45,15 +46,15 @@ __device__ Softmax reduce(int64_t vocab, const T* logits, Rule rule) {
 }
 
 template <int width, class T, class Rule>
-__global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const float* weight, float* loss,
-                         Rule rule) {
+__global__ void __launch_bounds__(kThreads, 2) classify(int dim, int vocab, T* logits, const int32_t* targets,
+                                                        const float* weight, float* loss, Rule rule) {
   const int64_t row = blockIdx.x;
   const int32_t target = targets[row];
-  logits += row * vocab;
+  logits += row * dim;
   if (target == kIgnored) {
     if (threadIdx.x == 0) loss[row] = 0;
     if (weight)
-      for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width)
+      for (int i = threadIdx.x * width; i < dim; i += blockDim.x * width)
         store<width>(logits + i, Pack<float, width>{});
     return;
   }
@@ -62,15 +63,17 @@ __global__ void classify(int64_t vocab, T* logits, const int32_t* targets, const
   if (!weight) return;
   __syncthreads();  // the loss is read before its logit is overwritten
   const float factor = *weight, scale = factor / all.sum;
-  const int64_t steps = ceil_div(vocab, static_cast<int64_t>(blockDim.x) * width);
-  for (int64_t step = steps - 1; step >= 0; --step) {
-    const int64_t i = (step * blockDim.x + threadIdx.x) * width;
-    if (i >= vocab) continue;
+  const int steps = static_cast<int>(ceil_div(dim, blockDim.x * width));
+  for (int step = steps - 1; step >= 0; --step) {
+    const int i = (step * blockDim.x + threadIdx.x) * width;
+    if (i >= dim) continue;
     auto x = load<width>(logits + i);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float z = rule(x.at[k]);
-      x.at[k] = (__expf(z - all.max) * scale - (i + k == target ? factor : 0.0f)) * rule.slope(z);
+      const float gradient =
+          (__expf(z - all.max) * scale - (i + k == target ? factor : 0.0f)) * rule.slope(z);
+      x.at[k] = i + k < vocab ? gradient : 0.0f;
     }
     store<width>(logits + i, x);
   }
@@ -86,8 +89,9 @@ void cross_entropy(RowsShape shape, Dtype dtype, LogitRules rules, void* logits,
     with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
       with_logit_curve(rules, [&](auto rule) {
-        classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
-            shape.dim, static_cast<T*>(logits), targets, write_gradient ? weight : nullptr, loss, rule);
+        classify<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, kThreads), 0, native(stream)>>>(
+            static_cast<int>(shape.dim), static_cast<int>(rules.count_of(shape.dim)), static_cast<T*>(logits),
+            targets, write_gradient ? weight : nullptr, loss, rule);
       });
     });
   });

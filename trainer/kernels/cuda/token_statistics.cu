@@ -8,6 +8,7 @@ namespace tycho::cuda {
 namespace {
 
 constexpr int32_t kIgnored = -100;
+constexpr int kThreads = 1024;       // of a row, at most: two rows on a multiprocessor
 constexpr float kLowest = -1.0e30f;  // a finite substitute for -inf: multiplied by 0 it is 0
 
 struct Summary {
@@ -35,14 +36,14 @@ __device__ Summary merge(Summary a, Summary b) {
 }
 
 template <int width, class T, class Curve>
-__device__ Summary summarise(int64_t vocab, const T* logits, Curve curve) {
+__device__ Summary summarise(int vocab, const T* logits, Curve curve) {
   Summary mine{kLowest, 0.0f, 0.0f, 0.0f, 0.0f};
-  for (int64_t i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
+  for (int i = threadIdx.x * width; i < vocab; i += blockDim.x * width) {
     auto x = load<width>(logits + i);
     float most = mine.max;
 #pragma unroll
     for (int k = 0; k < width; ++k) {
-      x.at[k] = curve(x.at[k]);
+      x.at[k] = i + k < vocab ? curve(x.at[k]) : -INFINITY;
       most = fmaxf(most, x.at[k]);
     }
     if (most > mine.max) mine = relative_to(most, mine);
@@ -51,7 +52,7 @@ __device__ Summary summarise(int64_t vocab, const T* logits, Curve curve) {
       const float under = x.at[k] - mine.max, e = __expf(under);
       mine.sum += e;
       mine.below += e * fmaxf(under, kLowest);
-      mine.total += x.at[k];
+      mine.total += i + k < vocab ? x.at[k] : 0.0f;
       mine.largest += x.at[k] == mine.max ? 1.0f : 0.0f;
     }
   }
@@ -59,11 +60,12 @@ __device__ Summary summarise(int64_t vocab, const T* logits, Curve curve) {
 }
 
 template <int width, class T, class Curve>
-__global__ void describe(int64_t vocab, int64_t tokens, const T* logits, const int32_t* targets,
-                         float* statistics, Curve curve) {
+__global__ void __launch_bounds__(kThreads, 2)
+    describe(int dim, int vocab, int64_t tokens, const T* logits, const int32_t* targets, float* statistics,
+             Curve curve) {
   const int64_t row = blockIdx.x;
   const int32_t target = targets[row];
-  logits += row * vocab;
+  logits += row * dim;
   statistics += row;
   if (target == kIgnored) {
     if (threadIdx.x < kTokenStatistics) statistics[threadIdx.x * tokens] = 0.0f;
@@ -83,14 +85,14 @@ __global__ void describe(int64_t vocab, int64_t tokens, const T* logits, const i
 }
 
 template <int width, class T, class Curve>
-__global__ void differentiate(int64_t dim, int64_t vocab, int64_t tokens, T* logits, const int32_t* targets,
-                              const float* statistics, const float* gradients, const float* weight,
-                              Curve curve) {
+__global__ void differentiate(int dim, int own, int64_t vocab, int64_t tokens, T* logits,
+                              const int32_t* targets, const float* statistics, const float* gradients,
+                              const float* weight, Curve curve) {
   const int64_t row = blockIdx.x;
   const int32_t target = targets[row];
   logits += row * dim;
   if (target == kIgnored) {
-    for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width)
+    for (int i = threadIdx.x * width; i < dim; i += blockDim.x * width)
       store<width>(logits + i, Pack<float, width>{});
     return;
   }
@@ -100,14 +102,15 @@ __global__ void differentiate(int64_t dim, int64_t vocab, int64_t tokens, T* log
   const float factor = by(kLogSumExp) + slope * (1.0f - token(kExpectedBelowMax));
   const float everywhere = by(kMeanLogit) / static_cast<float>(vocab);
   const float at_largest = by(kMaxLogit) / token(kNumLargest), at_target = by(kTargetLogit);
-  for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
+  for (int i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
     auto x = load<width>(logits + i);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float z = curve(x.at[k]), under = z - most;
       const float smooth = __expf(under - log_sum) * (factor + slope * fmaxf(under, kLowest)) + everywhere;
-      x.at[k] =
+      const float gradient =
           (smooth + (z == most ? at_largest : 0.0f) + (i + k == target ? at_target : 0.0f)) * curve.slope(z);
+      x.at[k] = i + k < own ? gradient : 0.0f;
     }
     store<width>(logits + i, x);
   }
@@ -123,8 +126,9 @@ void token_statistics(RowsShape shape, Dtype dtype, LogitRules rules, const void
     with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
       with_logit_curve(rules, [&](auto curve) {
-        describe<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
-            shape.dim, shape.rows, static_cast<const T*>(logits), targets, statistics, curve);
+        describe<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, kThreads), 0, native(stream)>>>(
+            static_cast<int>(shape.dim), static_cast<int>(rules.count_of(shape.dim)), shape.rows,
+            static_cast<const T*>(logits), targets, statistics, curve);
       });
     });
   });
@@ -140,9 +144,9 @@ void token_statistics_backward(RowsShape shape, Dtype dtype, LogitRules rules, i
     with_width<T>(packs_fit<T>(shape.dim, logits), [&](auto width) {
       constexpr int kWidth = decltype(width)::count;
       with_logit_curve(rules, [&](auto curve) {
-        differentiate<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, 1024), 0, native(stream)>>>(
-            shape.dim, vocab, shape.rows, static_cast<T*>(logits), targets, statistics, gradients, weight,
-            curve);
+        differentiate<kWidth><<<shape.rows, threads_for(shape.dim / kWidth, kThreads), 0, native(stream)>>>(
+            static_cast<int>(shape.dim), static_cast<int>(rules.count_of(shape.dim)), vocab, shape.rows,
+            static_cast<T*>(logits), targets, statistics, gradients, weight, curve);
       });
     });
   });

@@ -45,6 +45,10 @@ struct PositionRows {
 /// Function of the logits before the softmax: z = scale x, then softcap tanh(z / softcap) unless it is 0.
 struct LogitRules {
   float scale = 1.0f, softcap = 0.0f;
+  int64_t count = 0;  // logits of a row, the first ones; their gradient sets the rest of a row to 0. 0: all
+
+  /// Returns the number of logits of rows of `dim` elements.
+  constexpr int64_t count_of(int64_t dim) const { return count == 0 ? dim : count; }
 };
 
 /// Rows of a matrix [kTokenStatistics, N] of what a classifier knows of each token's logits x, after
