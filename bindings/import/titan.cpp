@@ -178,7 +178,7 @@ void map_recompute(Mapper& mapper, const DocEntry& entry) {
   if (mode == "selective" && option == "op") return mapper.emit(entry, "recompute.mode", "\"selective\"");
   if (mode == "selective")
     return mapper.emit(entry, "recompute", "{ mode = \"full\", every = " + option + " }");
-  mapper.problem(entry, "Tycho has none, selective and full");
+  mapper.problem(entry, "Tycho has none, norms, selective and full");
 }
 
 const Rows kCheckpoint = {

@@ -22,6 +22,8 @@ const Case kCases[] = {
     {"llama_bf16",
      "llama { width = 32, layers = 2, heads = 4, kv_heads = 2, ffn_width = 64, vocab_size = 300 }", kInBf16,
      kBf16},
+    {"gpt2_norms", "gpt2 { width = 32, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32 }",
+     "r.recompute.mode, r.micro_batch = \"norms\", \"2sp\"\n", kFp32},
     {"llama_recompute",
      "llama { width = 32, layers = 2, heads = 4, ffn_width = 64, vocab_size = 300, tied = true }",
      "r.recompute.mode, r.micro_batch = \"full\", \"2sp\"\n", kFp32},

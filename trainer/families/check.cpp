@@ -363,7 +363,7 @@ void check(const ModelConfig& config, ConfigProblems& problems) {
 
 void check(const RecomputeConfig& recompute, ConfigProblems& problems) {
   problems.idle("recompute.every", recompute.every != 1, recompute.mode != Recompute::kNone,
-                "unless recompute.mode is \"selective\" or \"full\"");
+                "unless recompute.mode is \"norms\", \"selective\" or \"full\"");
 }
 
 int64_t largest_divisor(int64_t n, int64_t limit) {

@@ -6,9 +6,11 @@
 
 namespace tycho {
 
-enum class Recompute { kNone, kSelective, kFull, kAuto };
-constexpr EnumNames<Recompute, 4> enum_names(Recompute) {
+/// Each mode but kAuto recomputes what those before it do.
+enum class Recompute { kNone, kNorms, kSelective, kFull, kAuto };
+constexpr EnumNames<Recompute, 5> enum_names(Recompute) {
   return {{{"none", Recompute::kNone},
+           {"norms", Recompute::kNorms},
            {"selective", Recompute::kSelective},
            {"full", Recompute::kFull},
            {"auto", Recompute::kAuto}}};
@@ -22,7 +24,7 @@ struct RecomputeConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("mode", mode,
-      "none; selective: recompute norms and the first matrix of the feed-forward layer; full: recompute "
+      "none; norms: recompute norms; selective: also the first matrix of the feed-forward layer; full: "
       "everything but a block's input; auto: the fastest of these that fits into memory; a run prints it and "
       "keeps it in its recipe.");
     v("every", every, "Only every n-th block, starting with the first.", positive);

@@ -91,7 +91,7 @@ int64_t slot_bytes(const SlotSpec& slot, int64_t compute_bytes) {
 }
 
 bool is_recomputed(const SlotSpec& slot, Recompute mode) {
-  return !slot.kept && (mode == Recompute::kFull || (mode == Recompute::kSelective && slot.cheap));
+  return !slot.kept && mode != Recompute::kNone && slot.again <= mode;
 }
 
 int64_t shared_slot_bytes(const ActivationSpecs& specs, const RecomputeConfig& recompute, size_t slot,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/families/init.h"
+#include "trainer/families/recompute_config.h"
 
 namespace tycho {
 
@@ -54,12 +55,12 @@ struct ParamSpec {
   bool frozen = false;  // no gradient is computed
   TpCut tp = {};
   std::optional<ParamPart> part = {};
-
   bool gives_logits = false;  // the head multiplies by it
   int64_t zero_rows = 0;      // rows of zeros that follow it in its unit's buffers (tp_units)
-  const Shape& whole_shape() const { return part ? part->whole : shape; }
+
   /// Number of elements that it takes in its unit's buffers.
   int64_t room() const;
+  const Shape& whole_shape() const { return part ? part->whole : shape; }
 };
 
 /// Parameters that are gathered and updated together: one block, the embedding, the head. Unit = flat buffer
@@ -78,9 +79,9 @@ struct UnitSpec {
   bool base = false;
   int adapts = -1;  // for adapters: the unit of their layers
   int64_t numel() const;
-  /// True if none of its parameters has a gradient.
   /// Index of the view of parameter i with its zero rows; i if it has none.
   size_t padded_view(size_t i) const;
+  /// True if none of its parameters has a gradient.
   bool frozen() const;
 };
 
@@ -92,9 +93,9 @@ struct SlotSpec {
   std::string name;
   Shape shape;
   SlotType type = SlotType::kCompute;
-  bool cheap = false;    // a block's: computed again under selective recompute
-  bool kept = false;     // a block's: never computed again, because other blocks use it
-  bool of_head = false;  // outside of blocks: dead when the head returns
+  Recompute again = Recompute::kFull;  // a block's: least mode that computes it again in backward
+  bool kept = false;                   // a block's: never computed again, because other blocks use it
+  bool of_head = false;                // outside of blocks: dead when the head returns
   bool of_library =
       false;  // a block's: LibTorch allocates it when it computes it, so it has no place in an arena
 };

@@ -59,7 +59,8 @@ void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_SD,
   const Tensor& input_SD = attention_input(p, x_SD, act);
   const bool whole = mode == Recompute::kFull;
   if (whole) attention_.forward(p, input_SD, x_SD, act, act.saved[block_saved::kMiddle]);
-  feed_forward_.recompute(p, feed_forward_input(p, act), act, whole);
+  const Tensor& middle_SD = feed_forward_input(p, act);
+  if (mode != Recompute::kNorms) feed_forward_.recompute(p, middle_SD, act, whole);
 }
 
 void DecoderBlock::norm_backward(NormParams p, const Tensor& x_SD, NormStats stats, int weight, int bias,

@@ -63,8 +63,9 @@ MemoryChoice choose_memory(const TrainConfig& config, const ModelLayout& layout,
   const Machine machine = planned_machine(config, devices);
   const int64_t ranks = data_ranks(config.parallel, devices.num_ranks);
   const std::vector<Recompute> modes =
-      leaves_recompute(config) ? std::vector{Recompute::kNone, Recompute::kSelective, Recompute::kFull}
-                               : std::vector{config.recompute.mode};
+      leaves_recompute(config)
+          ? std::vector{Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}
+          : std::vector{config.recompute.mode};
   MemoryChoice best;
   for (const Recompute mode : modes) {
     MemoryChoice choice = {.recompute = mode,

@@ -142,7 +142,7 @@ struct Saving {
 };
 std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
   std::vector<Saving> all;
-  const auto add = [&](const char* pins, const auto& change) {
+  const auto add = [&](const std::string& pins, const auto& change) {
     TrainConfig changed = all.empty() ? config : all.back().config;
     change(changed);
     all.push_back({(all.empty() ? "" : all.back().pins + " ") + pins, changed});
@@ -151,17 +151,16 @@ std::vector<Saving> savings(const TrainConfig& config, int64_t num_ranks) {
                          config.parallel.dp_shard == 1 &&
                          config.parallel.dp_replicate == ParallelConfig::kWhatIsLeft;
   if (can_share) add("parallel.dp_shard=-1", [](TrainConfig& c) { c.parallel.dp_shard = -1; });
-  if (config.recompute.mode == Recompute::kNone)
-    add("recompute.mode=selective", [](TrainConfig& c) { c.recompute.mode = Recompute::kSelective; });
-  if (config.recompute.mode != Recompute::kFull)
-    add("recompute.mode=full", [](TrainConfig& c) { c.recompute.mode = Recompute::kFull; });
+  for (const auto& [name, mode] : enum_names(Recompute()))
+    if (mode > config.recompute.mode && mode != Recompute::kAuto)
+      add(fmt::format("recompute.mode={}", name), [mode = mode](TrainConfig& c) { c.recompute.mode = mode; });
   if (has_master(config) && !can_share)
     add("master_weights=stochastic", [](TrainConfig& c) { c.master_weights = MasterWeights::kStochastic; });
   add("micro_batch=1sp", [](TrainConfig& c) { c.micro_batch = Duration::parse("1sp"); });
-  // The last of two words for one key counts.
+  const std::string key = "recompute.mode=";  // the last of several words for it counts
   for (Saving& saving : all)
-    if (const size_t at = saving.pins.find("recompute.mode=selective recompute"); at != std::string::npos)
-      saving.pins.erase(at, std::string("recompute.mode=selective ").size());
+    for (size_t at; (at = saving.pins.find(key)) != saving.pins.rfind(key);)
+      saving.pins.erase(at, saving.pins.find(' ', at) + 1 - at);
   return all;
 }
 

@@ -34,6 +34,7 @@ const char* recompute_text(const RecomputeConfig& recompute) {
   switch (recompute.mode) {
     case Recompute::kAuto:
     case Recompute::kNone: return "";
+    case Recompute::kNorms: return ", norms recomputed";
     case Recompute::kSelective: return ", norms and feed-forward inputs recomputed";
     case Recompute::kFull: return ", all but block inputs recomputed";
   }

@@ -39,6 +39,17 @@ double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
   return sum;
 }
 
+/// Returns the bytes per token that norms before the branches of blocks read and write a second time on a
+/// rank along tp, of the tokens of all these ranks.
+double recomputed_bytes(const TrainConfig& config, const DecoderSpec& spec) {
+  int64_t norms = 0;
+  for (int64_t i = 0; spec.norms_before() && i < spec.layers; ++i)
+    if (config.recompute.of(i) != Recompute::kNone) norms += spec.reuses_x(i) ? 3 : 2;
+  const int64_t width = config.precision == Precision::kBf16 ? 2 : 4;
+  const int64_t repeats = config.parallel.sequence_parallel ? 1 : config.parallel.tp;
+  return static_cast<double>(2 * norms * spec.width * width * repeats);
+}
+
 double share(double x, double half) { return x / (x + half); }
 
 /// Returns the number of ranks of rank 0's group that are in its own domain. Sets `crosses` when some are
@@ -216,6 +227,9 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
   time.order_s = order_s(config, spec, work, tokens_at_once, machine) * stage_imbalance(config);
   time.fp8_s = fp8_s(config, spec, work, tokens_at_once, peak * reached, machine) * stage_imbalance(config);
   time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s + time.fp8_s;
+  if (!machine.gpu.empty())
+    time.compute_s += recomputed_bytes(config, spec) * tokens / ranks / (machine.peak_bf16 / kFlopsPerByte) *
+                      stage_imbalance(config);
   const int stages = mesh.size(Axis::kPp);
   time.bubble_s =
       time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches * config.parallel.pp_chunks);

@@ -216,7 +216,8 @@ TEST(ModelLayout, KeepsTheKeysAndValuesThatOthersReuse) {
 TEST(ModelLayout, ActivationsWaitInGradientsAsFarAsTheyFit) {
   ActivationSpecs specs;
   for (int i = 0; i < 3; ++i)
-    specs.saved.push_back({{"a", {256}}, {"again", {512}, SlotType::kCompute, /*cheap=*/true}, {"b", {64}}});
+    specs.saved.push_back(
+        {{"a", {256}}, {"again", {512}, SlotType::kCompute, Recompute::kSelective}, {"b", {64}}});
   specs.scratch = {{"scratch", {16}}};
   specs.model = {{"stream", {32}}, {.name = "logits", .shape = {128}, .of_head = true}};
   const RecomputeConfig again = {Recompute::kSelective, 1};
@@ -236,6 +237,23 @@ TEST(ModelLayout, ActivationsWaitInGradientsAsFarAsTheyFit) {
   specs.lent.back() += 4;
   EXPECT_EQ(lent_slots(specs, again, 4).model.back(), 0);
   EXPECT_EQ(activation_bytes(specs, again, 4).other, 4 * (16 + 32));
+}
+
+TEST(ModelLayout, EachLevelOfRecomputationKeepsLess) {
+  LlamaConfig llama;
+  llama.width = 64, llama.layers = 3, llama.heads = 4, llama.ffn_width = 128;
+  Olmo2Config olmo;
+  olmo.width = 64, olmo.layers = 3, olmo.heads = 4, olmo.ffn_width = 128;
+  const auto kept = [](const ModelConfig& model, Recompute mode) {
+    return activation_bytes(activation_specs(model, {2, 16}, 2), {mode, 1}, 2).kept;
+  };
+  const int64_t tokens = 32, result = tokens * 64 * 2;
+  EXPECT_EQ(kept({llama}, Recompute::kNone) - kept({llama}, Recompute::kNorms), 3 * 2 * result);
+  EXPECT_EQ(kept({llama}, Recompute::kNorms) - kept({llama}, Recompute::kSelective),
+            3 * tokens * 2 * 128 * 2);
+  EXPECT_LT(kept({llama}, Recompute::kFull), kept({llama}, Recompute::kSelective));
+  EXPECT_EQ(kept({olmo}, Recompute::kNone), kept({olmo}, Recompute::kNorms))
+      << "its norms follow the branches";
 }
 
 TEST(ModelLayout, CountsTheParametersOfGpt2) {

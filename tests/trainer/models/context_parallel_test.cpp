@@ -82,7 +82,8 @@ int64_t received(const Schedule& schedule) {
 TEST_P(ContextParallel, MovesWhatThePlanCounts) {
   for (const CpShape& cp :
        {CpShape{2}, CpShape{4}, CpShape{2, 0, true}, CpShape{3, 0, true}, CpShape{4, 0, true}})
-    for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    for (const Recompute mode :
+         {Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}) {
       const int size = static_cast<int>(cp.size);
       const RecomputeConfig recompute = {mode, 1};
       std::vector<Schedule> schedules(static_cast<size_t>(size));

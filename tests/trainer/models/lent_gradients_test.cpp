@@ -61,7 +61,8 @@ class LentGradients : public testing::TestWithParam<ModelCase> {
 
 TEST_P(LentGradients, HoldActivationsUntilTheyAreWritten) {
   at::manual_seed(5);
-  for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+  for (const Recompute mode :
+       {Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}) {
     LendingModel borrows(GetParam(), specs(), {.lends_gradients = true}, {mode, 1}),
         owns(GetParam(), specs(), {}, {mode, 1});
     if (borrows.units.lent(1).defined()) {

@@ -155,8 +155,8 @@ TEST_P(ModelTest, RecomputationGivesTheSameBits) {
   std::vector<at::Tensor> kept;
   for (GatheredUnit& unit : units_->gathered()) kept.push_back(unit.flat_grads().clone());
   for (const RecomputeConfig& recompute :
-       {RecomputeConfig{Recompute::kSelective, 1}, RecomputeConfig{Recompute::kFull, 1},
-        RecomputeConfig{Recompute::kFull, 2}}) {
+       {RecomputeConfig{Recompute::kNorms, 1}, RecomputeConfig{Recompute::kSelective, 1},
+        RecomputeConfig{Recompute::kFull, 1}, RecomputeConfig{Recompute::kFull, 2}}) {
     for (GatheredUnit& unit : units_->gathered()) unit.flat_grads().fill_(7);
     Model(config_, *units_, shape_, dtype_, at::kCPU, recompute).forward_backward(micro, weight_1);
     for (size_t i = 0; i < kept.size(); ++i)
@@ -320,7 +320,8 @@ TEST(Dropout, OfAttentionHasTheGradientsOfItsMask) {
   };
   const at::Tensor wanted = oracle.loss_sum(tokens, targets);
   wanted.backward();
-  for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+  for (const Recompute recompute :
+       {Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}) {
     Model model(config, units, {2, 70}, at::kFloat, at::kCPU, {recompute, 1});
     const at::Tensor loss = model.forward_backward(
         {tokens.reshape(-1), targets.reshape(-1), true, true, kKey}, at::ones({1}, at::kFloat));

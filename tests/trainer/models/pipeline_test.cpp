@@ -153,7 +153,7 @@ TEST_P(PipelineStages, ComputeWhatOneRankDoesTogetherWithOtherAxes) {
 }
 
 TEST_P(PipelineStages, ComputeWhatOneRankDoesWhenBlocksComputeAgain) {
-  for (const Recompute mode : {Recompute::kSelective, Recompute::kFull})
+  for (const Recompute mode : {Recompute::kNorms, Recompute::kSelective, Recompute::kFull})
     expect_as_one_rank({.name = "again", .recompute = {mode, 1}});
 }
 

@@ -64,7 +64,8 @@ void TensorParallel::expect_planned_traffic() {
   const DecoderSpec spec = decoder_spec(config_);
   for (const int64_t size : {2, 4})
     for (const bool sequence : {true, false})
-      for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+      for (const Recompute mode :
+           {Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}) {
         if (!divides(spec, size) || shape_.tokens() % size != 0) continue;
         const RecomputeConfig recompute = {mode, 1};
         std::vector<Schedule> schedules(static_cast<size_t>(size));

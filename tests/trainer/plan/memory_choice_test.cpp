@@ -118,7 +118,8 @@ TEST(MemoryChoice, RecomputesTheLeastThatFits) {
     const MemoryChoice choice = choose_memory(config, devices);
     ASSERT_TRUE(choice.fits) << gib;
     chosen.push_back(choice.recompute);
-    for (const Recompute mode : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    for (const Recompute mode :
+         {Recompute::kNone, Recompute::kNorms, Recompute::kSelective, Recompute::kFull}) {
       TrainConfig given = config;
       given.recompute.mode = mode;
       const MemoryChoice other = choose_memory(given, devices);

@@ -91,6 +91,8 @@ TEST_F(PlanMemory, OfMptIsWhatARunTakes) {
   config_.micro_batch = Duration{4, DurationUnit::kSample};
   config_.recompute = {Recompute::kSelective, 2};
   expect_agreement("every other block computing again");
+  config_.recompute.mode = Recompute::kNorms;
+  expect_agreement("every other block computing its norms again");
   config_.optimizer.value = MuonConfig{};
   expect_agreement("Muon");
 }

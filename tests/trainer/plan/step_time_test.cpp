@@ -114,14 +114,20 @@ TEST(StepTime, PricesFp8ByItsProductsAndCasts) {
 
 TEST(StepTime, CountsWhatIsComputedAgain) {
   TrainConfig again = config();
-  again.recompute.mode = Recompute::kFull;
   const double tokens = 8 * 128, D = 64, F = 128, T = 128;
   // Queries, keys, values and the output's product, scores and their sum of values, gate and up; not down.
   const double block = 2 * D * (3 * D + D) + 4 * D * T + 2 * D * 2 * F;
-  EXPECT_DOUBLE_EQ(step_time(again, {}, machine()).compute_s, (flops(again) + 2 * block * tokens) / 0.5e12);
-  again.recompute.mode = Recompute::kSelective;
-  EXPECT_DOUBLE_EQ(step_time(again, {}, machine()).compute_s,
-                   (flops(again) + 2 * (2 * D * 2 * F) * tokens) / 0.5e12);
+  // Two norms of each of two blocks read and write fp32, at 300 FLOP of the peak a byte.
+  const double norms = 2 * 2 * 2 * D * 4 * tokens * 300 / 1e12;
+  const auto compute_s = [&](Recompute mode) {
+    again.recompute.mode = mode;
+    return step_time(again, {}, machine()).compute_s;
+  };
+  EXPECT_DOUBLE_EQ(compute_s(Recompute::kFull), (flops(again) + 2 * block * tokens) / 0.5e12 + norms);
+  EXPECT_DOUBLE_EQ(compute_s(Recompute::kSelective),
+                   (flops(again) + 2 * (2 * D * 2 * F) * tokens) / 0.5e12 + norms);
+  EXPECT_DOUBLE_EQ(compute_s(Recompute::kNorms), flops(again) / 0.5e12 + norms);
+  EXPECT_DOUBLE_EQ(compute_s(Recompute::kNone), flops(again) / 0.5e12);
 }
 
 TEST(StepTime, CountsTheResultsThatNormsFollow) {
