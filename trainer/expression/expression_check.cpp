@@ -52,7 +52,10 @@ class Checker {
     const auto fits = [](int64_t x, int64_t y) { return x == y || x == 1 || y == 1; };
     if (a.shape.is_flat() || b.shape.is_flat() || !fits(a.shape.rows, b.shape.rows) ||
         !fits(a.shape.columns, b.shape.columns))
-      refuse("expected shapes that broadcast, got {} and {}", text(a), text(b));
+      refuse(
+          "expected shapes that broadcast, got {} and {}: rows and columns must be equal or 1, and state "
+          "\"like\" has the parameter's",
+          text(a), text(b));
     out.shape = {std::max(a.shape.rows, b.shape.rows), std::max(a.shape.columns, b.shape.columns)};
     return out;
   }
@@ -79,7 +82,8 @@ class Checker {
     expect_kind(node, i, false);
     const NodeType& type = argument(node, i);
     if (type.scalar || type.shape.is_flat())
-      refuse("expected a matrix as argument {}, got {}", i + 1, text(type));
+      refuse("expected a matrix as argument {}, got {}{}", i + 1, text(type),
+             type.scalar ? "" : ": activations, losses and initial values see one element at a time");
     return type.shape;
   }
 

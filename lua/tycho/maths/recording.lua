@@ -34,7 +34,8 @@ function M.refuse(name, message, hint)
 end
 
 local function refuse_value(op, value)
-  M.refuse(op, "expected a number or a symbol, got " .. (value == nil and "nil" or schema.describe_value(value)))
+  if value == nil then M.refuse(op, "expected a number or a symbol, got nil", "a misspelt name is nil, and so is a local before it is set") end
+  M.refuse(op, "expected a number or a symbol, got " .. schema.describe_value(value))
 end
 
 local function add_node(node, place)

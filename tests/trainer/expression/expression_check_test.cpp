@@ -64,10 +64,14 @@ TEST(ExpressionCheck, ComparisonsGiveBooleansAndWhereTakesThem) {
 }
 
 TEST(ExpressionCheck, RefusesWhatDoesNotFit) {
-  expect_misfit("['add',0,2]",
-                "node 6: add: expected shapes that broadcast, got elements without a shape and [3, 5]");
+  expect_misfit(
+      "['add',0,2]",
+      "node 6: add: expected shapes that broadcast, got elements without a shape and [3, 5]: rows and "
+      "columns must be equal or 1, and state \"like\" has the parameter's");
   expect_misfit("['mm',2,2]", "as many columns on the left as rows on the right, got [3, 5] and [3, 5]");
-  expect_misfit("['sum',0,'row']", "expected a matrix as argument 1, got elements without a shape");
+  expect_misfit("['sum',0,'row']",
+                "expected a matrix as argument 1, got elements without a shape: activations, losses and "
+                "initial values see one element at a time");
   expect_misfit("['sum',1,'tensor']", "expected a matrix as argument 1, got a scalar");
   expect_misfit("['lt',0,0],['add',6,0]", "expected a number as argument 1, got a boolean");
   expect_misfit("['where',0,0,0]", "expected a boolean as argument 1, such as x:gt(y), got a number");
