@@ -21,8 +21,8 @@ const std::vector<Shape> kTails = {{1, 1, 1},     {1, 40, 7},   {2, 33, 31},  {3
                                    {16, 48, 31},  {23, 65, 17}, {24, 24, 34}, {25, 15, 63}, {31, 66, 65},
                                    {33, 129, 29}, {47, 9, 66},  {49, 31, 5},  {64, 96, 530}};
 // Several chunks of tokens, panels of weights, steps of the depth; the last one several sums over tokens.
-const std::vector<Shape> kBlocks = {{300, 40, 30},  {1100, 70, 20}, {20, 40, 1100},
-                                    {270, 27, 513}, {9, 6200, 600}, {330, 70, 300}};
+const std::vector<Shape> kBlocks = {{300, 40, 30},  {1100, 70, 20}, {20, 40, 1100}, {270, 27, 513},
+                                    {9, 6200, 600}, {330, 70, 300}, {131, 401, 517}};
 // Rows whose starts share sets of a cache.
 const std::vector<Shape> kApart = {{30, 30, 512}, {13, 64, 1024}, {9, 40, 2048}, {150, 40, 512}};
 // Several blocks in rows, columns and depth of products whose operands lie in no layer's way.

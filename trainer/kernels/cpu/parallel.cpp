@@ -38,6 +38,8 @@ void* caller_memory(int64_t num_bytes) {
   return memory.at_least(num_bytes);
 }
 
+int64_t loop_threads() { return omp_get_max_threads(); }
+
 void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void*, int64_t), const void* context) {
   if (!parallel) {
     for (int64_t block = 0; block < num_blocks; ++block) body(context, block);

@@ -9,6 +9,9 @@ namespace tycho {
 void run_blocks(int64_t num_blocks, bool parallel, void (*body)(const void* context, int64_t block),
                 const void* context);
 
+/// Returns the number of threads that a parallel loop has at most.
+int64_t loop_threads();
+
 /// Return at least num_bytes of the calling thread's own memory, aligned to 64 bytes; valid until the next
 /// call. caller_memory is a second one, for data that all blocks of a loop share.
 void* thread_memory(int64_t num_bytes);

@@ -77,6 +77,7 @@ struct AmxTiles {
   static constexpr int64_t kPerElement = 2, kRows = 32, kWeightRows = 32, kGradientRows = 32;
   static constexpr int64_t kElementsAtOnce = 16;
   static_assert(kTileColumns == 32 && kStepDepth % kElementsAtOnce == 0 && kChunkTokens % kRows == 0);
+  static constexpr int64_t kGradientDepth = kStepDepth;
   struct LeftMemory {
     Pair by_columns[kStepDepth * kGradientRows];
     float by_rows[kGradientRows * copied_row_step(kStepDepth)];  // the bits of pairs

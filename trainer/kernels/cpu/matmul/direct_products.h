@@ -10,6 +10,7 @@
 //   lay_out_element         one row of that, for a strip that is contiguous along its rows
 //   kMayCopyRows, copies_rows(row_step)      false if the left operand's rows are used in place
 //   LeftMemory, lay_out_left                 the left operand, if it is contiguous along its rows
+//   kGradientRows, kGradientDepth            rows, and elements of the depth, that lay_out_left takes at most
 //   Task                    lives as long as a thread multiplies
 //   add_products            c = a · strip, or +=
 #pragma once
@@ -28,7 +29,8 @@ inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // size of the toke
 inline constexpr int64_t kStepDepth = 256;    // elements: a strip of this depth stays in the L1 cache
 inline constexpr int64_t kPanelColumns = 64;  // columns of a task: whole cache lines, one after the other
 inline constexpr int64_t kRowsAhead = 16;
-inline constexpr int64_t kTaskTokens = 64;                // tokens of a task that reads all weights
+inline constexpr int64_t kTaskTokens = 64;       // tokens of a task that reads all weights
+inline constexpr int64_t kFewGradientRows = 48;  // rows of a gradient in a task, where columns are few
 inline constexpr int64_t kFewWeights = int64_t{1} << 19;  // elements that fit the caches
 static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
 
@@ -64,10 +66,10 @@ static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows
     write_rows_of<Bf16>(tile, tile_step, rows, columns, result, row, column, step);
 }
 
-/// Calls body(first element, elements) for each step of the depth.
+/// Calls body(first element, elements) for each step of the depth, of at most `step` elements.
 template <class Body>
-TYCHO_SIMD void for_steps(int64_t elements, const Body& body) {
-  for (int64_t k = 0; k < elements; k += kStepDepth) body(k, smaller(kStepDepth, elements - k));
+TYCHO_SIMD void for_steps(int64_t elements, int64_t step, const Body& body) {
+  for (int64_t k = 0; k < elements; k += step) body(k, smaller(step, elements - k));
 }
 
 /// Lays out a strip [elements, width] that is contiguous along its rows, which are the columns here.
@@ -123,7 +125,7 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
     const int64_t first = number * kRows, rows = smaller(kRows, shape.columns - first);
     float tile[kRows * kChunkTokens], transposed[kRows * kTileColumns];
     Element copied[Kind::kMayCopyRows ? kRows * kCopyStep : 1];
-    for_steps(elements, [&](int64_t k, int64_t n) {
+    for_steps(elements, kStepDepth, [&](int64_t k, int64_t n) {
       const Operand* from = w + first * weights.row_step + k * Kind::kPerElement;
       Left<Kind> a = {copied, kCopyStep, 1};
       if (Kind::copies_rows(weights.row_step))
@@ -177,7 +179,7 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
     auto* tile = static_cast<float*>(
         thread_memory((kStepDepth + kPanelTokens) * kPanelColumns * int64_t{sizeof(float)}));
     auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * kPanelColumns);
-    for_steps(Kind::elements(shape.depth), [&](int64_t k, int64_t n) {
+    for_steps(Kind::elements(shape.depth), kStepDepth, [&](int64_t k, int64_t n) {
       for (int64_t row = 0; row < n; ++row) {
         const int64_t at_depth = (k + row) * Kind::kPerElement;
         const auto* from = w + at_depth * w_step + first;
@@ -230,7 +232,7 @@ static void tokens_by_strips(MatmulShape shape, const MatmulOperand& tokens, con
       const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
       const bool whole = !result.added && columns == kTileColumns;
       float* to = whole ? static_cast<float*>(result.data) + first * shape.columns + column : tile;
-      for_steps(shape.depth, [&](int64_t k, int64_t n) {
+      for_steps(shape.depth, kStepDepth, [&](int64_t k, int64_t n) {
         Kind::add_products(k > 0, rows, n, {a.data + k, a.row_step, 1},
                            laid_out + s * strip_elements + k * kTileColumns, to,
                            whole ? shape.columns : kTileColumns);
@@ -245,14 +247,26 @@ TYCHO_SIMD void prefetch_rows(const float* x, int64_t step, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) __builtin_prefetch(x + row * step);
 }
 
-/// Returns the number of rows of one task, for a gradient with `rows` rows. Where tasks are few, they are
-/// smaller, so that two or four threads end at the same time.
+/// Rows of a gradient that a task sums, and elements of the depth at once.
+struct GradientTask {
+  int64_t rows, depth;
+};
+
+/// Returns tasks for a gradient [rows, columns]. Where many columns use what a task lays out, they are as
+/// large as fits, and all threads have as many of them. Otherwise, where tasks are few, they are smaller, so
+/// that two or four threads end at the same time.
 template <class Kind>
-TYCHO_SIMD int64_t gradient_rows_of_task(int64_t rows) {
+TYCHO_SIMD GradientTask gradient_task(int64_t rows, int64_t columns) {
+  constexpr int64_t kManyColumns = 384, kFewRows = smaller(kFewGradientRows, Kind::kGradientRows);
   constexpr int64_t kEvenRows = 32, kFewTasks = 4;
-  static_assert(kEvenRows <= Kind::kGradientRows);
-  const bool few = rows < kFewTasks * Kind::kGradientRows && rows % Kind::kGradientRows != 0;
-  return few ? kEvenRows : Kind::kGradientRows;
+  static_assert(kEvenRows <= kFewRows);
+  if (Kind::kGradientRows == kFewRows || columns < kManyColumns) {
+    const bool few = rows < kFewTasks * kFewRows && rows % kFewRows != 0;
+    return {few ? kEvenRows : kFewRows, kStepDepth};
+  }
+  const int64_t threads = loop_threads(), tiles = larger(1, ceil_div(rows, Kind::kRows)),
+                rounds = ceil_div(tiles, Kind::kGradientRows / Kind::kRows * threads);
+  return {ceil_div(tiles, rounds * threads) * Kind::kRows, Kind::kGradientDepth};
 }
 
 /// Computes the gradient of weights, in fp32: a sum over tokens, with both operands contiguous along the
@@ -263,7 +277,7 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
                             const MatmulResult& result) {
   using Operand = typename Kind::Operand;
   using Element = typename Kind::Element;
-  const int64_t task_rows = gradient_rows_of_task<Kind>(shape.rows);
+  const GradientTask task = gradient_task<Kind>(shape.rows, shape.columns);
   const int64_t elements = Kind::elements(shape.depth), strips = ceil_div(shape.columns, kTileColumns),
                 strip_elements = elements * kTileColumns;
   auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
@@ -273,26 +287,34 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
                           laid_out + s * strip_elements, kTileColumns);
   });
   const int64_t work = shape.rows * shape.columns * shape.depth;
-  for_blocks(ceil_div(shape.rows, task_rows), work, [&](int64_t number) {
-    [[maybe_unused]] const typename Kind::Task task;
-    const int64_t first = number * task_rows, rows = smaller(task_rows, shape.rows - first);
-    float tile[Kind::kGradientRows * kTileColumns];
-    typename Kind::LeftMemory memory;
-    for_steps(elements, [&](int64_t k, int64_t n) {
+  for_blocks(ceil_div(shape.rows, task.rows), work, [&](int64_t number) {
+    [[maybe_unused]] const typename Kind::Task setup;
+    const int64_t first = number * task.rows, rows = smaller(task.rows, shape.rows - first);
+    alignas(64) float tile[Kind::kGradientRows * kTileColumns];
+    auto& memory = *static_cast<typename Kind::LeftMemory*>(thread_memory(sizeof(typename Kind::LeftMemory)));
+    for_steps(elements, task.depth, [&](int64_t k, int64_t n) {
       const int64_t at_depth = k * Kind::kPerElement;
-      const MatmulResult sums = {result.data, result.dtype, k == 0 ? result.added : result.data};
-      const bool in_place = sums.added == nullptr || sums.added == sums.data;
       const Left<Kind> a = Kind::lay_out_left(
           static_cast<const Operand*>(left.data) + at_depth * left.depth_step + first, left.depth_step,
           smaller(n * Kind::kPerElement, shape.depth - at_depth), rows, memory);
       for (int64_t s = 0; s < strips; ++s) {
         const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
-        const bool whole = in_place && columns == kTileColumns;
-        float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
-        if (sums.added && s + 1 < strips) prefetch_rows(end + kTileColumns, shape.columns, rows);
-        Kind::add_products(whole && sums.added, rows, n, a, laid_out + s * strip_elements + k * kTileColumns,
-                           whole ? end : tile, whole ? shape.columns : kTileColumns);
-        if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
+        // Tiles that are added to the result afterwards are summed over kStepDepth, whatever a task takes at
+        // once: so the order of a sum does not depend on tasks.
+        for (int64_t i = 0, count; i < n; i += count) {
+          const MatmulResult sums = {result.data, result.dtype, k + i == 0 ? result.added : result.data};
+          const bool in_place = sums.added == nullptr || sums.added == sums.data;
+          const bool whole = in_place && columns == kTileColumns;
+          count = whole ? n - i : smaller(kStepDepth, n - i);
+          float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
+          if (sums.added && s + 1 < strips)
+            prefetch_rows(end + kTileColumns, shape.columns, a.tile_step > 0 ? kTileRows : rows);
+          Kind::add_products(whole && sums.added, rows, count,
+                             Left<Kind>{a.data + i * a.k_step, a.row_step, a.k_step, a.tile_step},
+                             laid_out + s * strip_elements + (k + i) * kTileColumns, whole ? end : tile,
+                             whole ? shape.columns : kTileColumns);
+          if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
+        }
       }
     });
   });

@@ -22,16 +22,6 @@ constexpr int kDotRows = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 2, kDotColumns = k
 constexpr int64_t kDotTaskColumns = 48;
 static_assert(kTaskRows % kTileRows == 0 && kBlockColumns % kTaskColumns == 0);
 
-/// Copies lanes First..Width - 1 of a row, in vectors whose sizes the compiler knows.
-template <int64_t Width, int64_t First = 0, class T>
-TYCHO_SIMD void copy_row(const T* x, float* out) {
-  if constexpr (First < Width) {
-    constexpr Fixed<static_cast<int>(Width - First < kLanes ? Width - First : kLanes)> lanes;
-    store(out + First, load(x + First, lanes), lanes);
-    copy_row<Width, First + kLanes>(x, out);
-  }
-}
-
 /// Lays out `count` rows of an operand, `depth` of each, as a strip of Width rows, k-major; missing rows are
 /// 0.
 template <int64_t Width, class T>

@@ -52,6 +52,7 @@ struct PairTiles {
   static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // rows of a task: a multiple of a tile's
                                                                   // rows
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
+  static constexpr int64_t kGradientDepth = kStepDepth;
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};
 

@@ -15,14 +15,18 @@ inline constexpr int kTileRows = kLanes == 16 ? 12 : 6;
 
 TYCHO_SIMD int64_t tile_width(int64_t columns) { return ceil_div(columns, kTileColumns) * kTileColumns; }
 
-/// Left operand: element (row, k) is data[row * row_step + k * k_step], so that a transpose costs nothing.
-/// One of the steps is 1.
+/// Left operand: element (row, k) of a tile is data[row * row_step + k * k_step], so that a transpose costs
+/// nothing. One of the steps is 1. Tiles are `tile_step` apart; 0: kTileRows rows.
 template <class E>
 struct TileLeftOf {
   const E* data;
-  int64_t row_step, k_step;
+  int64_t row_step, k_step, tile_step = 0;
 
-  TileLeftOf from_row(int64_t row) const { return {data + row * row_step, row_step, k_step}; }
+  /// Returns the operand from the first row of a tile on.
+  TileLeftOf from_row(int64_t row) const {
+    return {data + (tile_step == 0 ? row * row_step : row / kTileRows * tile_step), row_step, k_step,
+            tile_step};
+  }
 };
 using TileLeft = TileLeftOf<float>;
 
@@ -73,18 +77,39 @@ static void product_of_rest(int64_t rows, TileLeftOf<E> a, const E* b, int64_t b
   }
 }
 
+/// Fetches the first `rows` rows, at most a tile's, of sums that will be written.
+TYCHO_SIMD void fetch_tile(const float* c, int64_t c_width, int64_t rows) {
+  for (int64_t row = 0; row < smaller(rows, kTileRows); ++row)
+    for (int64_t i = 0; i < kTileColumns; i += 16) __builtin_prefetch(c + row * c_width + i, 1);
+}
+
 /// c [rows, width] = a [rows, depth] · b [depth, width], or += when Add. `width` is a multiple of
-/// kTileColumns.
-template <bool Add, class E>
+/// kTileColumns. With Fetch, c may be far away: a tile's sums are fetched while products are computed, those
+/// of the next tile when Add.
+template <bool Add, bool Fetch = false, class E>
 static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<E> a, const E* b,
                          int64_t b_width, float* c, int64_t c_width) {
   for (int64_t column = 0; column < width; column += kTileColumns) {
     int64_t row = 0;
-    for (; row + kTileRows <= rows; row += kTileRows)
+    for (; row + kTileRows <= rows; row += kTileRows) {
+      if constexpr (Fetch)
+        fetch_tile(c + (row + (Add ? kTileRows : 0)) * c_width + column, c_width,
+                   rows - row - (Add ? kTileRows : 0));
       product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
                                       c_width);
+    }
     product_of_rest<kTileRows - 1, Add>(rows - row, a.from_row(row), b + column, b_width, depth,
                                         c + row * c_width + column, c_width);
+  }
+}
+
+/// Copies lanes First..Width - 1 of a row, in vectors whose sizes the compiler knows.
+template <int64_t Width, int64_t First = 0, class T>
+TYCHO_SIMD void copy_row(const T* x, float* out) {
+  if constexpr (First < Width) {
+    constexpr Fixed<static_cast<int>(Width - First < kLanes ? Width - First : kLanes)> lanes;
+    store(out + First, load(x + First, lanes), lanes);
+    copy_row<Width, First + kLanes>(x, out);
   }
 }
 
