@@ -18,7 +18,7 @@ parts=(
   'base_test *'
   'layout_test *'
   'data_test NumpyRng*:Shuffle*'
-  'kernels_test *generic*:KernelTables.*'
+  'kernels_test *generic*:KernelTables.*-*FunctionsAreWithinAFewUlp*'  # that one takes minutes more
 )
 check version 0 "tycho 0" tycho version
 check engine 0 $'kernels             cpu generic\ninstruction_sets    generic' tycho version --engine
