@@ -7,6 +7,7 @@
 #include "trainer/base/config_problems.h"
 #include "trainer/families/decoder_spec.h"
 #include "trainer/families/fp8_config.h"
+#include "trainer/families/recompute_config.h"
 #include "trainer/layout/adapters.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/layout/param_spec.h"
