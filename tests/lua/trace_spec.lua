@@ -90,7 +90,7 @@ describe("what cannot be traced", function()
       ["return p == nil"] = "== and ~= cannot be traced", ["return p ~= g"] = "x:ne(y)", ["return p % 2"] = "x - y * t.floor(x / y)",
       ["return #p"] = "# cannot be traced", ["return p .. ''"] = ".. cannot be traced", ["return ('%s'):format(p)"] = "a symbol has no text",
       ["return tostring(p)"] = "a symbol has no text", ["print(p)"] = "a symbol has no text", ["p.x = 1"] = "a symbol takes no fields",
-      ["return p(g)"] = "a symbol cannot be called", ["return p.sqrt"] = "write  t.sqrt(x)", ["return p + nil"] = "a misspelt name is nil, and so is a local before it is set",
+      ["return p(g)"] = "a symbol cannot be called", ["return p.sqrt"] = "write  t.sqrt(x)", ["return p + nil"] = "a field that does not exist is nil, and so is a local before it is set",
       ["return p + {}"] = "got a table", ["return p + '1'"] = "got a string", ["return t.sqrt()"] = "t.sqrt expects 1 value, got 0",
       ["return p + g:gt(0)"] = "expected a number, got a condition", ["return t.where(p, p, g)"] = "expected a condition such as x:gt(y), got a number",
       ["return t.where(p:gt(0), p, p:gt(g))"] = "one of each", ["return t.max(p)"] = "two values or more" } do

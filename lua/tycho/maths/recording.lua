@@ -34,7 +34,7 @@ function M.refuse(name, message, hint)
 end
 
 local function refuse_value(op, value)
-  if value == nil then M.refuse(op, "expected a number or a symbol, got nil", "a misspelt name is nil, and so is a local before it is set") end
+  if value == nil then M.refuse(op, "expected a number or a symbol, got nil", "a field that does not exist is nil, and so is a local before it is set") end
   M.refuse(op, "expected a number or a symbol, got " .. schema.describe_value(value))
 end
 
