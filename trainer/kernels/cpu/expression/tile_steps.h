@@ -1,7 +1,7 @@
 // Steps of programs: functions over eight vectors, whose operands are in registers, tiles or numbers.
 #pragma once
 #include "trainer/expression/tile_code.h"
-#include "trainer/kernels/cpu/expression/tile_instructions.h"
+#include "trainer/kernels/cpu/expression/tile_function.h"
 #include "trainer/kernels/cpu/simd.h"
 
 namespace tycho::TYCHO_ISA {
