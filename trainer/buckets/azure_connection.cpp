@@ -1,7 +1,7 @@
 // Every try has a token of its own: a token may expire while an upload waits.
 #include "trainer/buckets/azure_connection.h"
 
-#include "trainer/base/base64.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/curl_library.h"
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/error.h"
 #include "trainer/base/hmac.h"
 #include "trainer/base/in_parallel.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/buckets/file_parts.h"
 #include "trainer/http/xml_text.h"

@@ -1,8 +1,8 @@
 // Every try is signed anew: signatures hold for minutes, and waits may be longer.
 #include "trainer/buckets/s3_connection.h"
 
-#include "trainer/base/base64.h"
 #include "trainer/base/hmac.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/curl_library.h"
 

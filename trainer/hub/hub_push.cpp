@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <map>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/error.h"
 #include "trainer/base/in_parallel.h"
 #include "trainer/base/regular_file.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/http/retry_wait.h"
 #include "trainer/hub/hub_hash.h"

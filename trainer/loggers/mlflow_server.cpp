@@ -13,12 +13,12 @@
 #include <sstream>
 #include <stop_token>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/hmac.h"
 #include "trainer/base/json.h"
 #include "trainer/base/secrets.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/data/storage/s3_request.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/http/http_exchange.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/error.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/answer_line.h"
 #include "trainer/recipe/remote_uri.h"

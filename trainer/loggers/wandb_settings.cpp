@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <sstream>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/environment.h"
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/secrets.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/recipe/remote_uri.h"
 
 namespace tycho {

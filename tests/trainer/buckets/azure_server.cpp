@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "trainer/base/base64.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/xml_text.h"
 

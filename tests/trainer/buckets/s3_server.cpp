@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/hmac.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/buckets/content_digest.h"
 #include "trainer/http/xml_text.h"
 

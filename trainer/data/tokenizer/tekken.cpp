@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/base/base64.h"
 #include "trainer/base/json.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/data/tokenizer/byte_level.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/data/tokenizer/tokenizer_reader.h"

@@ -5,8 +5,8 @@
 
 #include "tests/trainer/data/data_testing.h"
 #include "tests/trainer/data/tokenizer/hostile_texts.h"
-#include "trainer/base/base64.h"
 #include "trainer/base/json.h"
+#include "trainer/base/text/base64.h"
 #include "trainer/data/tokenizer/special_tokens.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

@@ -1,5 +1,5 @@
 // Tests of base64 with the vectors of RFC 4648.
-#include "trainer/base/base64.h"
+#include "trainer/base/text/base64.h"
 
 #include <gtest/gtest.h>
 

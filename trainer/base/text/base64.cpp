@@ -1,5 +1,5 @@
 // Three bytes are four digits.
-#include "trainer/base/base64.h"
+#include "trainer/base/text/base64.h"
 
 #include <cstdint>
 
