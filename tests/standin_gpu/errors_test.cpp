@@ -117,7 +117,7 @@ TEST_F(Errors, MemoryThatRunsOutOnTwoRanksHalvesAChosenMicroBatchOnBoth) {
              "r.machine, r.micro_batch = \"h100\", \"auto\"\n"));
   const Outcome outcome =
       here("tycho data convert " + texts() + " --tokenizer " + (data_ / "tokenizer.json").string() +
-           " --concat-tokens 512 --no-separator --out long >/dev/null; export TYCHO_STANDIN_MB=48; "
+           " --concat-tokens 512 --no-separator --out long >/dev/null; export TYCHO_STANDIN_MB=49; "
            "tycho launch -n 2 run x.lua device=cuda run_dir=run");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_CONTAINS(outcome.output, "CUDA out of memory");

@@ -33,6 +33,12 @@ Tensor part_of(const Tensor& slot, int64_t first_row, int64_t rows, int64_t colu
   return slot.view({-1}).narrow(0, first_row * columns, rows * columns).view({rows, columns});
 }
 
+/// Returns room for the logits of a chunk: as wide as the matrix, whose zero rows (tp_units) checkpoints that
+/// are only evaluated do without.
+Tensor chunk_logits(const HeadParams& p, int64_t rows, Activations& act) {
+  return part_of(act.model(model_slot::kLogits), 0, rows, p.output_VD.size(0));
+}
+
 /// Computes losses of statistics of the logits, for losses that are not the fused cross-entropy.
 void classify_by_statistics(const HeadRules& rules, Tensor& logits, const LossTokens& tokens,
                             const Tensor& weight_1, bool write_gradient, Activations& act, Tensor& losses) {
@@ -90,7 +96,7 @@ void head_forward_backward(const HeadRules& rules, HeadParams p, const Tensor& x
   Tensor& share_ND = rules.region.share(d_normed_SD, act.scratch(block_scratch::kPartial));
   for_chunks(normed_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
     const Tensor normed = normed_ND.narrow(0, begin, rows);
-    Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
+    Tensor logits = chunk_logits(p, rows, act);
     const Tensor losses = act.model(model_slot::kLosses).narrow(1, begin, rows);
     Tensor d_normed = share_ND.narrow(0, begin, rows);
     matmul_nt(normed, p.output_VD, logits);
@@ -107,7 +113,7 @@ void head_losses(const HeadRules& rules, HeadParams p, const Tensor& x_SD, const
   const Tensor& normed_ND = normed_input(rules, p, x_SD, act);
   const Tensor weight_1 = at::ones({1}, x_SD.options().dtype(at::kFloat));
   for_chunks(normed_ND.size(0), act.model(model_slot::kLogits).size(0), [&](int64_t begin, int64_t rows) {
-    Tensor logits = act.model(model_slot::kLogits).narrow(0, 0, rows);
+    Tensor logits = chunk_logits(p, rows, act);
     const Tensor losses = act.model(model_slot::kLosses).narrow(1, begin, rows);
     matmul_nt(normed_ND.narrow(0, begin, rows), p.output_VD, logits);
     classify(rules, logits, tokens.narrow(begin, rows), weight_1, /*write_gradient=*/false, act, losses);
