@@ -67,13 +67,13 @@ __global__ void __launch_bounds__(kThreads, 2) classify(int dim, int vocab, T* l
   for (int step = steps - 1; step >= 0; --step) {
     const int i = (step * blockDim.x + threadIdx.x) * width;
     if (i >= dim) continue;
+    const int own = target - i, left = vocab - i;  // counted from this pack: fewer registers
     auto x = load<width>(logits + i);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float z = rule(x.at[k]);
-      const float gradient =
-          (__expf(z - all.max) * scale - (i + k == target ? factor : 0.0f)) * rule.slope(z);
-      x.at[k] = i + k < vocab ? gradient : 0.0f;
+      const float gradient = (__expf(z - all.max) * scale - (k == own ? factor : 0.0f)) * rule.slope(z);
+      x.at[k] = k < left ? gradient : 0.0f;
     }
     store<width>(logits + i, x);
   }
