@@ -5,9 +5,9 @@
 
 namespace tycho {
 
-/// Returns the name that `cpuinfo`, text of the form of /proc/cpuinfo, has for the first processor. Linux
-/// names no 64-bit Arm processor: the numbers of its maker and of its kind take the name's place. "CPU" if
-/// there are none either.
+/// Returns the name of the first processor in `cpuinfo`, which has the form of /proc/cpuinfo. For 64-bit Arm,
+/// which Linux does not name, returns the numbers of its maker and its part. "CPU" if there are none
+/// either.
 std::string processor_name(std::istream& cpuinfo);
 /// Returns the name of this machine's processor.
 std::string processor_name();

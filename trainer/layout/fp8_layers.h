@@ -42,7 +42,7 @@ Fp8Layers fp8_layers(const UnitSpec& block, const std::vector<LinearLayer>& laye
 /// Returns what is wrong with the choice for a model that `tp` ranks share: words of fp8.skip that name
 /// nothing, or a part of a product; no layer left; parts of ranks that differ, or that a GPU cannot multiply.
 std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec, int64_t tp);
-/// Returns a key that chooses the same layers by their names alone, for specs of a rank's part of the model.
+/// Returns a config that chooses the same layers by their names alone: a rank's part of a layer is smaller.
 Fp8Config named_fp8(const DecoderSpec& whole);
 /// Returns a sentence on the layers of a model that multiply in fp8, and those that do not; "" without fp8.
 std::string fp8_text(const DecoderSpec& spec);

@@ -33,8 +33,8 @@ Tensor part_of(const Tensor& slot, int64_t first_row, int64_t rows, int64_t colu
   return slot.view({-1}).narrow(0, first_row * columns, rows * columns).view({rows, columns});
 }
 
-/// Returns room for the logits of a chunk: as wide as the matrix, whose zero rows (tp_units) checkpoints that
-/// are only evaluated do without.
+/// Returns room for the logits of a chunk, as wide as the matrix: it has zero rows (tp_units) where a model
+/// is trained, and none where a checkpoint is only evaluated.
 Tensor chunk_logits(const HeadParams& p, int64_t rows, Activations& act) {
   return part_of(act.model(model_slot::kLogits), 0, rows, p.output_VD.size(0));
 }

@@ -32,7 +32,7 @@ Work work_of(const Fp8Product& product, Recompute mode, bool trains_weight, cons
 
 }  // namespace
 
-double fp8_saved_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8Calls& calls) {
+double fp8_added_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8Calls& calls) {
   if (!spec.fp8.is_used()) return 0;
   Work all;
   for (int64_t i = 0; i < spec.layers; ++i)
@@ -40,7 +40,7 @@ double fp8_saved_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8
       const Work work = work_of(product, config.recompute.of(i), !config.model.lora.is_used(), calls);
       all.flops += work.flops, all.bytes += work.bytes;
     }
-  return all.flops / calls.flops_per_s * (1 - 1 / kSpeedup) - all.bytes / calls.bytes_per_s;
+  return all.bytes / calls.bytes_per_s - all.flops / calls.flops_per_s * (1 - 1 / kSpeedup);
 }
 
 }  // namespace tycho

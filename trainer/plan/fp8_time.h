@@ -1,4 +1,4 @@
-// What products in fp8 save on a GPU, and what their casts cost. Torch-free.
+// Prices fp8 on a GPU: what its products save, and what its casts cost. Torch-free.
 #pragma once
 #include <cstdint>
 
@@ -15,10 +15,11 @@ struct Fp8Calls {
   double bytes_per_s = 0;  // that casts read and write
 };
 
-/// Returns the seconds that fp8 saves in all layers' products with one micro-batch, minus those of their
-/// casts: 0 without fp8, negative where casts cost more. A product in fp8 takes 1 / 1.7 of its time in bf16,
-/// as measured on an H100 (docs/gpu.md); casts take 3 bytes an element, or 5 where the maxima of columns or
-/// of the whole matrix are found first. The copies that accumulate gradients of weights are not counted.
-double fp8_saved_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8Calls& calls);
+/// Returns the seconds that fp8 adds to all layers' products with one micro-batch: those of casts, minus
+/// those that products save. Negative: a gain; 0 without fp8. A product in fp8 is taken to need 1 / 1.7 of
+/// its time in bf16, a cast to move 3 bytes an element, or 5 where the maxima of columns or of the whole
+/// matrix are found first (bench/results/planned_speed.md compares the sum with published speed-ups). The
+/// copies that accumulate gradients of weights are not counted.
+double fp8_added_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8Calls& calls);
 
 }  // namespace tycho

@@ -39,8 +39,11 @@ double recomputed_flops(const TrainConfig& config, const DecoderSpec& spec) {
   return sum;
 }
 
-/// Returns the bytes per token that norms before the branches of blocks read and write a second time on a
-/// rank along tp, of the tokens of all these ranks.
+/// Returns the bytes of a GPU's memory that move in a second.
+double memory_rate(const Machine& machine) { return machine.peak_bf16 / kFlopsPerByte; }
+
+/// Returns the bytes per token that recomputed norms before branches read and write, on all ranks along tp
+/// together.
 double recomputed_bytes(const TrainConfig& config, const DecoderSpec& spec) {
   int64_t norms = 0;
   for (int64_t i = 0; spec.norms_before() && i < spec.layers; ++i)
@@ -132,15 +135,15 @@ double order_s(const TrainConfig& config, const DecoderSpec& spec, const StepWor
          static_cast<double>(work.mesh.size(Axis::kPp));
 }
 
-/// Returns what fp8 costs rank 0 in a step; negative: what it saves.
+/// Returns what fp8 adds to a step of rank 0.
 double fp8_s(const TrainConfig& config, const DecoderSpec& spec, const StepWork& work, double tokens_at_once,
              double flops_per_s, const Machine& machine) {
   if (machine.gpu.empty()) return 0;
   const Fp8Calls calls = {.tokens = tokens_at_once,
                           .tp = work.mesh.size(Axis::kTp),
                           .flops_per_s = flops_per_s,
-                          .bytes_per_s = machine.peak_bf16 / kFlopsPerByte};
-  return -fp8_saved_s(config, spec, calls) * static_cast<double>(work.micro_batches) /
+                          .bytes_per_s = memory_rate(machine)};
+  return fp8_added_s(config, spec, calls) * static_cast<double>(work.micro_batches) /
          static_cast<double>(work.mesh.size(Axis::kPp));
 }
 
@@ -171,8 +174,7 @@ class RingTime {
     // queries are added, those of keys written, added and added to what arrives.
     const double forward = tokens * queries * (24 + bytes),
                  backward = tokens * queries * (8 + bytes) + tokens * keys * (24 + bytes);
-    if (!machine.gpu.empty())
-      sums_s_ = parts_ * (forwards_ * forward + backward) / (machine.peak_bf16 / kFlopsPerByte);
+    if (!machine.gpu.empty()) sums_s_ = parts_ * (forwards_ * forward + backward) / memory_rate(machine);
   }
 
   double rate() const { return rate_; }
@@ -228,8 +230,8 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
   time.fp8_s = fp8_s(config, spec, work, tokens_at_once, peak * reached, machine) * stage_imbalance(config);
   time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s + time.fp8_s;
   if (!machine.gpu.empty())
-    time.compute_s += recomputed_bytes(config, spec) * tokens / ranks / (machine.peak_bf16 / kFlopsPerByte) *
-                      stage_imbalance(config);
+    time.compute_s +=
+        recomputed_bytes(config, spec) * tokens / ranks / memory_rate(machine) * stage_imbalance(config);
   const int stages = mesh.size(Axis::kPp);
   time.bubble_s =
       time.compute_s * (stages - 1) / static_cast<double>(work.micro_batches * config.parallel.pp_chunks);

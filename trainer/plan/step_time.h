@@ -31,7 +31,7 @@ struct AxisTime {
 struct StepTime {
   double compute_s = 0;  // products and attention, including recomputation
   double order_s = 0;    // part of it: the order of attention's sums (attention_time.h); negative: a gain
-  double fp8_s = 0;      // part of it: what fp8 saves (fp8_time.h), negative; positive: what it costs
+  double fp8_s = 0;      // part of it: what fp8 adds (fp8_time.h); negative: a gain
   double bubble_s = 0;   // idle time of pipeline stages
   std::vector<AxisTime> axes;
   double step_s = 0;
@@ -46,7 +46,7 @@ struct StepTime {
 /// compute = FLOPs / (peak x efficiency x width / (width + half_width x c) x tokens / (tokens + half_tokens x
 /// c))
 ///   with c = sqrt(tp) and the tokens of a micro-batch: tp makes products smaller; on GPUs plus
-///   attention_order_s and minus fp8_saved_s
+///   attention_order_s and fp8_added_s
 /// transfer = bytes / rate + calls x minimum time, with rate = NVLink's inside a domain, else
 ///   min(NVLink, network x ranks of the group in a domain): NCCL's rings use all network cards of a node.
 /// A ring along cp (parallel.cp_attention) is a hop to the neighbour for each other rank, at the rate of one

@@ -146,7 +146,7 @@ TEST_P(Fp8LinearTest, CutsInputsAsOneRankHasThem) {
     }
 }
 
-TEST_P(Fp8LinearTest, ANumberOfOneRankThatIsNoNumberReachesAll) {
+TEST_P(Fp8LinearTest, NanOfOneRankReachesAllRanks) {
   const Layer layer = {GetParam(), true, false};
   Inputs whole = inputs_of(48);
   whole.x_NK[5][kInputs - 1] = NAN;
