@@ -1,8 +1,11 @@
 // Checks and simplifies what Lua has traced.
 #include "bindings/define/expression_functions.h"
 
+#include <cmath>
+
 #include "bindings/define/lua_util.h"
 #include "bindings/define/model_functions.h"
+#include "trainer/base/error.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
 #include "trainer/expression/expression_text.h"
@@ -11,6 +14,19 @@
 namespace tycho {
 namespace {
 
+/// Throws Error at a number that is NaN whatever the run computes.
+void refuse_constant_nan(const Expression& simplified) {
+  for (size_t i = 0; i < simplified.nodes.size(); ++i) {
+    if (simplified.nodes[i].op != Op::kNumber || !std::isnan(simplified.nodes[i].number)) continue;
+    const std::string place = simplified.lines.empty() ? "" : simplified.lines[i];
+    fail(ExitCode::kRecipe,
+         "{}expected numbers, got NaN, which constants make here whatever the run computes: 0 / 0, "
+         "inf - inf, or the log, sqrt or a power of a number below 0. Write the number that you mean. A "
+         "bound such as t.max(x, 1e-8), or t.where(condition, a, b), keeps elements away from such points",
+         place.empty() ? "" : place + ": ");
+  }
+}
+
 /// expression(data) -> { expression = simplified, text = its formulas } | nil, message
 int expression(lua_State* L) {
   return protect(L, [&] {
@@ -18,6 +34,7 @@ int expression(lua_State* L) {
       const Expression traced = read_expression(read_json(L, 1));
       check_expression(traced);
       Expression simplified = simplify(traced);
+      refuse_constant_nan(simplified);
       simplified.lines.clear();
       push_json(L, {{"expression", write_expression(simplified)}, {"text", text_of(simplified)}});
       return 1;

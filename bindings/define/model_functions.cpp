@@ -128,6 +128,22 @@ int parameters(lua_State* L) {
   });
 }
 
+/// Pushes a matrix as a table. A model has hundreds: JSON on the way would take most of the time.
+void push_matrix(lua_State* L, const InitMatrix& matrix) {
+  lua_createtable(L, 0, 8);
+  lua_pushlstring(L, matrix.role.data(), matrix.role.size());
+  lua_setfield(L, -2, "role");
+  lua_pushboolean(L, matrix.residual);
+  lua_setfield(L, -2, "residual");
+  for (const auto& [key, value] :
+       {std::pair("layer", matrix.layer), std::pair("layers", matrix.layers), std::pair("rows", matrix.rows),
+        std::pair("columns", matrix.columns), std::pair("fan_in", matrix.fan_in),
+        std::pair("fan_out", matrix.fan_out)}) {
+    lua_pushnumber(L, static_cast<double>(value));
+    lua_setfield(L, -2, key);
+  }
+}
+
 /// init_matrices(model) -> list of { role, layer, layers, rows, columns, fan_in, fan_out, residual } of the
 /// matrices of a model, in forward order | nil, message
 int matrices_to_begin(lua_State* L) {
@@ -136,17 +152,12 @@ int matrices_to_begin(lua_State* L) {
       std::vector<ConfigProblem> problems;
       const auto read = from_json<ModelAlone>({{"model", read_json(L, 1)}}, problems);
       if (!problems.empty()) return push_refusal(L, problems.front().message);
-      Json list = Json::array();
-      for (const InitMatrix& m : init_matrices(read.model))
-        list.push_back({{"role", m.role},
-                        {"layer", m.layer},
-                        {"layers", m.layers},
-                        {"rows", m.rows},
-                        {"columns", m.columns},
-                        {"fan_in", m.fan_in},
-                        {"fan_out", m.fan_out},
-                        {"residual", m.residual}});
-      push_json(L, list);
+      const std::vector<InitMatrix> matrices = init_matrices(read.model);
+      lua_createtable(L, static_cast<int>(matrices.size()), 0);
+      for (size_t i = 0; i < matrices.size(); ++i) {
+        push_matrix(L, matrices[i]);
+        lua_rawseti(L, -2, static_cast<int>(i) + 1);
+      }
       return 1;
     } catch (const Error& error) {
       return push_refusal(L, error.what());

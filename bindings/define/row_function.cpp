@@ -40,6 +40,17 @@ bool push_component(lua_State* L, const std::string& file, const std::vector<Pin
   return !lua_isnil(L, -1);
 }
 
+/// Replaces the function on top of the stack by one whose errors name missing fields.
+void guard(lua_State* L, const std::string& file) {
+  lua_getglobal(L, "require");
+  lua_pushstring(L, "tycho.own.rows");
+  call_lua(L, 1, 1);
+  lua_getfield(L, -1, "guarded");
+  lua_pushlstring(L, file.data(), file.size());
+  lua_pushvalue(L, -4);
+  call_lua(L, 2, 1);
+}
+
 }  // namespace
 
 RowFunction::RowFunction(const std::string& file, const std::vector<PinArgument>& fields) : file_(file) {
@@ -47,6 +58,7 @@ RowFunction::RowFunction(const std::string& file, const std::vector<PinArgument>
   open_library(L);
   const LuaWatch watch(L, {.what = "the file of the row function"});
   if (push_component(L, file, fields)) {
+    guard(L, file);
     function_ = luaL_ref(L, LUA_REGISTRYINDEX);
     return;
   }
@@ -63,6 +75,7 @@ RowFunction::RowFunction(const std::string& file, const std::vector<PinArgument>
   if (!lua_isfunction(L, -1))
     fail(ExitCode::kUsage, "[{}] expected a file that returns a function, got {}; write, for example: {}",
          file, luaL_typename(L, -1), kExample);
+  guard(L, file);
   function_ = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 

@@ -2,6 +2,7 @@
 local attached = require "tycho.attached"
 local debug_prompt = require "tycho.debug_prompt"
 local errors = require "tycho.errors"
+local missing = require "tycho.hints.missing"
 local native = require "tycho.native"
 local node_of = require "tycho.node"
 local own_kinds = require "tycho.own.kinds"
@@ -58,12 +59,18 @@ local function begin_of(fn)
   return ("%s:%d"):format(info.source:sub(2), info.linedefined)
 end
 
+-- Says which field the running line reads that is not there.
+local function missing_field(text, at)
+  local file, line = (at or ""):match "^(.*):(%d+)$"
+  return M.recipe and missing.hint(M.recipe.session.sites, file, tonumber(line), text)
+end
+
 -- What is raised, with the line that raised it before its text; that of `fn` when a tail call has left none.
 local function on_error(raised, fn)
   local text = errors.text(raised)
-  local hint = type(raised) == "table" and raised.hint
-  if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   local at = type(raised) == "table" and raised.where or place() or fn and begin_of(fn)
+  local hint = type(raised) == "table" and raised.hint or missing_field(text, at)
+  if hint and not text:find("did you mean", 1, true) then text = text .. "; " .. hint end
   if at and not text:find(at, 1, true) then text = at .. ": " .. text end
   return native.with_exit({ message = text }, native.exit_of(raised))
 end

@@ -5,6 +5,7 @@ local errors = require "tycho.errors"
 local expressions = require "tycho.overrides.expressions"
 local habits = require "tycho.hints.habits"
 local literal = require "tycho.overrides.literal"
+local missing = require "tycho.hints.missing"
 local functions = require "tycho.functions"
 local hub_names = require "tycho.hub_names"
 local native = require "tycho.native"
@@ -100,7 +101,7 @@ local function on_error(session, raised)
   if file then text = text:gsub("^[^\n]-:" .. line .. ": ", "") end
   local token, hint = habits.at_run(file and site_of.index(session.sites, file), line, text)
   session:problem { file = file, line = line, col = token and token.col, len = token and token.len, message = text,
-    hint = hint, trace = session.trace and user_frames(session) or nil }
+    hint = missing.hint(session.sites, file, line, text) or hint, trace = session.trace and user_frames(session) or nil }
   return session.stop_mark
 end
 

@@ -70,8 +70,16 @@ describe("a traced function", function()
   it("keeps numbers as they are", function()
     expect(text "return p * 0.1 + 1e-45 + 1/0").to_equal "p = p * 0.1 + 1e-45 + inf\n"
     expect(text "return p * -0.0").to_equal "p = p * -0\n"
-    expect(text "return p + 0 / 0").to_equal "p = p + nan\n"
-    expect(text "return t.where(p:gt(0 / 0), p, 0 / 0)").to_equal "p = where(p > nan, p, nan)\n"
+  end)
+
+  it("refuses NaN that constants make, at its line", function()
+    for body, line in pairs { ["return p + 0 / 0"] = 4, ["return t.where(p:gt(0 / 0), p, 1)"] = 4, ["local x = t.log(-1)\nreturn p * x"] = 4,
+      ["local x = p * 2\nreturn x + t.sqrt(-2)"] = 5, ["return p ^ t.pow(-8, 1 / 3)"] = 4, ["return p * (math.huge - math.huge)"] = 4,
+      ["return 0 / 0"] = 4 } do
+      expect(report(body)).to_contain(("recipes/x.lua:%d: expected numbers, got NaN"):format(line))
+    end
+    expect(text "return t.where(p:gt(0), p, t.log(0))").to_equal "p = where(p > 0, p, -inf)\n"
+    expect(text "return t.where(true, p, 0 / 0)").to_equal "p = p\n"
   end)
 
   it("reads shapes", function()
@@ -122,7 +130,7 @@ describe("what cannot be traced", function()
     end
     local inputs = { { name = "p", shape = { 4, 8 }, fields = { rows = 4 } }, { name = "g", shape = { 4, 8 } }, { name = "v", shape = { 4, 8 } },
       { name = "h.lr", scalar = true } }
-    expect(text('return math.max(p, g) + p.rows + t.where(v:gt(0), p:mean("row"), t.sqrt(-1))', inputs)).to_contain "where(v > 0"
+    expect(text('return math.max(p, g) + p.rows + t.where(v:gt(0), p:mean("row"), t.sqrt(2))', inputs)).to_contain "where(v > 0"
   end)
 
   it("leaves comparisons alone that only conditions use", function()

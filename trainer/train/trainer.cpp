@@ -206,7 +206,7 @@ void Trainer::compare_ranks() {
 }
 
 bool Trainer::may_update(double loss, double grad_norm) {
-  const std::string wrong = together([&] { return wrong_with_step(recipe_.guard, state_, loss, grad_norm); });
+  const std::string wrong = together([&] { return wrong_with_step(recipe_, state_, loss, grad_norm); });
   if (wrong.empty()) return true;
   context_.reporter.event("warning", fmt::format("step {} skipped: {}", state_.step + 1, wrong),
                           {{"step", state_.step + 1}, {"skipped", state_.skipped}});

@@ -1,9 +1,11 @@
 -- Row functions of `tycho data map` that are components: kind = "rows". The file is read as a recipe with one key, map, so that
 -- its arguments are checked as those of a recipe.
+local missing = require "tycho.hints.missing"
 local native = require "tycho.native"
 local node_of = require "tycho.node"
 local sandbox = require "tycho.sandbox"
 local session_of = require "tycho.session"
+local site_of = require "tycho.site"
 
 local M = {}
 
@@ -37,6 +39,22 @@ function M.load(request)
   local node = session_of.finished.root.values.map
   local fn, cfg = node.component.kinds[node.kind].own.functions.rows.fn, fields_of(node)
   return { problems = 0 }, function(row) return fn(row, cfg) end
+end
+
+-- A row function of a file, whose errors name fields that a row does not have.
+function M.guarded(file, fn)
+  local sites = site_of.new({ [file] = native.read_file(file) or "" }, file)
+  local function on_error(raised)
+    if type(raised) ~= "string" then return raised end
+    local at, line = raised:match "^(.-):(%d+): "
+    local hint = missing.hint(sites, at, tonumber(line), raised)
+    return hint and raised .. "; " .. hint or raised
+  end
+  return function(row)
+    local ok, result = xpcall(fn, on_error, row)
+    if not ok then error(result, 0) end
+    return result
+  end
 end
 
 return M

@@ -48,6 +48,18 @@ TEST_F(RowFunctionTest, AnErrorBeginsWithThePlaceAndLaterRowsStillWork) {
   EXPECT_EQ(picky({{"ok", true}}, "f:10").size(), 1u);
 }
 
+TEST_F(RowFunctionTest, AMissingFieldIsNamedWithThoseOfTheRow) {
+  RowFunction renamed = load("return function(row)\n  return { text = row.quesion .. row.answer }\nend");
+  try {
+    renamed({{"question", "a"}, {"answer", "b"}}, "f:1");
+    ADD_FAILURE() << "did not fail";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("row has no quesion; did you mean  row.question?"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 const char* const kComponent = R"(
 local t = require "tycho"
 return t.component { name = "long", kind = "rows", help = "Keeps long texts.",

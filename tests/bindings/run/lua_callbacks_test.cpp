@@ -27,6 +27,30 @@ TEST_F(LuaCallbacksTest, AWrongNameIsAnErrorWithItsLineAndASuggestion) {
   EXPECT_NE(message.find("\"loss\""), std::string::npos);
 }
 
+TEST_F(LuaCallbacksTest, AMissingFieldOfStateIsNamedWithThoseThatAreThere) {
+  const auto said = [&](const std::string& line) {
+    load(
+        "local limits = { low = 1 }\nr.callbacks.a = t.control { state = { hits = 0, deep = { best = 1 } },\n"
+        "batch_end = function(ctx, st)\n" +
+        line + "\nend }");
+    return call();
+  };
+  metrics_.loss = 1;
+  EXPECT_EQ(
+      said("st.hits = st.hist + 1"),
+      "x.lua:10: attempt to perform arithmetic on field 'hist' (a nil value); st has no hist; did you mean "
+      " st.hits?");
+  EXPECT_NE(said("if ctx.loss < st.bset then st.hits = 1 end").find("st has no bset; it has deep, hits"),
+            std::string::npos);
+  EXPECT_NE(said("local x = ctx.loss > st.deep.bets").find("did you mean  st.deep.best?"), std::string::npos);
+  EXPECT_NE(said("st.hits = math.min(limits.hig, 1)").find("limits has no hig; it has low"),
+            std::string::npos);
+  EXPECT_NE(said("st.hits = #st.names").find("st has no names"), std::string::npos);
+  EXPECT_EQ(said("st.more = (st.more or 0) + 1"), "") << "a state may grow";
+  EXPECT_EQ(said("local x\nst.hits = x + 1"),
+            "x.lua:11: attempt to perform arithmetic on local 'x' (a nil value)");
+}
+
 TEST_F(LuaCallbacksTest, ObserversHaveNoCommands) {
   load("r.callbacks.a = t.observe { batch_end = function(ctx) ctx.cmd.stop() end }");
   EXPECT_NE(call().find("x.lua:7: ctx.cmd: only a t.control callback can issue commands"), std::string::npos);

@@ -138,7 +138,9 @@ TEST_F(LuaCallbacksTest, AScheduleThatFailsOrGivesNoShareSaysItsNameAndLineAndKe
   EXPECT_EQ(raised("return 'half'"), "the schedule mine failed: x.lua:7: it returned \"half\"" + wanted);
   EXPECT_EQ(raised("error 'oh'"), "the schedule mine failed: x.lua:9: oh");
   EXPECT_EQ(raised("return s.gone.x"),
-            "the schedule mine failed: x.lua:9: attempt to index field 'gone' (a nil value)");
+            "the schedule mine failed: x.lua:9: attempt to index field 'gone' (a nil value); s has no gone; "
+            "it has frac, "
+            "loss, step, total");
   EXPECT_EQ(raised("state.f = print return 1"),
             "the schedule mine failed: x.lua:7: state must be plain data; this call left a function at f");
 }
