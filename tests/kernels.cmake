@@ -9,7 +9,7 @@ tycho_test(kernels_test TORCH
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp
           ${folder}/optimizer/optimizer_bits_test.cpp ${folder}/optimizer/optimizer_steps_test.cpp ${folder}/attention/packed_documents_test.cpp ${folder}/attention/pack_gradients_test.cpp ${folder}/attention/product_attention_test.cpp
           ${folder}/rms_norm_test.cpp ${folder}/token_statistics_test.cpp ${folder}/expression/autograd_test.cpp ${folder}/expression/defined_activation_test.cpp ${folder}/expression/run_program_test.cpp trainer/expression/random_expression.cpp trainer/expression/reference.cpp ${folder}/attention/rope_test.cpp ${folder}/attention/rope_frequencies_test.cpp ${folder}/temperature_test.cpp
-          ${folder}/alignment_test.cpp ${folder}/gpu_limits_test.cpp ${folder}/host_copies_test.cpp ${folder}/fp8_test.cpp ${folder}/normal_numbers_test.cpp
+          ${folder}/alignment_test.cpp ${folder}/gpu_limits_test.cpp ${folder}/host_copies_test.cpp ${folder}/fp8_test.cpp ${folder}/normal_numbers_test.cpp ${folder}/norm_shape_test.cpp
   LIBS kernels)
 tycho_test(simd_test SOURCES ${folder}/simd_test.cpp LIBS kernels_cpu)
 # The kernels for AVX-512, bf16's dot instructions and AMX once more, with emulated instructions: tables that any CPU with

@@ -73,6 +73,20 @@ void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF) {
                                  y_NF.mutable_data_ptr(), stream_of(y_NF));
 }
 
+void activation_with_cast(Activation f, bool gated, const Tensor& bias_F, const Tensor& x, Tensor& y_NF,
+                          RowCast& cast) {
+  const Range range("tycho::activation_with_cast");
+  const char* op = "activation_with_cast";
+  const RowsShape in = rows_of(op, "x", x), shape = {in.rows, gated ? in.dim / 2 : in.dim};
+  check_tensor(op, "x", x, {in.rows, gated ? 2 * shape.dim : shape.dim}, at::kBFloat16, x.device());
+  if (bias_F.defined()) check_tensor(op, "bias", bias_F, {shape.dim}, at::kBFloat16, x.device());
+  if (y_NF.defined() || !cast.is_made())
+    check_tensor(op, "y", y_NF, {shape.rows, shape.dim}, at::kBFloat16, x.device());
+  kernels(x).activation_casts(shape, f, gated, bias_F.defined() ? bias_F.const_data_ptr() : nullptr,
+                              x.const_data_ptr(), y_NF.defined() ? y_NF.mutable_data_ptr() : nullptr,
+                              cast.memory(op, {shape.rows, shape.dim}, x), stream_of(x));
+}
+
 void gated_activation_backward(Activation f, const Tensor& gate_up_N2F, const Tensor& dy_NF,
                                Tensor& dgate_up_N2F, Tensor& y_NF) {
   const Range range("tycho::gated_activation_backward");

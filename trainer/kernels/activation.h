@@ -1,6 +1,7 @@
 // Activations between the matrices of a feed-forward: alone, after a bias, or times a second half.
 #pragma once
 #include "trainer/base/activation.h"
+#include "trainer/kernels/fp8.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
@@ -25,6 +26,10 @@ void bias_activation_backward(Activation f, const Tensor& bias_M, const Tensor& 
 /// y = f(gate) * up; gate_up_N2F: [N, 2F], gate first; y_NF. SwiGLU where f is silu.
 ///                                                                       (Shazeer 2020, arXiv:2002.05202)
 void gated_activation(Activation f, const Tensor& gate_up_N2F, Tensor& y_NF);
+/// gated_activation, bias_activation or, with an undefined bias, activation: y_NF of bf16, and a cast of it.
+/// y may be undefined where cast.is_made(): it is not written then.
+void activation_with_cast(Activation f, bool gated, const Tensor& bias_F, const Tensor& x, Tensor& y_NF,
+                          RowCast& cast);
 /// dgate_up_N2F from dy_NF, and y_NF. dgate_up may be gate_up; y may be dy.
 void gated_activation_backward(Activation f, const Tensor& gate_up_N2F, const Tensor& dy_NF,
                                Tensor& dgate_up_N2F, Tensor& y_NF);

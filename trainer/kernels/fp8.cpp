@@ -3,7 +3,9 @@
 
 #include <ATen/ops/_scaled_mm.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
@@ -66,6 +68,11 @@ void gpu_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& ad
     out_NM.copy_(made_NM);
 }
 
+Fp8Matrix room_for(int64_t rows, int64_t depth, Fp8Format format, const Tensor& like) {
+  return {at::empty({rows, depth}, like.options().dtype(scalar_type(format))),
+          at::empty({rows}, like.options().dtype(at::kFloat))};
+}
+
 struct SectionCast {
   RowsShape shape;
   int64_t step;
@@ -116,8 +123,7 @@ Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
   const RowsShape shape = rows_of(op, "x", x);
   const int64_t step = row_step(op, "x", x, x.sizes(), at::kBFloat16, x.device());
   const int64_t rows = transposed ? shape.dim : shape.rows, depth = transposed ? shape.rows : shape.dim;
-  Fp8Matrix made = {at::empty({rows, depth}, x.options().dtype(scalar_type(rule.format))),
-                    at::empty({rows}, x.options().dtype(at::kFloat))};
+  Fp8Matrix made = room_for(rows, depth, rule.format, x);
   if (group == Fp8Group::kRow || sections.size() < 2) {
     cast_section({shape, step, rule, transposed, group, share}, x, made);
     return made;
@@ -132,6 +138,30 @@ Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
   }
   TYCHO_CHECK(first == rows, "[{}] expected sections of {} rows, got {}", op, rows, first);
   return made;
+}
+
+RowCast::RowCast(const Tensor& x, Fp8Group group, bool power_of_two) : power_of_two_(power_of_two) {
+  made_ = room_for(x.size(0), x.size(1), Fp8Format::kE4m3, x);
+  if (group == Fp8Group::kWhole) amax_R_ = at::empty_like(made_.factors_R);
+}
+
+CastRows RowCast::memory(std::string_view op, RowsShape shape, const Tensor& like) {
+  TYCHO_CHECK(like.scalar_type() == at::kBFloat16, "[{}] expected bf16 beside a cast to fp8, got {}", op,
+              c10::toString(like.scalar_type()));
+  check_tensor(op, "codes", made_.codes_RD, {shape.rows, shape.dim}, at::kFloat8_e4m3fn, like.device());
+  if (!is_made()) return {.amax_R = amax_R_.mutable_data_ptr<float>()};
+  return {power_of_two_, static_cast<uint8_t*>(made_.codes_RD.mutable_data_ptr()),
+          made_.factors_R.mutable_data_ptr<float>()};
+}
+
+Fp8Matrix RowCast::finish(const Tensor& x) {
+  if (is_made()) return made_;
+  const Tensor amax = at::amax(amax_R_, {0});
+  kernels(x).fp8_cast({x.size(0), x.size(1)}, x.size(1), {Fp8Format::kE4m3, power_of_two_},
+                      /*transposed=*/false, x.const_data_ptr(), amax.const_data_ptr<float>(),
+                      static_cast<uint8_t*>(made_.codes_RD.mutable_data_ptr()),
+                      made_.factors_R.mutable_data_ptr<float>(), stream_of(x));
+  return made_;
 }
 
 void fp8_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, bool fast,

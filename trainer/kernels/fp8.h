@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "trainer/kernels/tensor.h"
@@ -27,6 +28,26 @@ using ShareMaxima = std::function<void(Tensor& amax)>;
 /// the magnitudes of each section, before they become scales; empty: x is the whole matrix.
 Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
                  const std::vector<int64_t>& sections = {}, const ShareMaxima& share = {});
+
+/// A cast to e4m3 that the kernel which computes x makes along with x: codes, or the largest magnitudes of
+/// rows, from which the scale of all of them follows.
+class RowCast {
+ public:
+  /// Reads x's shape and device only. x: bf16 [N, D].
+  RowCast(const Tensor& x, Fp8Group group, bool power_of_two);
+  /// True if the cast needs no x in memory once the kernel has run.
+  bool is_made() const { return !amax_R_.defined(); }
+  /// Returns the memory that a kernel of this shape writes. Throws Error that names the op when the cast is
+  /// one of other rows.
+  CastRows memory(std::string_view op, RowsShape shape, const Tensor& like);
+  /// Returns x in fp8, that of to_fp8(x, false, group, {kE4m3, power_of_two}). Call after the kernel.
+  Fp8Matrix finish(const Tensor& x);
+
+ private:
+  bool power_of_two_;
+  Fp8Matrix made_;
+  Tensor amax_R_;  // undefined: each row has its own scale
+};
 
 /// out = left · rightᵀ (+ added, which may be out or undefined). N rows of left, M of right. bf16 out, or
 /// fp32 out of gradients of weights. On a CPU sums are in fp32 and rounded once; a GPU has at::_scaled_mm,

@@ -9,7 +9,7 @@
 
 namespace tycho {
 void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D, double eps, Tensor& y_NC,
-                Tensor& mean_S, Tensor& inv_std_S) {
+                Tensor& mean_S, Tensor& inv_std_S, NormTerms terms, RowCast* cast) {
   const Range range("tycho::layer_norm");
   const char* op = "layer_norm";
   const NormShape shape = norm_shape(op, x_NC, weight_D, "y", y_NC);
@@ -20,7 +20,9 @@ void layer_norm(const Tensor& x_NC, const Tensor& weight_D, const Tensor& bias_D
   kernels(x_NC).layer_norm(shape, dtype_of(op, x_NC), x_NC.const_data_ptr(), weight_D.const_data_ptr(),
                            bias_D.defined() ? bias_D.const_data_ptr() : nullptr, static_cast<float>(eps),
                            y_NC.mutable_data_ptr(), mean_S.mutable_data_ptr<float>(),
-                           inv_std_S.mutable_data_ptr<float>(), stream_of(x_NC));
+                           inv_std_S.mutable_data_ptr<float>(), norm_adds(op, shape, x_NC, terms),
+                           cast ? cast->memory(op, {shape.rows, shape.dim}, y_NC) : CastRows{},
+                           stream_of(x_NC));
 }
 
 void layer_norm_backward(const Tensor& x_NC, const Tensor& weight_D, const Tensor& mean_S,

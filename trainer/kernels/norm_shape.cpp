@@ -25,4 +25,26 @@ NormShape norm_shape(std::string_view op, const Tensor& x_NC, const Tensor& weig
           .y_step = row_step(op, y_name, y_NC, x_NC.sizes(), dtype, device)};
 }
 
+NormTerms no_terms() {
+  static const Tensor none;
+  thread_local Tensor no_sum;
+  return {none, no_sum, none};
+}
+
+NormAdds norm_adds(std::string_view op, const NormShape& shape, const Tensor& x_NC, NormTerms terms) {
+  const bool before = terms.before.defined(), after = terms.after.defined();
+  if (!before && !after) return {};
+  TYCHO_CHECK(shape.groups == 1 && before != after, "[{}] expected one group and one place of an addition",
+              op);
+  const auto check = [&](const char* name, const Tensor& rows) {
+    check_tensor(op, name, rows, {shape.rows, shape.dim}, x_NC.scalar_type(), x_NC.device());
+  };
+  if (after) {
+    check("after", terms.after);
+    return {.after = terms.after.const_data_ptr()};
+  }
+  check("before", terms.before), check("sum", terms.sum);
+  return {.before = terms.before.const_data_ptr(), .sum = terms.sum.mutable_data_ptr()};
+}
+
 }  // namespace tycho

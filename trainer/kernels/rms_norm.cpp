@@ -10,13 +10,15 @@
 namespace tycho {
 
 void rms_norm(const Tensor& x_NC, const Tensor& weight_D, double weight_offset, double eps, Tensor& y_NC,
-              Tensor& inv_rms_S) {
+              Tensor& inv_rms_S, NormTerms terms, RowCast* cast) {
   const Range range("tycho::rms_norm");
   const NormShape shape = norm_shape("rms_norm", x_NC, weight_D, "y", y_NC);
   check_tensor("rms_norm", "inv_rms", inv_rms_S, {shape.rows * shape.groups}, at::kFloat, x_NC.device());
   kernels(x_NC).rms_norm(shape, dtype_of("rms_norm", x_NC), x_NC.const_data_ptr(), weight_D.const_data_ptr(),
                          static_cast<float>(weight_offset), static_cast<float>(eps), y_NC.mutable_data_ptr(),
-                         inv_rms_S.mutable_data_ptr<float>(), stream_of(x_NC));
+                         inv_rms_S.mutable_data_ptr<float>(), norm_adds("rms_norm", shape, x_NC, terms),
+                         cast ? cast->memory("rms_norm", {shape.rows, shape.dim}, y_NC) : CastRows{},
+                         stream_of(x_NC));
 }
 
 void rms_norm_backward(const Tensor& x_NC, const Tensor& weight_D, double weight_offset,

@@ -58,6 +58,11 @@ class BlockBuilder {
     built_.unit.base = s_.lora.is_used();
     place_adapters();
     fp8_ = fp8_layers(built_.unit, built_.layers, s_.fp8);
+    for (Fp8Product& product : fp8_.products)
+      product.cast_along = product.view == at.down_weight
+                               ? !s_.ffn.activation.is_defined()
+                               : s_.norms_before() && (product.view == at.up_weight ||
+                                                       (product.view == at.qkv_weight && !reuses_x_));
     built_.at.fp8 = fp8_.products;
     return std::move(built_);
   }

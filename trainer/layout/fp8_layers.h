@@ -21,6 +21,7 @@ struct Fp8Product {
   int64_t inputs = 0;
   Fp8Recipe recipe = Fp8Recipe::kNone;
   bool cuts_inputs = false;                // a rank along tp has a part of the inputs; false: of the outputs
+  bool cast_along = false;                 // the norm or activation that computes the inputs can cast them
   Recompute recompute = Recompute::kFull;  // least mode whose backward multiplies again; kNone: no mode does
 
   int64_t all_outputs() const;

@@ -32,35 +32,50 @@ std::vector<DecoderBlock> decoder_blocks(const DecoderSpec& spec, BatchShape sha
   return blocks;
 }
 
-const Tensor& DecoderBlock::attention_input(const Views& p, const Tensor& x_SD, BlockActivations act) const {
-  if (!norms_before_) return x_SD;
+BranchInput DecoderBlock::attention_input(const Views& p, const Tensor& x_SD, BlockActivations act,
+                                          bool casts) const {
+  if (!norms_before_) return {x_SD};
   Views& keep = act.saved;
-  norm_.forward(norm1(p), x_SD, stats1(keep), keep[block_saved::kNormed1]);
+  Tensor& normed_SD = keep[block_saved::kNormed1];
+  std::optional<RowCast> cast = casts ? attention_.cast_of_input(normed_SD, act) : std::nullopt;
+  norm_.forward(norm1(p), x_SD, stats1(keep), normed_SD, no_terms(), cast ? &*cast : nullptr);
   if (reuses_x_) norm_.forward(norm1(p), act.x_of_kv_SD, stats_kv(keep), keep[block_saved::kNormedKv]);
-  return keep[block_saved::kNormed1];
+  return {normed_SD, finished(cast, normed_SD)};
 }
 
-const Tensor& DecoderBlock::feed_forward_input(const Views& p, BlockActivations act) const {
+BranchInput DecoderBlock::feed_forward_input(const Views& p, BlockActivations act, bool casts) const {
   const Tensor& middle_SD = act.saved[block_saved::kMiddle];
-  if (!norms_before_) return middle_SD;
+  if (!norms_before_) return {middle_SD};
   Tensor& normed_SD = act.saved[block_saved::kNormed2];
-  norm_.forward(norm2(p), middle_SD, stats2(act.saved), normed_SD);
-  return normed_SD;
+  std::optional<RowCast> cast = casts ? feed_forward_.cast_of_input(normed_SD, act) : std::nullopt;
+  norm_.forward(norm2(p), middle_SD, stats2(act.saved), normed_SD, no_terms(), cast ? &*cast : nullptr);
+  return {normed_SD, finished(cast, normed_SD)};
+}
+
+BranchInput DecoderBlock::attend(const Views& p, const BranchInput& input, const Tensor& x_SD,
+                                 BlockActivations act) const {
+  Tensor &middle_SD = act.saved[block_saved::kMiddle], &normed_SD = act.saved[block_saved::kNormed2];
+  if (!norms_before_) {
+    attention_.forward(p, input, x_SD, act, middle_SD, /*next=*/nullptr);
+    return {middle_SD};
+  }
+  std::optional<RowCast> cast = feed_forward_.cast_of_input(normed_SD, act);
+  const NextNorm next = {norm_, norm2(p), stats2(act.saved), normed_SD, cast ? &*cast : nullptr};
+  attention_.forward(p, input, x_SD, act, middle_SD, &next);
+  return {normed_SD, finished(cast, normed_SD)};
 }
 
 void DecoderBlock::forward(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& y_SD) const {
-  Tensor& middle_SD = act.saved[block_saved::kMiddle];
-  attention_.forward(p, attention_input(p, x_SD, act), x_SD, act, middle_SD);
-  feed_forward_.forward(p, feed_forward_input(p, act), middle_SD, act, y_SD);
+  const BranchInput input = attend(p, attention_input(p, x_SD, act, /*casts=*/true), x_SD, act);
+  feed_forward_.forward(p, input, act.saved[block_saved::kMiddle], act, y_SD);
 }
 
 void DecoderBlock::recompute(Recompute mode, const Views& p, const Tensor& x_SD, BlockActivations act) const {
   if (mode == Recompute::kNone) return;
-  const Tensor& input_SD = attention_input(p, x_SD, act);
-  const bool whole = mode == Recompute::kFull;
-  if (whole) attention_.forward(p, input_SD, x_SD, act, act.saved[block_saved::kMiddle]);
-  const Tensor& middle_SD = feed_forward_input(p, act);
-  if (mode != Recompute::kNorms) feed_forward_.recompute(p, middle_SD, act, whole);
+  const bool whole = mode == Recompute::kFull, with_up = mode != Recompute::kNorms;
+  const BranchInput input = attention_input(p, x_SD, act, /*casts=*/whole);
+  const BranchInput next = whole ? attend(p, input, x_SD, act) : feed_forward_input(p, act, with_up);
+  if (with_up) feed_forward_.recompute(p, next, act, whole);
 }
 
 void DecoderBlock::norm_backward(NormParams p, const Tensor& x_SD, NormStats stats, int weight, int bias,

@@ -7,6 +7,7 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/branch_input.h"
 #include "trainer/models/feed_forward.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/norm.h"
@@ -44,9 +45,14 @@ class DecoderBlock {
 
   /// Returns the input of attention: x, normed where the family norms it. Also norms the input of keys and
   /// values where that is another block's.
-  const Tensor& attention_input(const Views& params, const Tensor& x_SD, BlockActivations act) const;
+  /// casts: along with what fp8 needs of it.
+  BranchInput attention_input(const Views& params, const Tensor& x_SD, BlockActivations act,
+                              bool casts) const;
   /// Returns the input of the feed-forward: the stream after attention, normed where the family norms it.
-  const Tensor& feed_forward_input(const Views& params, BlockActivations act) const;
+  BranchInput feed_forward_input(const Views& params, BlockActivations act, bool casts) const;
+  /// Fills slot kMiddle from the input of attention, and returns the input of the feed-forward.
+  BranchInput attend(const Views& params, const BranchInput& input, const Tensor& x_SD,
+                     BlockActivations act) const;
   /// Adds to d_SD, the gradient of the stream, what comes from a branch's input.
   void norm_backward(NormParams p, const Tensor& x_SD, NormStats stats, int weight, int bias,
                      const Tensor& d_input_SD, Views& g, bool add, Tensor& d_SD) const;

@@ -46,28 +46,49 @@ bool FeedForward::fuses_gelu(const Views& p, BlockActivations act) const {
   return is_plain(up(p, act)) && is_plain(down(p, act));
 }
 
-void FeedForward::forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const {
-  const Tensor& x_ND = region_.enter(x_SD, act.scratch[block_scratch::kAllTokens]);
+void FeedForward::forward_up(const Views& p, const BranchInput& input, BlockActivations act) const {
+  const Tensor& x_ND = region_.enter(input.x_SD, act.scratch[block_scratch::kAllTokens]);
   Tensor& up_NF = act.saved[block_saved::kUp];
-  fuses_gelu(p, act) ? matmul_gelu(gelu_layer(p, at_.up_weight, at_.up_bias), x_ND, up_NF,
-                                   act.scratch[block_scratch::kHidden])
-                     : linear(up(p, act), x_ND, up_NF);
+  if (fuses_gelu(p, act))
+    return matmul_gelu(gelu_layer(p, at_.up_weight, at_.up_bias), x_ND, up_NF,
+                       act.scratch[block_scratch::kHidden]);
+  LinearParams layer = up(p, act);
+  layer.fp8.x = input.fp8();
+  linear(layer, x_ND, up_NF);
 }
 
-void FeedForward::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
-                          Tensor& y_SD) const {
-  Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden];
-  forward_up(p, x_SD, act);
-  if (!fuses_gelu(p, act)) activate(p, up_NF, hidden_NF);
-  end_.forward(p, down(p, act), hidden_NF, residual_SD, act, y_SD);
+std::optional<Fp8Matrix> FeedForward::activate_for(const LinearParams& down, const Views& p,
+                                                   BlockActivations act) const {
+  Tensor &up_NF = act.saved[block_saved::kUp], &hidden_NF = act.scratch[block_scratch::kHidden], none;
+  if (fuses_gelu(p, act)) return std::nullopt;  // computed along with the product
+  std::optional<RowCast> cast = defined_ ? std::nullopt : input_cast(down.fp8, hidden_NF);
+  if (!cast) {
+    activate(p, up_NF, hidden_NF);
+    return std::nullopt;
+  }
+  const bool only_codes = cast->is_made() && !down.adapters.any();
+  activation_with_cast(activation_.builtin, gated_, view(p, fuses_bias() ? at_.up_bias : -1), up_NF,
+                       only_codes ? none : hidden_NF, *cast);
+  return cast->finish(hidden_NF);
 }
 
-void FeedForward::recompute(const Views& p, const Tensor& x_SD, BlockActivations act, bool whole) const {
-  forward_up(p, x_SD, act);
+void FeedForward::forward(const Views& p, const BranchInput& input, const Tensor& residual_SD,
+                          BlockActivations act, Tensor& y_SD) const {
+  forward_up(p, input, act);
+  LinearParams layer = down(p, act);
+  const std::optional<Fp8Matrix> in_fp8 = activate_for(layer, p, act);
+  layer.fp8.x = in_fp8 ? &*in_fp8 : nullptr;
+  end_.forward(p, layer, act.scratch[block_scratch::kHidden], residual_SD, act, y_SD, /*next=*/nullptr);
+}
+
+void FeedForward::recompute(const Views& p, const BranchInput& input, BlockActivations act,
+                            bool whole) const {
+  forward_up(p, input, act);
   if (!whole || !end_.keeps_output()) return;
-  Tensor& hidden_NF = act.scratch[block_scratch::kHidden];
-  if (!fuses_gelu(p, act)) activate(p, act.saved[block_saved::kUp], hidden_NF);
-  end_.recompute(p, down(p, act), hidden_NF, act);
+  LinearParams layer = down(p, act);
+  const std::optional<Fp8Matrix> in_fp8 = activate_for(layer, p, act);
+  layer.fp8.x = in_fp8 ? &*in_fp8 : nullptr;
+  end_.recompute(p, layer, act.scratch[block_scratch::kHidden], act);
 }
 
 void FeedForward::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,

@@ -1,6 +1,7 @@
 // The feed-forward of a block, gated or plain.
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "trainer/families/decoder_spec.h"
 #include "trainer/families/feed_forward_activation.h"
@@ -9,6 +10,7 @@
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/branch_input.h"
 #include "trainer/models/fp8_linear.h"
 #include "trainer/models/linear.h"
 #include "trainer/models/parallel_region.h"
@@ -24,10 +26,14 @@ namespace tycho {
 class FeedForward {
  public:
   FeedForward(const DecoderSpec& spec, int64_t block, const ParallelRegion& region);
-  void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
+  void forward(const Views& p, const BranchInput& input, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD) const;
+  /// Returns the cast of the input that the kernel which computes it should make, if any.
+  std::optional<RowCast> cast_of_input(const Tensor& x_SD, BlockActivations act) const {
+    return input_cast(fp8_linear_of(at_, at_.up_weight, region_, act), x_SD);
+  }
   /// Fills slot kUp as forward does, and with `whole` the slot of the branch's output, and does nothing else.
-  void recompute(const Views& p, const Tensor& x_SD, BlockActivations act, bool whole) const;
+  void recompute(const Views& p, const BranchInput& input, BlockActivations act, bool whole) const;
   /// Computes dx_SD from dy_SD; may overwrite slot kUp. Gradients are written to g, or added.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
                 bool add, Tensor& dx_SD) const;
@@ -57,7 +63,10 @@ class FeedForward {
             fp8_linear_of(at_, at_.down_weight, region_, act...)};
   }
   /// Fills slot kUp, with the product that forward has computed; with a fused GELU also slot kHidden.
-  void forward_up(const Views& p, const Tensor& x_SD, BlockActivations act) const;
+  void forward_up(const Views& p, const BranchInput& input, BlockActivations act) const;
+  /// Computes slot kHidden from slot kUp for that layer, or what the layer needs of it. Returns the fp8 form
+  /// where the activation makes it.
+  std::optional<Fp8Matrix> activate_for(const LinearParams& down, const Views& p, BlockActivations act) const;
   void activate(const Views& p, const Tensor& up, Tensor& hidden_NF) const;
   void activate_backward(const Views& p, Tensor& up, Tensor& d_hidden_NF, Tensor& hidden_NF, Views& g,
                          bool add) const;

@@ -34,13 +34,26 @@ ShareMaxima shared_if(bool is_part, const Fp8Linear& layer) {
 Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
                         const BlockActivations&) {
   for (const Fp8Product& product : at.fp8)
-    if (product.view == view) return {&product, &region};
+    if (product.view == view) return {&product, &region, nullptr};
   return {};
 }
 Fp8Linear fp8_linear_of(const BlockParams&, int, const ParallelRegion&) { return {}; }
 
 bool has_fp8_weight_gradient(const Fp8Linear& layer) {
   return layer.product->recipe != Fp8Recipe::kRowwiseWithGwHp;
+}
+
+std::optional<RowCast> input_cast(const Fp8Linear& layer, const Tensor& x_NK) {
+  if (!layer) return std::nullopt;
+  const bool shared = layer.region != nullptr && layer.region->is_shared();
+  if (shared && (layer.product->cuts_inputs || layer.region->shape().cuts_tokens())) return std::nullopt;
+  const Fp8Casts casts = casts_of(layer.product->recipe);
+  return RowCast(x_NK, casts.group, casts.number.power_of_two);
+}
+
+std::optional<Fp8Matrix> finished(std::optional<RowCast>& cast, const Tensor& x_NK) {
+  if (!cast) return std::nullopt;
+  return cast->finish(x_NK);
 }
 
 // A row of an operand is cut where ranks have parts of the dim of the sum; a whole operand is cut where they
@@ -50,10 +63,12 @@ void fp8_linear(const Fp8Linear& layer, const Tensor& weight, bool in_out, const
   const Fp8Product& product = *layer.product;
   const Fp8Casts casts = casts_of(product.recipe);
   const bool cuts_sum = product.cuts_inputs;
-  fp8_product(to_fp8(x_NK, /*transposed=*/false, casts.group, casts.number, {}, shared_if(cuts_sum, layer)),
-              to_fp8(weight, /*transposed=*/in_out, casts.group, casts.number, product.outputs,
-                     shared_if(cuts_sum || casts.group == Fp8Group::kWhole, layer)),
-              added_NM, /*fast=*/true, y_NM);
+  fp8_product(
+      layer.x ? *layer.x
+              : to_fp8(x_NK, /*transposed=*/false, casts.group, casts.number, {}, shared_if(cuts_sum, layer)),
+      to_fp8(weight, /*transposed=*/in_out, casts.group, casts.number, product.outputs,
+             shared_if(cuts_sum || casts.group == Fp8Group::kWhole, layer)),
+      added_NM, /*fast=*/true, y_NM);
 }
 
 void fp8_input_gradient(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& dy_NM,

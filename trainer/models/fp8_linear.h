@@ -1,5 +1,8 @@
 // The products of a linear layer in fp8, as torchao's Float8Linear.
 #pragma once
+#include <optional>
+
+#include "trainer/kernels/fp8.h"
 #include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/fp8_layers.h"
@@ -18,6 +21,7 @@ namespace tycho {
 struct Fp8Linear {
   const Fp8Product* product = nullptr;
   const ParallelRegion* region = nullptr;
+  const Fp8Matrix* x = nullptr;  // x of fp8_linear, where input_cast() has made it
 
   explicit operator bool() const { return product != nullptr; }
 };
@@ -26,6 +30,12 @@ struct Fp8Linear {
 Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
                         const BlockActivations& act);
 Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region);
+
+/// Returns a cast for the kernel that computes x, the product's whole input on this rank; none where the
+/// product is not in fp8, or ranks share the scales of x or gather its rows.
+std::optional<RowCast> input_cast(const Fp8Linear& layer, const Tensor& x_NK);
+/// Returns the cast's result for Fp8Linear::x, or nothing without a cast.
+std::optional<Fp8Matrix> finished(std::optional<RowCast>& cast, const Tensor& x_NK);
 
 /// y = weight x (+ added, which may be y or undefined).
 void fp8_linear(const Fp8Linear& layer, const Tensor& weight, bool in_out, const Tensor& x_NK,

@@ -33,6 +33,10 @@ void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, T
   add_adapters(p.adapters, x_NK, y_NM);
 }
 
+bool adds_apart(const LinearParams& p, const Tensor& residual_NM) {
+  return p.fp8 && residual_NM.is_cuda() && !p.bias_M.defined() && !p.adapters.any();
+}
+
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK) {
   if (p.fp8)
     fp8_input_gradient(p.fp8, p.weight, p.in_out, dy_NM, dx_NK);

@@ -30,6 +30,8 @@ struct LinearGrads {
 /// y = weight x + bias + residual. An undefined residual stands for nothing.
 void linear(LinearParams p, const Tensor& x_NK, Tensor& y_NM);
 void linear_add(LinearParams p, const Tensor& x_NK, const Tensor& residual_NM, Tensor& y_NM);
+/// True if linear_add adds the residual in a pass of its own, to the output of the product and nothing else.
+bool adds_apart(const LinearParams& p, const Tensor& residual_NM);
 /// Computes dx from dy.
 void linear_input_gradient(LinearParams p, const Tensor& dy_NM, Tensor& dx_NK);
 /// Computes the parameters' gradients, which are written or added; undefined ones are not computed.

@@ -9,11 +9,12 @@
 
 namespace tycho {
 
-void Norm::forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const {
+void Norm::forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y, NormTerms terms,
+                   RowCast* cast) const {
   if (spec_.kind == NormKind::kRms)
-    rms_norm(x, p.weight_D, spec_.weight_offset, spec_.eps, y, stats.inv);
+    rms_norm(x, p.weight_D, spec_.weight_offset, spec_.eps, y, stats.inv, terms, cast);
   else
-    layer_norm(x, p.weight_D, p.bias_D, spec_.eps, y, stats.mean, stats.inv);
+    layer_norm(x, p.weight_D, p.bias_D, spec_.eps, y, stats.mean, stats.inv, terms, cast);
 }
 
 void Norm::backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx,

@@ -1,6 +1,8 @@
 // The norm of a family: RMSNorm or LayerNorm, with or without a bias.
 #pragma once
 #include "trainer/families/decoder_spec.h"
+#include "trainer/kernels/fp8.h"
+#include "trainer/kernels/norm_shape.h"
 #include "trainer/kernels/tensor.h"
 
 namespace tycho {
@@ -24,7 +26,8 @@ class Norm {
  public:
   explicit Norm(const NormSpec& spec) : spec_(spec) {}
   /// Requires rows as kernels/layer_norm.h and rms_norm.h do; y may be x.
-  void forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y) const;
+  void forward(NormParams p, const Tensor& x, NormStats stats, Tensor& y, NormTerms terms = no_terms(),
+               RowCast* cast = nullptr) const;
   void backward(NormParams p, const Tensor& x, NormStats stats, const Tensor& dy, Tensor& dx, bool add_to_dx,
                 NormGrads g, bool add) const;
   /// Returns y for generation, which keeps nothing.
@@ -32,6 +35,21 @@ class Norm {
 
  private:
   NormSpec spec_;
+};
+
+/// A norm to come: that of the rows in which a branch ends.
+struct NextNorm {
+  const Norm& norm;
+  NormParams params;
+  NormStats stats;
+  Tensor& normed_SD;
+  RowCast* cast;  // null: none
+
+  void of(const Tensor& x_SD) const { norm.forward(params, x_SD, stats, normed_SD, no_terms(), cast); }
+  /// Norms sum = x + residual, which is written. One pass.
+  void of_sum(const Tensor& x_SD, const Tensor& residual_SD, Tensor& sum_SD) const {
+    norm.forward(params, x_SD, stats, normed_SD, {residual_SD, sum_SD, no_terms().after}, cast);
+  }
 };
 
 }  // namespace tycho

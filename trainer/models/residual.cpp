@@ -3,6 +3,7 @@
 #include "trainer/layout/decoder_slots.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
 
@@ -65,10 +66,8 @@ void BranchEnd::recompute(const Views& p, LinearParams out, const Tensor& x_NK, 
   norm_.forward(norm_params(p), act.saved[output_], stats(act.saved), act.scratch[block_scratch::kAdded]);
 }
 
-void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
-                        BlockActivations act, Tensor& y_SD) const {
-  if (act.dropout.p == 0 && !region_.is_shared() && !has_norm_ && scale_ == 1)
-    return linear_add(out, x_NK, residual_SD, y_SD);
+const Tensor& BranchEnd::added(const Views& p, LinearParams out, const Tensor& x_NK,
+                               BlockActivations act) const {
   Tensor& added_SD = act.scratch[block_scratch::kAdded];
   if (has_norm_)
     recompute(p, out, x_NK, act);
@@ -76,10 +75,31 @@ void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, co
     sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], added_SD);
   // Apart from the sum: ATen's add with a factor rounds other elements otherwise in bf16.
   if (scale_ != 1) added_SD.mul_(scale_);
-  if (act.dropout.p == 0)
-    at::add_out(y_SD, residual_SD, added_SD);
-  else
-    drop_tokens(region_, act.dropout, site_, added_SD, residual_SD, y_SD);
+  return added_SD;
+}
+
+void BranchEnd::forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
+                        BlockActivations act, Tensor& y_SD, const NextNorm* next) const {
+  const bool drops = act.dropout.p > 0, only_adds = !drops && scale_ == 1;
+  if (only_adds && has_norm_) {
+    const Tensor& sum_SD = sum_of_shares(out, x_NK, act.scratch[block_scratch::kPartial], act.saved[output_]);
+    const NormTerms none = no_terms();
+    norm_.forward(norm_params(p), sum_SD, stats(act.saved), y_SD, {none.before, none.sum, residual_SD});
+  } else if (only_adds && !region_.is_shared() && !(next && adds_apart(out, residual_SD))) {
+    linear_add(out, x_NK, residual_SD, y_SD);
+  } else if (only_adds && !region_.is_shared()) {
+    Tensor product_SD = at::empty_like(y_SD);
+    linear(out, x_NK, product_SD);
+    return next->of_sum(product_SD, residual_SD, y_SD);
+  } else {
+    const Tensor& added_SD = added(p, out, x_NK, act);
+    if (next && !drops) return next->of_sum(added_SD, residual_SD, y_SD);
+    if (drops)
+      drop_tokens(region_, act.dropout, site_, added_SD, residual_SD, y_SD);
+    else
+      at::add_out(y_SD, residual_SD, added_SD);
+  }
+  if (next) next->of(y_SD);
 }
 
 const Tensor& BranchEnd::backward(const Views& p, const Tensor& dy_SD, BlockActivations act, Views& g,

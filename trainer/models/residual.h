@@ -22,9 +22,10 @@ class BranchEnd {
  public:
   /// site: kAttention or kFeedForward.
   BranchEnd(const DecoderSpec& spec, const BlockParams& at, DropoutSite site, const ParallelRegion& region);
-  /// Computes y_SD, which may not be x or the residual.
+  /// Computes y_SD, which may not be x or the residual. next: the norm of y, if it has one, which is computed
+  /// along with the addition where that is a pass of its own.
   void forward(const Views& p, LinearParams out, const Tensor& x_NK, const Tensor& residual_SD,
-               BlockActivations act, Tensor& y_SD) const;
+               BlockActivations act, Tensor& y_SD, const NextNorm* next) const;
   /// Fills the slots as forward does where a norm follows, and leaves the norm's output in slot kAdded.
   void recompute(const Views& p, LinearParams out, const Tensor& x_NK, BlockActivations act) const;
   /// True if recompute has something to do.
@@ -37,6 +38,8 @@ class BranchEnd {
              Tensor& y_ND) const;
 
  private:
+  /// Returns what is added to the residual, before dropout.
+  const Tensor& added(const Views& p, LinearParams out, const Tensor& x_NK, BlockActivations act) const;
   NormParams norm_params(const Views& p) const { return {p[static_cast<size_t>(weight_)], view(p, bias_)}; }
   NormStats stats(Views& saved) const { return {saved[output_ + 1], saved[output_ + 2]}; }
   /// Returns the output of the matrix, of all ranks, in `sum_SD`.

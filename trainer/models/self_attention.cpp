@@ -169,11 +169,15 @@ SelfAttention::Apart SelfAttention::apart(BlockActivations act) const {
   return {flat.narrow(0, 0, rows * q).view({rows, q}), flat.narrow(0, rows * q, rows * kv).view({rows, kv})};
 }
 
-void SelfAttention::project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const {
+void SelfAttention::project(const Views& p, const BranchInput& input, BlockActivations act,
+                            Tensor& raw_NP) const {
   Tensor& workspace_ND = act.scratch[block_scratch::kAllTokens];
-  if (!reuses_x_) return linear(qkv(p, act), region_.enter(x_SD, workspace_ND), raw_NP);
+  const Tensor& x_SD = input.x_SD;
+  LinearParams layer = qkv(p, act);
+  layer.fp8.x = input.fp8();
+  if (!reuses_x_) return linear(layer, region_.enter(x_SD, workspace_ND), raw_NP);
   Apart part = apart(act);
-  linear(qkv(p, act), region_.enter(x_SD, workspace_ND), part.q_NE);
+  linear(layer, region_.enter(x_SD, workspace_ND), part.q_NE);
   linear(kv(p, act), region_.enter(act.saved[block_saved::kNormedKv], workspace_ND), part.kv);
   heads_of(raw_NP, 0, attn_.heads).copy_(part.q_NE);
   heads_of(raw_NP, attn_.heads, 2 * attn_.kv_heads).copy_(part.kv);
@@ -258,15 +262,15 @@ Tensor SelfAttention::own_gradient(BlockActivations act, Tensor& d_qkv_NC) const
   return d_q_NE;
 }
 
-void SelfAttention::forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD,
-                            BlockActivations act, Tensor& y_SD) const {
+void SelfAttention::forward(const Views& p, const BranchInput& input, const Tensor& residual_SD,
+                            BlockActivations act, Tensor& y_SD, const NextNorm* next) const {
   Tensor& qkv_NP = act.saved[block_saved::kQkv];
   Tensor& raw_NP = attn_.changes_qkv() ? act.saved[block_saved::kQkvRaw] : qkv_NP;
-  project(p, x_SD, act, raw_NP);
+  project(p, input, act, raw_NP);
   if (attn_.changes_qkv()) clamp_and_norm(p, raw_NP, act.saved, qkv_NP);
   apply_positions(qkv_NP, shape_.seq, 0, act.documents.position_N);
   attend(act);
-  end_.forward(p, out(p, act), act.saved[block_saved::kAttention], residual_SD, act, y_SD);
+  end_.forward(p, out(p, act), act.saved[block_saved::kAttention], residual_SD, act, y_SD, next);
 }
 
 void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD,

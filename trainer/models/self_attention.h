@@ -1,5 +1,7 @@
 // Causal self-attention of a decoder: projections, positions, scores.
 #pragma once
+#include <optional>
+
 #include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/attention_rows.h"
@@ -10,6 +12,7 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
+#include "trainer/models/branch_input.h"
 #include "trainer/models/context/context_region.h"
 #include "trainer/models/fp8_linear.h"
 #include "trainer/models/kv_cache.h"
@@ -44,8 +47,14 @@ class SelfAttention {
   SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape shape, const AttentionTables& tables,
                 const at::Device& device, const ParallelRegion& region);
 
-  void forward(const Views& p, const Tensor& x_SD, const Tensor& residual_SD, BlockActivations act,
-               Tensor& y_SD) const;
+  /// next: the norm of y, if it has one.
+  void forward(const Views& p, const BranchInput& input, const Tensor& residual_SD, BlockActivations act,
+               Tensor& y_SD, const NextNorm* next) const;
+  /// Returns the cast of the input that the kernel which computes it should make, if any.
+  std::optional<RowCast> cast_of_input(const Tensor& x_SD, BlockActivations act) const {
+    if (reuses_x_) return std::nullopt;
+    return input_cast(fp8_linear_of(at_, at_.qkv_weight, region_, act), x_SD);
+  }
   /// Computes dx_SD from dy_SD; gradients are written to g, or added. Call it for blocks that reuse keys and
   /// values before the block that has them: they leave their gradient with that block.
   void backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& dy_SD, Views& g,
@@ -84,7 +93,7 @@ class SelfAttention {
   Tensor attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const;
   bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, int64_t length) const;
   Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
-  void project(const Views& p, const Tensor& x_SD, BlockActivations act, Tensor& raw_NP) const;
+  void project(const Views& p, const BranchInput& input, BlockActivations act, Tensor& raw_NP) const;
   /// Computes dx_SD, and slot kDNormedKv where keys and values come from another input.
   void project_backward(const Views& p, const Tensor& x_SD, BlockActivations act, const Tensor& d_raw_NP,
                         Views& g, bool add, Tensor& dx_SD) const;

@@ -1,4 +1,5 @@
-// Products and casts as models/fp8_linear.h has them: each use of an operand casts it.
+// Products and casts as models/fp8_linear.h has them: each use of an operand casts it, x in the kernel
+// before.
 #include "trainer/plan/fp8_time.h"
 
 #include "trainer/layout/decoder_layout.h"
@@ -11,6 +12,13 @@ namespace {
 constexpr double kSpeedup = 1.7;
 /// Bytes of a cast, for each element: of rows, and of columns or whole matrices, which are read twice.
 constexpr double kRowBytes = 3, kOtherBytes = 5;
+/// Bytes of an element that a cast does not read where the element is still in a register.
+constexpr double kReadBytes = 2;
+
+/// True if the forward pass casts x in the kernel that computes it: models/fp8_linear.h, input_cast.
+bool casts_along(const Fp8Product& product, const Fp8Calls& calls) {
+  return product.cast_along && (calls.tp == 1 || !(product.cuts_inputs || calls.cuts_tokens));
+}
 
 struct Work {
   double flops = 0, bytes = 0;
@@ -24,9 +32,10 @@ Work work_of(const Fp8Product& product, Recompute mode, bool trains_weight, cons
   const double forwards = product.recompute != Recompute::kNone && product.recompute <= mode ? 2 : 1;
   const bool dw = trains_weight && product.recipe != Fp8Recipe::kRowwiseWithGwHp;
   const double row_bytes = product.recipe == Fp8Recipe::kTensorwise ? kOtherBytes : kRowBytes;
-  const double casts = forwards * row_bytes * (N * K + M * K) +   // x and w
-                       row_bytes * N * M + kOtherBytes * M * K +  // dy and w, transposed
-                       (dw ? kOtherBytes * (N * K + N * M) : 0);  // x and dy, transposed
+  const double x_bytes = row_bytes - (casts_along(product, calls) ? kReadBytes : 0);
+  const double casts = forwards * (x_bytes * N * K + row_bytes * M * K) +  // x and w
+                       row_bytes * N * M + kOtherBytes * M * K +           // dy and w, transposed
+                       (dw ? kOtherBytes * (N * K + N * M) : 0);           // x and dy, transposed
   return {2 * N * M * K * (forwards + 1 + (dw ? 1 : 0)), casts};
 }
 

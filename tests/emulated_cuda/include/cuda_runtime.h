@@ -34,6 +34,7 @@
 // Names that newer C libraries declare themselves.
 #define rsqrtf(x) ::emulated::reciprocal_root(x)
 #define __expf(x) ::expf(x)
+#define __fadd_rn(a, b) ((a) + (b))
 #define __fdiv_rn(a, b) ((a) / (b))
 #define __fdividef(a, b) ::emulated::fast_quotient(a, b)
 #define __launch_bounds__(...)

@@ -105,8 +105,18 @@ TEST_P(AlignmentTest, OfNorms) {
   const auto stats = [&] { return normal_fp32({kRows}); };
   const auto sums = [&] { return normal_fp32({kDim}); };
   expect_same("rms_norm", {rows(), normal({kDim}), rows(), stats()}, [&](Tensors& t) {
-    table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1, 1e-5f, raw(t[2]), fp32(t[3]), stream_);
+    table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1, 1e-5f, raw(t[2]), fp32(t[3]), {}, {}, stream_);
   });
+  expect_same("rms_norm after an addition", {rows(), normal({kDim}), rows(), stats(), rows(), rows()},
+              [&](Tensors& t) {
+                table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1, 1e-5f, raw(t[2]), fp32(t[3]),
+                                 {.before = raw(t[4]), .sum = raw(t[5])}, {}, stream_);
+              });
+  expect_same("rms_norm before an addition", {rows(), normal({kDim}), rows(), stats(), rows()},
+              [&](Tensors& t) {
+                table_->rms_norm(shape, dtype_, raw(t[0]), raw(t[1]), 1, 1e-5f, raw(t[2]), fp32(t[3]),
+                                 {.after = raw(t[4])}, {}, stream_);
+              });
   expect_same("rms_norm_backward", {rows(), normal({kDim}), stats(), rows(), rows(), sums()},
               [&](Tensors& t) {
                 Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(shape)});
@@ -116,7 +126,7 @@ TEST_P(AlignmentTest, OfNorms) {
   expect_same("layer_norm", {rows(), normal({kDim}), normal({kDim}), rows(), stats(), stats()},
               [&](Tensors& t) {
                 table_->layer_norm(shape, dtype_, raw(t[0]), raw(t[1]), raw(t[2]), 1e-5f, raw(t[3]),
-                                   fp32(t[4]), fp32(t[5]), stream_);
+                                   fp32(t[4]), fp32(t[5]), {}, {}, stream_);
               });
   expect_same("layer_norm_backward",
               {rows(), normal({kDim}), stats(), stats(), rows(), rows(), sums(), sums()}, [&](Tensors& t) {
@@ -145,13 +155,13 @@ TEST_P(AlignmentTest, OfNormsWhoseRowsAreNoWholePacksApart) {
       Tensor y = spread(x, s.y_step), w = weight.clone();
       if (layer) {
         table_->layer_norm(s, dtype_, raw(wide_x), raw(w), nullptr, 1e-5f, raw(y), fp32(stats), fp32(inv_std),
-                           stream_);
+                           {}, {}, stream_);
         Tensor workspace = empty_fp32({table_->layer_norm_backward_workspace(s)});
         table_->layer_norm_backward(s, dtype_, raw(wide_x), raw(w), fp32(stats), fp32(inv_std), raw(wide_dy),
                                     raw(dx), false, fp32(dweight), fp32(dbias), false, fp32(workspace),
                                     stream_);
       } else {
-        table_->rms_norm(s, dtype_, raw(wide_x), raw(w), 0, 1e-5f, raw(y), fp32(stats), stream_);
+        table_->rms_norm(s, dtype_, raw(wide_x), raw(w), 0, 1e-5f, raw(y), fp32(stats), {}, {}, stream_);
         Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(s)});
         table_->rms_norm_backward(s, dtype_, raw(wide_x), raw(w), 0, fp32(stats), raw(wide_dy), raw(dx),
                                   false, fp32(dweight), false, fp32(workspace), stream_);

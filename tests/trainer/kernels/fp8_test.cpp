@@ -2,6 +2,7 @@
 #include "trainer/kernels/fp8.h"
 
 #include "tests/trainer/kernels/kernel_test.h"
+#include "trainer/kernels/activation.h"
 
 namespace tycho {
 namespace {
@@ -133,6 +134,48 @@ TEST_P(Fp8Test, LetsNanWinAndKeepsZeros) {
   }
 }
 
+TEST_P(Fp8Test, ActivationsGiveTheCodesOfACastApart) {
+  const std::vector<Activation> kinds = {Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
+                                         Activation::kRelu, Activation::kSilu};
+  for (const auto& [r, c] : std::vector<std::array<int64_t, 2>>{{1, 1}, {5, 37}, {3, 272}, {2, 2056}})
+    for (const Activation f : kinds)
+      for (const bool gated : {false, true})
+        for (const bool has_bias : {false, true}) {
+          if (gated && has_bias) continue;
+          SCOPED_TRACE(testing::Message() << r << " x " << c << (gated ? " gated" : has_bias ? " bias" : ""));
+          const RowsShape shape = {r, c};
+          Tensor x = normal({r, gated ? 2 * c : c}, 2.0);
+          x[0][0] = -0.0;
+          const Tensor bias = normal({c});
+          Tensor apart = empty({r, c}), y = empty({r, c}), amax = empty_fp32({r}), found = empty_fp32({r});
+          if (gated)
+            table_->gated_activation(shape, dtype_, f, x.data_ptr(), apart.data_ptr(), stream_of(x));
+          else if (has_bias)
+            table_->bias_activation(shape, dtype_, f, bias.data_ptr(), x.data_ptr(), apart.data_ptr(),
+                                    stream_of(x));
+          else
+            table_->activation(r * c, dtype_, f, x.data_ptr(), apart.data_ptr(), stream_of(x));
+          const void* added = has_bias ? bias.data_ptr() : nullptr;
+          for (const Fp8Rule rule : {kRules[0], kRules[1]}) {
+            const Cast wanted = rows(apart, rule);
+            for (void* const to : {y.data_ptr(), static_cast<void*>(nullptr)}) {
+              Cast made = room(r, c);
+              table_->activation_casts(
+                  shape, f, gated, added, x.data_ptr(), to,
+                  {rule.power_of_two, bytes(made.codes), made.factors.mutable_data_ptr<float>()},
+                  stream_of(x));
+              EXPECT_TRUE(at::equal(made.codes, wanted.codes) && at::equal(made.factors, wanted.factors));
+            }
+            EXPECT_TRUE(at::equal(y, apart));
+          }
+          table_->fp8_row_amax(shape, c, apart.data_ptr(), amax.mutable_data_ptr<float>(), stream_of(x));
+          y.zero_();
+          table_->activation_casts(shape, f, gated, added, x.data_ptr(), y.data_ptr(),
+                                   {.amax_R = found.mutable_data_ptr<float>()}, stream_of(x));
+          EXPECT_TRUE(at::equal(y, apart) && at::equal(found, amax));
+        }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, Fp8Test,
                          testing::Combine(testing::ValuesIn(kWholeTables), testing::Values(at::kBFloat16)),
                          kernel_test_name);
@@ -155,6 +198,30 @@ TEST(Fp8Op, MultipliesCodesAsDouble) {
   fp32.copy_(added);
   fp8_product(left, right, fp32, false, fp32);
   EXPECT_TRUE(at::allclose(fp32.to(at::kDouble), wanted + added.to(at::kDouble), 1e-5, 1e-4));
+}
+
+TEST(Fp8Op, CastsOfKernelsAreThoseOfTheirResults) {
+  at::manual_seed(5);
+  const Tensor x = at::randn({12, 64}).to(at::kBFloat16), none;
+  for (const Fp8Group group : {Fp8Group::kRow, Fp8Group::kWhole}) {
+    Tensor y = at::empty({12, 32}, at::kBFloat16), no_y;
+    RowCast cast(y, group, /*power_of_two=*/true);
+    activation_with_cast(Activation::kSilu, /*gated=*/true, none, x, y, cast);
+    const Fp8Matrix made = cast.finish(y), wanted = to_fp8(y, false, group, {Fp8Format::kE4m3, true});
+    EXPECT_TRUE(at::equal(made.codes_RD.view(at::kByte), wanted.codes_RD.view(at::kByte)));
+    EXPECT_TRUE(at::equal(made.factors_R, wanted.factors_R));
+    EXPECT_EQ(cast.is_made(), group == Fp8Group::kRow);
+    const auto without_y = [&] { activation_with_cast(Activation::kSilu, true, none, x, no_y, cast); };
+    if (cast.is_made())
+      EXPECT_NO_THROW(without_y());
+    else
+      EXPECT_NE(error_of(without_y).find("[activation_with_cast] y: expected"), std::string::npos);
+  }
+  Tensor wide = at::empty({12, 64}, at::kBFloat16);
+  RowCast cast(wide, Fp8Group::kWhole, false);
+  const std::string error =
+      error_of([&] { activation_with_cast(Activation::kSilu, true, none, x, wide, cast); });
+  EXPECT_NE(error.find("[activation_with_cast] y: expected BFloat16 [12, 32]"), std::string::npos) << error;
 }
 
 TEST(Fp8Op, RejectsOtherTypesAndShapes) {

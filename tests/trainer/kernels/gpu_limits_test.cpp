@@ -179,11 +179,12 @@ TEST_F(LargeBuffers, RowsFarApart) {
   Sparse<float> stats(8), dweight(64), dbias(64), workspace(4096);
   const NormShape shape{4, 1, 64, kStep, kStep, kStep};
   for (int i = 0; i < 64; ++i) x[kFar + i] = i % 2 ? kOne : 0xbf80, weight[i] = kTwo;
-  table().rms_norm(shape, Dtype::kBf16, x.data(), weight.data(), 0, 0.0f, y.data(), stats.data(), nullptr);
+  table().rms_norm(shape, Dtype::kBf16, x.data(), weight.data(), 0, 0.0f, y.data(), stats.data(), {}, {},
+                   nullptr);
   EXPECT_EQ(y[kFar + 63], kTwo);
   y[kFar + 63] = 0;
   table().layer_norm(shape, Dtype::kBf16, x.data(), weight.data(), nullptr, 1e-12f, y.data(), stats.data(),
-                     stats.data() + 4, nullptr);
+                     stats.data() + 4, {}, {}, nullptr);
   EXPECT_EQ(y[kFar + 63], kTwo);
   table().layer_norm_backward(shape, Dtype::kBf16, x.data(), weight.data(), stats.data(), stats.data() + 4,
                               x.data(), y.data(), false, dweight.data(), dbias.data(), false,

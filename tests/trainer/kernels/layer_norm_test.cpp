@@ -34,7 +34,8 @@ class LayerNormTest : public KernelTest {
     NormShape shape{x.size(0), groups, dim, x.stride(0), x.size(1), x.size(1)};
     table_->layer_norm(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(),
                        bias.defined() ? bias.const_data_ptr() : nullptr, kEps, r.y.mutable_data_ptr(),
-                       r.mean.mutable_data_ptr<float>(), r.inv_std.mutable_data_ptr<float>(), stream_of(x));
+                       r.mean.mutable_data_ptr<float>(), r.inv_std.mutable_data_ptr<float>(), {}, {},
+                       stream_of(x));
     shape.y_step = dy.stride(0);
     Tensor workspace = empty_fp32({table_->layer_norm_backward_workspace(shape)});
     table_->layer_norm_backward(

@@ -26,7 +26,7 @@ class RmsNormTest : public KernelTest {
     Result r{empty(x.sizes()), empty_fp32({shape.rows * groups}), add ? dx_before.clone() : empty(x.sizes()),
              add ? dweight_before.clone() : empty_fp32({dim})};
     table_->rms_norm(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(), offset, kEps,
-                     r.y.mutable_data_ptr(), r.inv_rms.mutable_data_ptr<float>(), stream_of(x));
+                     r.y.mutable_data_ptr(), r.inv_rms.mutable_data_ptr<float>(), {}, {}, stream_of(x));
     shape.y_step = dy.stride(0);
     Tensor workspace = empty_fp32({table_->rms_norm_backward_workspace(shape)});
     table_->rms_norm_backward(shape, dtype_, x.const_data_ptr(), weight.const_data_ptr(), offset,
@@ -105,7 +105,7 @@ TEST_P(RmsNormTest, MayOverwriteItsInput) {
   const Tensor x = normal({5, 19}), weight = normal({19});
   Tensor in_place = x.clone(), inv_rms = empty_fp32({5});
   table_->rms_norm({5, 1, 19, 19, 19}, dtype_, in_place.const_data_ptr(), weight.const_data_ptr(), 0, kEps,
-                   in_place.mutable_data_ptr(), inv_rms.mutable_data_ptr<float>(), stream_of(x));
+                   in_place.mutable_data_ptr(), inv_rms.mutable_data_ptr<float>(), {}, {}, stream_of(x));
   expect_close(in_place, oracle_norm(as_double(x), as_double(weight)));
 }
 

@@ -35,6 +35,7 @@ TEST(Fp8Layers, AreProductsOfOneOrMoreLayers) {
     EXPECT_EQ(product.outputs, wanted);
     EXPECT_EQ(product.inputs, product.view == at.down_weight ? 96 : 64);
     EXPECT_EQ(product.recipe, Fp8Recipe::kRowwise);
+    EXPECT_EQ(product.cast_along, product.view != at.out_weight);  // after norms and SwiGLU, not attention
   }
   EXPECT_EQ(fp8_text(spec),
             "14 of 14 linear layers of the blocks multiply in fp8 (rowwise); the head multiplies in bf16");

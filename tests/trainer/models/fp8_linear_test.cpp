@@ -6,12 +6,14 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/ops/cat.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/trainer/aten.h"
 #include "tests/trainer/comm/thread_world.h"
 #include "trainer/base/field_types.h"
+#include "trainer/kernels/activation.h"
 
 namespace tycho {
 namespace {
@@ -144,6 +146,46 @@ TEST_P(Fp8LinearTest, CutsInputsAsOneRankHasThem) {
       }
       expect_sum(y_of_ranks, one.y_NM, /*stacked=*/false);
     }
+}
+
+/// y of a layer whose input is cast by the activation that computes it, or apart; nothing where ranks need
+/// each other's magnitudes or tokens.
+Tensor product_of_relu(const Layer& layer, const Inputs& in, const ParallelRegion& region, bool along) {
+  const Fp8Product product = {.view = 0,
+                              .outputs = {in.w_MK.size(0)},
+                              .inputs = in.x_NK.size(1),
+                              .recipe = layer.recipe,
+                              .cuts_inputs = layer.cuts_inputs};
+  Fp8Linear linear = {&product, &region};
+  Tensor x = at::empty_like(in.x_NK), y = at::empty_like(in.dy_NM);
+  activation(Activation::kRelu, in.x_NK, x);
+  std::optional<Fp8Matrix> made;
+  if (along) {
+    std::optional<RowCast> cast = input_cast(linear, x);
+    if (!cast) return {};
+    Tensor again = at::empty_like(x);
+    activation_with_cast(Activation::kRelu, /*gated=*/false, Tensor(), in.x_NK, again, *cast);
+    EXPECT_TRUE(at::equal(again, x));
+    made = finished(cast, again);
+    linear.x = &*made;
+    x.fill_(NAN);  // is not read
+  }
+  fp8_linear(linear, in.w_MK, layer.in_out, x, {}, y);
+  return y;
+}
+
+TEST_P(Fp8LinearTest, TakesAnInputThatWasCastWhereItWasComputed) {
+  const Inputs in = inputs_of(48);
+  for (const bool cuts_inputs : {false, true}) {
+    const Layer layer = {GetParam(), cuts_inputs, false};
+    const Tensor apart = product_of_relu(layer, in, {}, false);
+    EXPECT_TRUE(at::equal(product_of_relu(layer, in, {}, true), apart));
+    for (const bool sequence : {false, true})
+      ThreadWorld(2).run([&](Communicator& world) {
+        const Tensor along = product_of_relu(layer, in, ParallelRegion(world, sequence), true);
+        EXPECT_EQ(along.defined(), !cuts_inputs && !sequence);
+      });
+  }
 }
 
 TEST_P(Fp8LinearTest, NanOfOneRankReachesAllRanks) {

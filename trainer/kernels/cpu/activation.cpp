@@ -1,5 +1,6 @@
 // Activations on the CPU, alone, after a bias and gated, one pass each.
 #include "trainer/kernels/cpu/elementary.h"
+#include "trainer/kernels/cpu/fp8_codes.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/partials.h"
 
@@ -139,6 +140,27 @@ void gated_backward(RowsShape shape, const T* gate_up, const T* dy, T* dgate_up,
   });
 }
 
+template <class F>
+void casts_forward(RowsShape shape, bool gated, const Bf16* bias, const Bf16* x, Bf16* y,
+                   const CastRows& casts) {
+  for_row_blocks(shape.rows, shape.dim, [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      const Bf16* in = x + row * shape.dim * (gated ? 2 : 1);
+      const auto row_at = [&](int64_t i, auto lanes) {
+        Vec z = load(in + i, lanes);
+        if (bias) z += load(bias + i, lanes);
+        z = F::at(z).value;
+        if (gated) z *= load(in + shape.dim + i, lanes);
+        return widen(narrow(z));
+      };
+      cast_row_at(shape.dim, row, casts, row_at);
+      if (y)
+        for_lanes(shape.dim,
+                  [&](int64_t i, auto lanes) { store(y + row * shape.dim + i, row_at(i, lanes), lanes); });
+    }
+  });
+}
+
 /// Calls body(null of the dtype's type, the curve).
 template <class Body>
 TYCHO_SIMD void with_type_and_curve(Dtype dtype, Activation kind, const Body& body) {
@@ -188,6 +210,14 @@ void bias_activation_backward(RowsShape shape, Dtype dtype, Activation kind, con
 void gated_activation(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up, void* y, Stream) {
   with_type_and_curve(dtype, kind, [&]<class T, class F>(T*, F) {
     gated_forward<T, F>(shape, static_cast<const T*>(gate_up), static_cast<T*>(y));
+  });
+}
+
+void activation_casts(RowsShape shape, Activation kind, bool gated, const void* bias, const void* x, void* y,
+                      CastRows casts, Stream) {
+  with_curve(kind, [&]<class F>(F) {
+    casts_forward<F>(shape, gated, static_cast<const Bf16*>(bias), static_cast<const Bf16*>(x),
+                     static_cast<Bf16*>(y), casts);
   });
 }
 

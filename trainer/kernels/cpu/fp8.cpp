@@ -1,44 +1,30 @@
 // Rounding to fp8 on the CPU.
+#include "trainer/kernels/cpu/fp8_codes.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/partials.h"
-#include "trainer/kernels/twins/fp8_code.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
 
-using Codes = uint8_t __attribute__((vector_size(kLanes)));
-
-/// Returns magnitudes whose order as integers is theirs as numbers, NaN above all.
+/// Returns the magnitudes of elements of bf16.
 template <class Lanes>
-TYCHO_SIMD Ints magnitudes(const void* x, int64_t i, Lanes lanes) {
-  return (Ints)((Bits)load(static_cast<const Bf16*>(x) + i, lanes) & kFp32Magnitude);
+TYCHO_SIMD Ints magnitudes_at(const void* x, int64_t i, Lanes lanes) {
+  return magnitudes(load(static_cast<const Bf16*>(x) + i, lanes));
 }
-TYCHO_SIMD Ints larger_of(Ints a, Ints b) { return a > b ? a : b; }
 
 /// Returns the largest magnitude of `dim` consecutive elements.
 TYCHO_SIMD float amax_of(int64_t dim, const void* x, int64_t first) {
   Ints most{};
-  for_lanes(dim, [&](int64_t i, auto lanes) { most = larger_of(most, magnitudes(x, first + i, lanes)); });
-  int32_t amax_bits = 0;
-  for (int lane = 0; lane < kLanes; ++lane) amax_bits = most[lane] > amax_bits ? most[lane] : amax_bits;
-  float amax;
-  __builtin_memcpy(&amax, &amax_bits, sizeof amax);
-  return amax;
-}
-
-template <class Lanes>
-TYCHO_SIMD Codes codes_of(Fp8Format format, const void* x, int64_t i, Vec scale, Lanes lanes) {
-  const Vec scaled = load(static_cast<const Bf16*>(x) + i, lanes) * scale;
-  return __builtin_convertvector(format == Fp8Format::kE4m3 ? fp8_code<Fp8Format::kE4m3, Bits>(scaled)
-                                                            : fp8_code<Fp8Format::kE5m2, Bits>(scaled),
-                                 Codes);
+  for_lanes(dim, [&](int64_t i, auto lanes) { most = larger_of(most, magnitudes_at(x, first + i, lanes)); });
+  return largest_of(most);
 }
 
 /// Stores the codes of `dim` consecutive elements.
 TYCHO_SIMD void cast_row(Fp8Format format, int64_t dim, const void* x, int64_t first, float scale,
                          uint8_t* codes) {
   for_lanes(dim, [&](int64_t i, auto lanes) {
-    const Codes row = codes_of(format, x, first + i, broadcast(scale), lanes);
+    const Codes row =
+        codes_of(format, load(static_cast<const Bf16*>(x) + first + i, lanes), broadcast(scale));
     __builtin_memcpy(codes + i, &row, lanes.count);
   });
 }
@@ -53,7 +39,8 @@ TYCHO_SIMD void cast_columns(RowsShape shape, int64_t row_step, Fp8Rule rule, co
       factors[column + k] = 1.0f / scale[k];
     }
     for (int64_t row = 0; row < shape.rows; ++row) {
-      const Codes across = codes_of(rule.format, x, row * row_step + column, scale, lanes);
+      const Codes across =
+          codes_of(rule.format, load(static_cast<const Bf16*>(x) + row * row_step + column, lanes), scale);
       for (int k = 0; k < lanes.count; ++k) codes[(column + k) * shape.rows + row] = across[k];
     }
   });
@@ -88,7 +75,7 @@ void fp8_amax(RowsShape shape, int64_t row_step, bool whole, const void* x, floa
     for (int64_t row = first; row < end; ++row)
       for_lanes(shape.dim, [&](int64_t i, auto lanes) {
         const Ints so_far = (Ints)load(most + i, lanes);
-        store(most + i, (Vec)larger_of(so_far, magnitudes(x, row * row_step + i, lanes)), lanes);
+        store(most + i, (Vec)larger_of(so_far, magnitudes_at(x, row * row_step + i, lanes)), lanes);
       });
   });
   const int64_t count = num_partials(shape.rows);

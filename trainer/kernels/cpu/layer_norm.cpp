@@ -1,15 +1,16 @@
 // LayerNorm on the CPU: a row is loaded from memory once; later passes over it read the cache.
 #include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/norm_rows.h"
 #include "trainer/kernels/cpu/partials.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
 
-template <class T>
-float mean_of(int64_t dim, const T* x) {
+template <class Row>
+float mean_of(const Row& row) {
   Vec sum{};
-  for_lanes(dim, [&](int64_t i, auto lanes) { sum += load(x + i, lanes); });
-  return sum_lanes(sum) / static_cast<float>(dim);
+  for_lanes(row.dim, [&](int64_t i, auto lanes) { sum += row.input(i, lanes); });
+  return sum_lanes(sum) / static_cast<float>(row.dim);
 }
 
 /// Returns the variance around the mean, not a difference of squares, which would lose the variance of rows
@@ -24,15 +25,26 @@ float variance_of(int64_t dim, const T* x, float mean) {
   return sum_lanes(sum) / static_cast<float>(dim);
 }
 
-template <class T>
-void forward_group(int64_t dim, const T* x, const T* weight, const T* bias, float eps, T* y, float* mean,
+/// Returns x weight + bias, rounded once where the CPU can: in every form of the norm alike, which a
+/// compiler's own choice is not.
+TYCHO_SIMD Vec shifted(Vec x, Vec weight, Vec bias) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  return fused_multiply_add(x, weight, bias);
+#else
+  return x * weight + bias;
+#endif
+}
+
+template <Adding adding, class T>
+void forward_group(const NormRow<adding, T>& row, const T* weight, const T* bias, float eps, float* mean,
                    float* inv_std) {
-  const float center = mean_of(dim, x);
-  const float inverse = 1.0f / __builtin_sqrtf(variance_of(dim, x, center) + eps);
-  for_lanes(dim, [&](int64_t i, auto lanes) {
-    Vec out = (load(x + i, lanes) - center) * inverse * load(weight + i, lanes);
-    if (bias) out += load(bias + i, lanes);
-    store(y + i, out, lanes);
+  const float center = mean_of(row);
+  const T* x = row.normed();
+  const float inverse = 1.0f / __builtin_sqrtf(variance_of(row.dim, x, center) + eps);
+  row.write([&](int64_t i, auto lanes) {
+    const Vec out = (load(x + i, lanes) - center) * inverse;
+    return bias ? shifted(out, load(weight + i, lanes), load(bias + i, lanes))
+                : out * load(weight + i, lanes);
   });
   *mean = center;
   *inv_std = inverse;
@@ -61,16 +73,16 @@ void backward_group(int64_t dim, const T* x, const T* weight, float mean, float 
   });
 }
 
-template <class T>
-void forward(NormShape shape, const void* x, const void* weight, const void* bias, float eps, void* y,
-             float* mean, float* inv_std) {
+template <Adding adding, class T>
+void forward(const NormRows<adding, T>& rows, const void* weight, const void* bias, float eps, float* mean,
+             float* inv_std) {
+  const NormShape& shape = rows.shape;
   for_row_blocks(shape.rows, shape.groups * shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row)
       for (int64_t group = 0; group < shape.groups; ++group) {
-        const int64_t at = group * shape.dim, stats = row * shape.groups + group;
-        forward_group(shape.dim, static_cast<const T*>(x) + row * shape.x_step + at,
-                      static_cast<const T*>(weight), static_cast<const T*>(bias), eps,
-                      static_cast<T*>(y) + row * shape.y_step + at, mean + stats, inv_std + stats);
+        const int64_t stats = row * shape.groups + group;
+        forward_group(rows.at(row, group), static_cast<const T*>(weight), static_cast<const T*>(bias), eps,
+                      mean + stats, inv_std + stats);
       }
   });
 }
@@ -98,9 +110,12 @@ void backward(NormShape shape, const void* x, const void* weight, const float* m
 }  // namespace
 
 void layer_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, const void* bias, float eps,
-                void* y, float* mean, float* inv_std, Stream) {
-  const auto run = dtype == Dtype::kFp32 ? &forward<float> : &forward<Bf16>;
-  run(shape, x, weight, bias, eps, y, mean, inv_std);
+                void* y, float* mean, float* inv_std, NormAdds adds, CastRows casts, Stream) {
+  const auto run = [&](const auto& rows) { forward(rows, weight, bias, eps, mean, inv_std); };
+  if (dtype == Dtype::kFp32)
+    with_rows<float>(shape, x, y, adds, casts, run);
+  else
+    with_rows<Bf16>(shape, x, y, adds, casts, run);
 }
 
 int64_t layer_norm_backward_workspace(NormShape shape) { return 2 * num_partials(shape.rows) * shape.dim; }

@@ -1,5 +1,6 @@
 // RMSNorm on the CPU: a row is read twice, the second time from cache.
 #include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/norm_rows.h"
 #include "trainer/kernels/cpu/partials.h"
 
 namespace tycho::TYCHO_ISA {
@@ -30,17 +31,16 @@ TYCHO_SIMD void with_weights(const void* stored, float offset, const Body& body)
     body(Weights<T, true>{weight, offset});
 }
 
-template <class T, class W>
-void forward_row(int64_t dim, const T* x, W weight, float eps, T* y, float* inv_rms) {
+template <class Row, class W>
+void forward_row(const Row& row, W weight, float eps, float* inv_rms) {
   Vec squares{};
-  for_lanes(dim, [&](int64_t i, auto lanes) {
-    const Vec value = load(x + i, lanes);
+  for_lanes(row.dim, [&](int64_t i, auto lanes) {
+    const Vec value = row.input(i, lanes);
     squares += value * value;
   });
-  const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(dim) + eps);
-  for_lanes(dim, [&](int64_t i, auto lanes) {
-    store(y + i, load(x + i, lanes) * inverse * weight.at(i, lanes), lanes);
-  });
+  const float inverse = 1.0f / __builtin_sqrtf(sum_lanes(squares) / static_cast<float>(row.dim) + eps);
+  const auto* x = row.normed();
+  row.write([&](int64_t i, auto lanes) { return load(x + i, lanes) * inverse * weight.at(i, lanes); });
   *inv_rms = inverse;
 }
 
@@ -62,15 +62,13 @@ void backward_row(int64_t dim, const T* x, W weight, float inv_rms, const T* dy,
   });
 }
 
-template <class T, class W>
-void forward(NormShape shape, const T* x, W weight, float eps, T* y, float* inv_rms) {
+template <class Rows, class W>
+void forward(const Rows& rows, W weight, float eps, float* inv_rms) {
+  const NormShape& shape = rows.shape;
   for_row_blocks(shape.rows, shape.groups * shape.dim, [&](int64_t first, int64_t count) {
     for (int64_t row = first; row < first + count; ++row)
-      for (int64_t group = 0; group < shape.groups; ++group) {
-        const int64_t at = group * shape.dim;
-        forward_row(shape.dim, x + row * shape.x_step + at, weight, eps, y + row * shape.y_step + at,
-                    inv_rms + row * shape.groups + group);
-      }
+      for (int64_t group = 0; group < shape.groups; ++group)
+        forward_row(rows.at(row, group), weight, eps, inv_rms + row * shape.groups + group);
   });
 }
 
@@ -92,9 +90,9 @@ void backward(NormShape shape, const T* x, W weight, const float* inv_rms, const
 
 template <class T>
 void forward_of(NormShape shape, const void* x, const void* weight, float offset, float eps, void* y,
-                float* inv_rms) {
+                float* inv_rms, const NormAdds& adds, const CastRows& casts) {
   with_weights<T>(weight, offset, [&](auto weights) {
-    forward(shape, static_cast<const T*>(x), weights, eps, static_cast<T*>(y), inv_rms);
+    with_rows<T>(shape, x, y, adds, casts, [&](const auto& rows) { forward(rows, weights, eps, inv_rms); });
   });
 }
 
@@ -111,9 +109,9 @@ void backward_of(NormShape shape, const void* x, const void* weight, float offse
 }  // namespace
 
 void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, float weight_offset, float eps,
-              void* y, float* inv_rms, Stream) {
+              void* y, float* inv_rms, NormAdds adds, CastRows casts, Stream) {
   const auto run = dtype == Dtype::kFp32 ? &forward_of<float> : &forward_of<Bf16>;
-  run(shape, x, weight, weight_offset, eps, y, inv_rms);
+  run(shape, x, weight, weight_offset, eps, y, inv_rms, adds, casts);
 }
 
 int64_t rms_norm_backward_workspace(NormShape shape) { return num_partials(shape.rows) * shape.dim; }

@@ -1,5 +1,6 @@
 // Activations on the GPU, alone, after a bias and gated: a pack per thread, one pass each.
 #include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/cuda/fp8_codes.cuh"
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/over_elements.cuh"
 #include "trainer/kernels/cuda/partials.cuh"
@@ -140,6 +141,33 @@ __global__ void gated_forward(int64_t dim, const T* gate_up, T* y) {
   store<width>(y + row * dim + i, u);
 }
 
+/// A block per row, which computes the row twice where codes are made: the second time from the cache.
+template <class F, int width, bool gated>
+__global__ void casts_forward(int64_t dim, const __nv_bfloat16* bias, const __nv_bfloat16* x,
+                              __nv_bfloat16* y, CastRows casts) {
+  const int64_t row = blockIdx.x;
+  x += row * dim * (gated ? 2 : 1);
+  const auto row_at = [&](int64_t i) {
+    auto z = load<width>(x + i);
+    Pack<float, width> more{};
+    if (gated || bias) more = load<width>(gated ? x + dim + i : bias + i);
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      if (!gated && bias) z.at[k] += more.at[k];  // which would turn -0 into 0
+      z.at[k] = F::at(z.at[k]).value;
+      if (gated) z.at[k] *= more.at[k];
+    }
+    return as_bf16(z);
+  };
+  uint32_t most = 0;
+  for (int64_t i = threadIdx.x * width; i < dim; i += blockDim.x * width) {
+    const auto value = row_at(i);
+    most = larger_of(most, largest_of(value));
+    if (y) store<width>(y + row * dim + i, value);
+  }
+  cast_row_at<width>(dim, row, block_max(most), casts, row_at);
+}
+
 template <class F, int width, class T>
 __global__ void gated_backward(int64_t dim, const T* gate_up, const T* dy, T* dgate_up, T* y) {
   const int64_t row = blockIdx.x, i = (static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x) * width;
@@ -228,6 +256,21 @@ void gated_activation(RowsShape shape, Dtype dtype, Activation kind, const void*
     });
   });
   check_launch("gated_activation");
+}
+
+void activation_casts(RowsShape shape, Activation kind, bool gated, const void* bias, const void* x, void* y,
+                      CastRows casts, Stream stream) {
+  if (shape.rows == 0) return;
+  using T = __nv_bfloat16;
+  with_type_and_curve(Dtype::kBf16, kind, [&]<class Known, class F>(Known*, F) {
+    with_width<T>(packs_fit<T>(shape.dim, bias, x, y, casts.codes), [&](auto width) {
+      constexpr int kWidth = decltype(width)::count;
+      const auto kernel = gated ? casts_forward<F, kWidth, true> : casts_forward<F, kWidth, false>;
+      kernel<<<shape.rows, threads_for(shape.dim / kWidth, 256), 0, native(stream)>>>(
+          shape.dim, static_cast<const T*>(bias), static_cast<const T*>(x), static_cast<T*>(y), casts);
+    });
+  });
+  check_launch("activation_casts");
 }
 
 void gated_activation_backward(RowsShape shape, Dtype dtype, Activation kind, const void* gate_up,

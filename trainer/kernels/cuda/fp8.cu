@@ -1,7 +1,6 @@
 // Rounding to fp8 on the GPU.
-#include "trainer/kernels/twins/fp8_code.h"
-
 #include "trainer/kernels/cuda/common.cuh"
+#include "trainer/kernels/cuda/fp8_codes.cuh"
 #include "trainer/kernels/cuda/kernels.h"
 #include "trainer/kernels/cuda/partials.cuh"
 
@@ -10,37 +9,6 @@ namespace {
 
 using T = __nv_bfloat16;
 constexpr int kTile = 32;
-
-template <int width>
-struct alignas(width) CodePack {
-  uint8_t at[width];
-};
-
-__device__ inline uint32_t larger_of(uint32_t a, uint32_t b) { return a > b ? a : b; }
-/// Bits of a magnitude: their order is that of the numbers, NaN above all.
-__device__ inline uint32_t magnitude(float x) { return __float_as_uint(x) & kFp32Magnitude; }
-
-/// Returns the maximum over the block to every thread.
-__device__ inline uint32_t block_max(uint32_t x) {
-  __shared__ uint32_t most[kWarp];
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, warps = blockDim.x / kWarp;
-#pragma unroll
-  for (int distance = kWarp / 2; distance > 0; distance /= 2)
-    x = larger_of(x, __shfl_xor_sync(0xffffffffu, x, distance));
-  if (lane == 0) most[warp] = x;
-  __syncthreads();
-  for (int other = 0; other < warps; ++other) x = larger_of(x, most[other]);
-  return x;
-}
-
-template <Fp8Format format, int width>
-__device__ inline void store_codes(const Pack<float, width>& x, float scale, uint8_t* codes) {
-  CodePack<width> pack;
-#pragma unroll
-  for (int k = 0; k < width; ++k)
-    pack.at[k] = static_cast<uint8_t>(fp8_code<format, uint32_t>(x.at[k] * scale));
-  *reinterpret_cast<CodePack<width>*>(codes) = pack;
-}
 
 /// Returns the largest magnitude of a block's row to every thread.
 template <int width>

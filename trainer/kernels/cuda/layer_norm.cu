@@ -2,6 +2,7 @@
 // block for one of them, with partial sums of the gradients of weight and bias added in order.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/norm_rows.cuh"
 #include "trainer/kernels/cuda/partials.cuh"
 #include "trainer/kernels/cuda/status.h"
 
@@ -13,13 +14,15 @@ constexpr int kLinesPerBlock = 4;  // a line is one group of one row
 template <class T>
 struct Forward {
   NormShape shape;
-  const T *x, *weight, *bias;
+  const T* x;
+  NormRows<T> rows;
+  const T *weight, *bias;
   float eps;
   T* y;
   float *mean, *inv_std;
 };
 
-template <int width, class T>
+template <int width, NormForm form, class T>
 __global__ void forward(Forward<T> a) {
   const int64_t line = static_cast<int64_t>(blockIdx.x) * kLinesPerBlock + threadIdx.y, dim = a.shape.dim;
   if (line >= a.shape.rows * a.shape.groups) return;
@@ -28,10 +31,11 @@ __global__ void forward(Forward<T> a) {
   T* y = a.y + row * a.shape.y_step + group * dim;
   float sum = 0, squares = 0;
   for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
-    const auto value = load<width>(x + i);
+    const auto value = norm_input<form, width>(a.rows, row * dim, x, i);
 #pragma unroll
     for (int k = 0; k < width; ++k) sum += value.at[k];
   }
+  if constexpr (adds_before(form)) x = a.rows.sum + row * dim;  // this thread has written what it reads
   const float center = warp_sum(sum) / static_cast<float>(dim);
   // Sums squares around the mean, instead of a difference of squares, which would lose the variance of rows
   // far from 0.
@@ -41,7 +45,7 @@ __global__ void forward(Forward<T> a) {
     for (int k = 0; k < width; ++k) squares += (value.at[k] - center) * (value.at[k] - center);
   }
   const float inverse = rsqrtf(warp_sum(squares) / static_cast<float>(dim) + a.eps);
-  for (int64_t i = threadIdx.x * width; i < dim; i += kWarp * width) {
+  write_normed<form, width>(a.rows, dim, row, y, [&](int64_t i) {
     auto value = load<width>(x + i);
     const auto scale = load<width>(a.weight + i);
     Pack<float, width> shift{};
@@ -49,8 +53,8 @@ __global__ void forward(Forward<T> a) {
 #pragma unroll
     for (int k = 0; k < width; ++k)
       value.at[k] = (value.at[k] - center) * inverse * scale.at[k] + shift.at[k];
-    store<width>(y + i, value);
-  }
+    return value;
+  });
   if (threadIdx.x == 0) a.mean[line] = center, a.inv_std[line] = inverse;
 }
 
@@ -141,22 +145,27 @@ void launch_backward(const Backward<T>& a, cudaStream_t stream) {
 }  // namespace
 
 void layer_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, const void* bias, float eps,
-                void* y, float* mean, float* inv_std, Stream stream) {
+                void* y, float* mean, float* inv_std, NormAdds adds, CastRows casts, Stream stream) {
   const int64_t lines = shape.rows * shape.groups;
   if (lines == 0) return;
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     const Forward<T> arguments = {shape,
                                   static_cast<const T*>(x),
+                                  NormRows<T>(adds, casts),
                                   static_cast<const T*>(weight),
                                   static_cast<const T*>(bias),
                                   eps,
                                   static_cast<T*>(y),
                                   mean,
                                   inv_std};
-    with_width<T>(norm_packs_fit<T>(shape, x, weight, bias, y), [&](auto width) {
-      forward<decltype(width)::count>
-          <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(arguments);
+    const bool packs =
+        norm_packs_fit<T>(shape, x, weight, bias, y, adds.before, adds.sum, adds.after, casts.codes);
+    with_width<T>(packs, [&](auto width) {
+      with_form<T>(adds, casts, [&](auto known) {
+        forward<decltype(width)::count, decltype(known)::form>
+            <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(arguments);
+      });
     });
   });
   check_launch("layer_norm");

@@ -2,6 +2,7 @@
 // block for one of them, with partial sums of dweight added in order.
 #include "trainer/kernels/cuda/common.cuh"
 #include "trainer/kernels/cuda/kernels.h"
+#include "trainer/kernels/cuda/norm_rows.cuh"
 #include "trainer/kernels/cuda/partials.cuh"
 #include "trainer/kernels/cuda/status.h"
 
@@ -10,9 +11,9 @@ namespace {
 
 constexpr int kLinesPerBlock = 4;  // a line is one group of one row
 
-template <int width, class T>
-__global__ void forward(NormShape shape, const T* x, const T* weight, float offset, float eps, T* y,
-                        float* inv_rms) {
+template <int width, NormForm form, class T>
+__global__ void forward(NormShape shape, const T* x, NormRows<T> rows, const T* weight, float offset,
+                        float eps, T* y, float* inv_rms) {
   const int64_t line = static_cast<int64_t>(blockIdx.x) * kLinesPerBlock + threadIdx.y;
   if (line >= shape.rows * shape.groups) return;
   const int64_t row = line / shape.groups, group = line % shape.groups;
@@ -20,18 +21,19 @@ __global__ void forward(NormShape shape, const T* x, const T* weight, float offs
   y += row * shape.y_step + group * shape.dim;
   float squares = 0;
   for (int64_t i = threadIdx.x * width; i < shape.dim; i += kWarp * width) {
-    const auto value = load<width>(x + i);
+    const auto value = norm_input<form, width>(rows, row * shape.dim, x, i);
 #pragma unroll
     for (int k = 0; k < width; ++k) squares += value.at[k] * value.at[k];
   }
   const float inverse = rsqrtf(warp_sum(squares) / static_cast<float>(shape.dim) + eps);
-  for (int64_t i = threadIdx.x * width; i < shape.dim; i += kWarp * width) {
+  if constexpr (adds_before(form)) x = rows.sum + row * shape.dim;  // this thread has written what it reads
+  write_normed<form, width>(rows, shape.dim, row, y, [&](int64_t i) {
     auto value = load<width>(x + i);
     const auto scale = load<width>(weight + i);
 #pragma unroll
     for (int k = 0; k < width; ++k) value.at[k] *= inverse * (scale.at[k] + offset);
-    store<width>(y + i, value);
-  }
+    return value;
+  });
   if (threadIdx.x == 0) inv_rms[line] = inverse;
 }
 
@@ -93,16 +95,19 @@ void launch_backward(NormShape shape, const T* x, const T* weight, float offset,
 }  // namespace
 
 void rms_norm(NormShape shape, Dtype dtype, const void* x, const void* weight, float weight_offset, float eps,
-              void* y, float* inv_rms, Stream stream) {
+              void* y, float* inv_rms, NormAdds adds, CastRows casts, Stream stream) {
   const int64_t lines = shape.rows * shape.groups;
   if (lines == 0) return;
   with_type(dtype, [&](auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
-    with_width<T>(norm_packs_fit<T>(shape, x, weight, y), [&](auto width) {
-      forward<decltype(width)::count>
-          <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(
-              shape, static_cast<const T*>(x), static_cast<const T*>(weight), weight_offset, eps,
-              static_cast<T*>(y), inv_rms);
+    const bool packs = norm_packs_fit<T>(shape, x, weight, y, adds.before, adds.sum, adds.after, casts.codes);
+    with_width<T>(packs, [&](auto width) {
+      with_form<T>(adds, casts, [&](auto known) {
+        forward<decltype(width)::count, decltype(known)::form>
+            <<<ceil_div(lines, kLinesPerBlock), dim3(kWarp, kLinesPerBlock), 0, native(stream)>>>(
+                shape, static_cast<const T*>(x), NormRows<T>(adds, casts), static_cast<const T*>(weight),
+                weight_offset, eps, static_cast<T*>(y), inv_rms);
+      });
     });
   });
   check_launch("rms_norm");

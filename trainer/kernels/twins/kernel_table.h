@@ -7,6 +7,7 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/expression/tile_code.h"
+#include "trainer/kernels/twins/row_extras.h"
 
 namespace tycho {
 
@@ -234,8 +235,9 @@ struct Fp8Rule {
 struct KernelTable {
   const char* name = "";  // "cpu avx2", "cpu avx512_bf16", "cuda"; "cuda emulated" of tests
 
+  /// casts: of bf16 rows of one group, without NormAdds::after.
   void (*rms_norm)(NormShape, Dtype, const void* x, const void* weight, float weight_offset, float eps,
-                   void* y, float* inv_rms, Stream) = nullptr;
+                   void* y, float* inv_rms, NormAdds, CastRows, Stream) = nullptr;
   /// dweight may be null.
   void (*rms_norm_backward)(NormShape, Dtype, const void* x, const void* weight, float weight_offset,
                             const float* inv_rms, const void* dy, void* dx, bool add_to_dx, float* dweight,
@@ -244,7 +246,7 @@ struct KernelTable {
   int64_t (*rms_norm_backward_workspace)(NormShape) = nullptr;
   /// bias, dweight and dbias may be null.
   void (*layer_norm)(NormShape, Dtype, const void* x, const void* weight, const void* bias, float eps,
-                     void* y, float* mean, float* inv_std, Stream) = nullptr;
+                     void* y, float* mean, float* inv_std, NormAdds, CastRows, Stream) = nullptr;
   void (*layer_norm_backward)(NormShape, Dtype, const void* x, const void* weight, const float* mean,
                               const float* inv_std, const void* dy, void* dx, bool add_to_dx, float* dweight,
                               float* dbias, bool add_to_dweight, float* workspace, Stream) = nullptr;
@@ -265,6 +267,10 @@ struct KernelTable {
                                    float* workspace, Stream) = nullptr;
   /// Number of floats of workspace that bias_activation_backward needs.
   int64_t (*bias_activation_backward_workspace)(RowsShape) = nullptr;
+  /// bf16: gated_activation, bias_activation or, without a bias, activation, with casts of y, which may be
+  /// null where its codes are made.
+  void (*activation_casts)(RowsShape, Activation, bool gated, const void* bias, const void* x, void* y,
+                           CastRows, Stream) = nullptr;
   void (*clamp)(int64_t n, Dtype, float limit, const void* x, void* y, Stream) = nullptr;
   void (*clamp_backward)(int64_t n, Dtype, float limit, const void* x, const void* dy, void* dx,
                          Stream) = nullptr;
@@ -357,7 +363,7 @@ struct KernelTable {
   X(rms_norm) X(rms_norm_backward) X(rms_norm_backward_workspace) X(layer_norm) X(layer_norm_backward) \
   X(layer_norm_backward_workspace) X(activation) X(activation_backward) X(gated_activation) \
   X(gated_activation_backward) X(bias_activation) X(bias_activation_backward) \
-  X(bias_activation_backward_workspace) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
+  X(bias_activation_backward_workspace) X(activation_casts) X(clamp) X(clamp_backward) X(add_bias) X(bias_gradient) \
   X(bias_gradient_workspace) X(dropout) X(rope) X(pack_gradients) X(temperature) X(embedding) \
   X(embedding_backward) X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \

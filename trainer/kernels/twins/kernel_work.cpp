@@ -2,21 +2,11 @@
 #include "trainer/kernels/twins/kernel_work.h"
 
 #include <algorithm>
-#include <array>
+
+#include "trainer/kernels/twins/accesses.h"
 
 namespace tycho {
 namespace {
-
-int64_t width(Dtype dtype) { return dtype == Dtype::kFp32 ? 4 : 2; }
-Access in_rows(const void* x, int64_t rows, int64_t row_bytes, int64_t step_bytes) {
-  return {x, rows, row_bytes, step_bytes};
-}
-Access in(const void* x, int64_t bytes) { return {x, 1, bytes, bytes}; }
-Access out(const void* x, int64_t bytes) { return {x, 1, bytes, bytes, /*written=*/true}; }
-/// Memory for a kernel's own partial results, which is not counted among its bytes.
-Access scratch(const void* x, int64_t bytes) { return {x, 1, bytes, bytes, /*written=*/true, 0}; }
-Access some_of(Access access) { return access.chosen = Access::Chosen::kSome, access; }
-Access written(Access access) { return access.written = true, access; }
 
 KernelWork norm_backward(NormShape s, Dtype t, const void* x, const void* weight, const void* dy, void* dx,
                          bool add_to_dx) {
@@ -25,6 +15,10 @@ KernelWork norm_backward(NormShape s, Dtype t, const void* x, const void* weight
                     in_rows(dy, s.rows, row, s.y_step * width(t))};
   all.update(in_rows(dx, s.rows, row, s.dx_step * width(t)), add_to_dx);
   return all;
+}
+void write_casts(KernelWork& all, int64_t rows, int64_t dim, const CastRows& casts) {
+  all.add(out(casts.codes, rows * dim));
+  for (float* of_rows : {casts.factors_R, casts.amax_R}) all.add(out(of_rows, rows * 4));
 }
 void read_heads(KernelWork& all, const AttentionShape& s, Dtype t, const HeadRows& x, int64_t heads) {
   const int64_t each = width(t);
@@ -35,41 +29,6 @@ void read_heads(KernelWork& all, const AttentionShape& s, Dtype t, const HeadRow
 void update_weights(KernelWork& all, int64_t n, const OptimizedWeights& w) {
   if (w.master != nullptr) all.update(in(w.master, n * 4));
   all.update(in(w.params, n * width(w.dtype)), w.master == nullptr);
-}
-Access operand(const MatmulOperand& x, int64_t rows, int64_t depth) {
-  const int64_t each = width(x.dtype);
-  return x.depth_step == 1 ? in_rows(x.data, rows, depth * each, x.row_step * each)
-                           : in_rows(x.data, depth, rows * each, x.depth_step * each);
-}
-/// Returns how many pairs have the key before the query: the integral over queries of the keys that they
-/// passed.
-double earlier_pairs(const TokenSpan& queries, const TokenSpan& keys) {
-  const auto count = static_cast<double>(keys.count);
-  const auto up_to = [&](int64_t query) {
-    const auto passed = static_cast<double>(std::max<int64_t>(query - keys.first, 0));
-    return passed < count ? passed * passed / 2 : count * (passed - count / 2);
-  };
-  return up_to(queries.first + queries.count) - up_to(queries.first);
-}
-int64_t num_keys(const AttentionShape& s) {
-  if (s.is_part()) return s.early_keys.count + s.late_keys.count;
-  return s.keys > 0 ? s.keys : s.seq;
-}
-KernelWork attention_inputs(const AttentionShape& s, const ScoreRules& rules, Dtype t,
-                            const AttentionInputs& from) {
-  const int64_t keys = num_keys(s), sequence = s.keys > 0 ? s.keys : s.seq;
-  KernelWork all = {
-      in_rows(from.q, s.batch * s.seq, s.heads * s.head_dim * width(t), from.q_step * width(t)),
-      in_rows(from.kv, s.batch * keys, 2 * s.kv_heads * s.head_dim * width(t), from.kv_step * width(t)),
-      in(rules.alibi_H, s.heads * 4), in(rules.document_BT, s.batch * sequence * 4)};
-  const TokenSpan whole = {0, s.seq}, all_keys = {0, sequence};
-  double pairs = 0;
-  for (const TokenSpan& queries : s.keys > 0 ? std::array{s.early, s.late} : std::array{whole, TokenSpan{}})
-    for (const TokenSpan& part :
-         s.is_part() ? std::array{s.early_keys, s.late_keys} : std::array{all_keys, TokenSpan{}})
-      pairs += seen_pairs(queries, part, rules.window);
-  all.flops = kAttentionFlops * pairs * static_cast<double>(s.batch * s.heads * s.head_dim);
-  return all;
 }
 KernelWork optimizer_step(int64_t n, const float* grad_scale, const OptimizedWeights& w, const float* grads,
                           std::initializer_list<const float*> state) {
@@ -89,19 +48,18 @@ double KernelWork::bytes(bool written) const {
   return sum;
 }
 
-double matmul_flops(const MatmulShape& s) {
-  return 2.0 * static_cast<double>(s.rows) * static_cast<double>(s.columns) * static_cast<double>(s.depth);
-}
-
-double seen_pairs(const TokenSpan& queries, const TokenSpan& keys, int64_t window) {
-  const double every = earlier_pairs(queries, keys);
-  return window < 0 ? every : every - earlier_pairs(queries, {keys.first + window, keys.count});
-}
 KernelWork WorkOf::rms_norm(NormShape s, Dtype t, const void* x, const void* weight, float, float, void* y,
-                            float* inv_rms, Stream) const {
+                            float* inv_rms, NormAdds adds, CastRows casts, Stream) const {
   const int64_t row = s.groups * s.dim * width(t);
-  return {in_rows(x, s.rows, row, s.x_step * width(t)), in(weight, s.dim * width(t)),
-          written(in_rows(y, s.rows, row, s.y_step * width(t))), out(inv_rms, s.rows * s.groups * 4)};
+  KernelWork all = {in_rows(x, s.rows, row, s.x_step * width(t)),
+                    in(weight, s.dim * width(t)),
+                    in(adds.before, s.rows * row),
+                    in(adds.after, s.rows * row),
+                    out(adds.sum, s.rows * row),
+                    written(in_rows(y, s.rows, row, s.y_step * width(t))),
+                    out(inv_rms, s.rows * s.groups * 4)};
+  write_casts(all, s.rows, s.dim, casts);
+  return all;
 }
 KernelWork WorkOf::rms_norm_backward(NormShape s, Dtype t, const void* x, const void* weight, float,
                                      const float* inv_rms, const void* dy, void* dx, bool add_to_dx,
@@ -113,8 +71,9 @@ KernelWork WorkOf::rms_norm_backward(NormShape s, Dtype t, const void* x, const 
   return all;
 }
 KernelWork WorkOf::layer_norm(NormShape s, Dtype t, const void* x, const void* weight, const void* bias,
-                              float, void* y, float* mean, float* inv_std, Stream stream) const {
-  KernelWork all = rms_norm(s, t, x, weight, 0, 0, y, mean, stream);
+                              float, void* y, float* mean, float* inv_std, NormAdds adds, CastRows casts,
+                              Stream stream) const {
+  KernelWork all = rms_norm(s, t, x, weight, 0, 0, y, mean, adds, casts, stream);
   all.add(in(bias, s.dim * width(t)));
   all.add(out(inv_std, s.rows * s.groups * 4));
   return all;
@@ -162,6 +121,13 @@ KernelWork WorkOf::bias_activation_backward(RowsShape s, Dtype t, Activation, co
   KernelWork all = {in(bias, s.dim * width(t)), in(x, bytes), in(dy, bytes), out(dx, bytes), out(y, bytes)};
   all.add(scratch(workspace, bias_activation_backward_workspace(s) * 4));
   all.update(in(dbias, s.dim * 4), add_to_dbias);
+  return all;
+}
+KernelWork WorkOf::activation_casts(RowsShape s, Activation, bool gated, const void* bias, const void* x,
+                                    void* y, CastRows casts, Stream) const {
+  const int64_t bytes = s.rows * s.dim * 2;
+  KernelWork all = {in(bias, s.dim * 2), in(x, (gated ? 2 : 1) * bytes), out(y, bytes)};
+  write_casts(all, s.rows, s.dim, casts);
   return all;
 }
 KernelWork WorkOf::bias_gradient(RowsShape s, Dtype t, const void* dy, float* dbias, bool add,
@@ -356,40 +322,6 @@ int64_t WorkOf::bias_gradient_workspace(RowsShape s) const { return table_.bias_
 int64_t WorkOf::fp8_amax_workspace(RowsShape s) const { return table_.fp8_amax_workspace(s); }
 int64_t WorkOf::embedding_backward_workspace(RowsShape s, int64_t vocab) const {
   return table_.embedding_backward_workspace(s, vocab);
-}
-
-KernelWork WorkOf::matmul(MatmulShape s, MatmulOperand left, MatmulOperand right, MatmulResult to,
-                          Stream) const {
-  KernelWork all = {operand(left, s.rows, s.depth), operand(right, s.columns, s.depth),
-                    in(to.added, s.rows * s.columns * width(to.dtype)),
-                    out(to.data, s.rows * s.columns * width(to.dtype))};
-  all.flops = matmul_flops(s);
-  return all;
-}
-
-KernelWork WorkOf::attention(AttentionShape s, ScoreRules rules, Dtype t, AttentionInputs from, void* result,
-                             float* log_sum_exp_BHT, Stream) const {
-  KernelWork all = attention_inputs(s, rules, t, from);
-  const int64_t sums = s.batch * s.heads * s.seq, elements = sums * s.head_dim;
-  all.update(out(result, elements * (s.is_part() ? 4 : width(t))), s.is_part());
-  all.update(out(log_sum_exp_BHT, sums * 4), s.is_part());
-  return all;
-}
-
-KernelWork WorkOf::attention_backward(AttentionShape s, ScoreRules rules, Dtype t, AttentionInputs from,
-                                      const void* result, const float* log_sum_exp_BHT, const void* dout,
-                                      AttentionGradients to, Stream) const {
-  KernelWork all = attention_inputs(s, rules, t, from);
-  const int64_t sums = s.batch * s.heads * s.seq, row = s.heads * s.head_dim;
-  const int64_t each = s.is_part() ? 4 : width(t);
-  all.add(in(result, sums * s.head_dim * width(t)));
-  all.add(in(log_sum_exp_BHT, sums * 4));
-  all.add(in(dout, sums * s.head_dim * width(t)));
-  all.update(in_rows(to.dq, s.batch * s.seq, row * each, to.q_step * each), s.is_part());
-  all.add(
-      written(in_rows(to.dkv, s.batch * num_keys(s), 2 * s.kv_heads * s.head_dim * each, to.kv_step * each)));
-  all.flops *= kAttentionBackwardFlops / kAttentionFlops;
-  return all;
 }
 
 KernelWork WorkOf::normal_numbers(int64_t groups, uint64_t, uint64_t, double, float* numbers) const {
