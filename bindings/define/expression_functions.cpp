@@ -27,7 +27,23 @@ void refuse_constant_nan(const Expression& simplified) {
   }
 }
 
-/// expression(data) -> { expression = simplified, text = its formulas } | nil, message
+/// Returns { rows, columns: 0 of elements without a shape, or scalar, and at = the line } of each output, by
+/// name.
+Json outputs_of(const Expression& expression) {
+  const std::vector<NodeType> types = check_expression(expression);
+  Json out = Json::object();
+  for (const ExpressionOutput& output : expression.outputs) {
+    const auto node = static_cast<size_t>(output.node);
+    out[output.name] = {{"rows", types[node].shape.rows},
+                        {"columns", types[node].shape.columns},
+                        {"scalar", types[node].scalar},
+                        {"at", expression.lines.empty() ? "" : expression.lines[node]}};
+  }
+  return out;
+}
+
+/// expression(data) -> { expression = simplified, text = its formulas, outputs = see outputs_of } | nil,
+/// message
 int expression(lua_State* L) {
   return protect(L, [&] {
     try {
@@ -35,8 +51,11 @@ int expression(lua_State* L) {
       check_expression(traced);
       Expression simplified = simplify(traced);
       refuse_constant_nan(simplified);
+      const Json outputs = outputs_of(simplified);
       simplified.lines.clear();
-      push_json(L, {{"expression", write_expression(simplified)}, {"text", text_of(simplified)}});
+      push_json(L, {{"expression", write_expression(simplified)},
+                    {"text", text_of(simplified)},
+                    {"outputs", outputs}});
       return 1;
     } catch (const Error& error) {
       return push_refusal(L, error.what());

@@ -98,6 +98,22 @@ describe("an optimizer of the recipe", function()
       .to_equal "p = p - -(g * h.alpha * h.alpha)\n"
   end)
 
+  it("is refused where a result has another shape than what it replaces, at its line", function()
+    local states = 'state = { all = "like", r = "row", m = { 3, 5 }, n = "scalar" },'
+    for body, said in pairs {
+      ["s.r = g * 2"] = { 5, "s.r: expected [64, 1], got [64, 16]" }, ["s.m = g"] = { 6, "s.m: expected [3, 5], got [64, 16]" },
+      ["s.m = p - s.m:sum('matrix')"] = { 5, "s.m: expected [3, 5], got [64, 16]" }, ["s.n = g"] = { 6, "s.n: expected one number, got [64, 16]" },
+      ["s.all = g:sum('row')"] = { 5, "s.all: expected [64, 16], got [64, 1]" }, ["s.r = h.step"] = { 6, "s.r: expected [64, 1], got one number" },
+      ["p = g:mean('column')"] = { 5, "the new p: expected [64, 16], got [1, 16]" },
+    } do
+      expect(report(defined(body .. "\nreturn p", states))).to_contain(said[2])
+      expect(report(defined(body .. "\nreturn p", states))).to_contain(("recipes/x.lua:%d"):format(said[1]))
+    end
+    local made = optimizer(defined("s.all = 0\ns.n = 2\ns.r = g:sum('row') + s.n\ns.m = 0 * s.m + 1\nreturn p - g:sum('matrix')", states))
+    expect(#made.updates > 1).to_equal(true)
+    expect(report(defined("s.all = t.every(0, function() return g end, s.all)\nreturn p", states))).to_contain "t.every expects a whole number of steps from 1 on, got 0"
+  end)
+
   it("is traced once for each shape where shapes matter", function()
     local made = optimizer(defined("return p - h.lr * g / t.sqrt(g:mean('row')) * (p.rows / p.columns)"))
     local seen = {}

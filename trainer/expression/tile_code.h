@@ -19,7 +19,7 @@ inline constexpr uint16_t kRegisters = 0xffff;
 
 /// Places are numbered: arrays, then temporary tiles, then constants. An instruction leaves its result in
 /// registers, and in `to` unless that is kRegisters. Booleans are 32 equal bits of a lane. kBroadcast copies
-/// a. Fused ones: op is kMul, `then` is kAdd, kSub, kMul or kDiv, c is kRegisters, a and b are not.
+/// a. Fused: op is kMul, `then` kAdd to kDiv, c is kRegisters, a and b are not. kErf `then` kExp: b is e^-a².
 struct TileInstruction {
   Op op = Op::kAdd;
   Op then = Op::kAdd;

@@ -38,6 +38,7 @@ class Compiler {
     check_shapes();
     list_arrays();
     follow_broadcasts();
+    find_bells();
     count_uses();
     save_moved_inputs();
     for (size_t i = 0; i < expression_.nodes.size(); ++i)
@@ -104,11 +105,34 @@ class Compiler {
   bool is_input(int32_t i) const { return node(i).op == Op::kInput && !type(i).scalar; }
   int32_t array_of(int32_t input) const { return input_arrays_[static_cast<size_t>(node(input).input)]; }
 
+  /// Finds exp(-(a * a)) of each a: erf(a) is computed with it, and its derivative is a multiple of it.
+  void find_bells() {
+    for (size_t i = 0; i < expression_.nodes.size(); ++i) {
+      if (expression_.nodes[i].op != Op::kExp || !is_computed(static_cast<int32_t>(i))) continue;
+      const int32_t negative = operands_of(static_cast<int32_t>(i))[0];
+      if (node(negative).op != Op::kNeg || type(negative).scalar) continue;
+      const int32_t square = operands_of(negative)[0];
+      if (node(square).op != Op::kMul) continue;
+      const std::vector<int32_t> factors = operands_of(square);
+      if (factors[0] == factors[1]) bells_.emplace(factors[0], static_cast<int32_t>(i));
+    }
+  }
+
+  /// Returns exp(-(a * a)) if node i is erf(a) and the expression has both, else kNobody.
+  int32_t bell_of(int32_t i) const {
+    if (node(i).op != Op::kErf) return kNobody;
+    const auto found = bells_.find(operands_of(i)[0]);
+    return found == bells_.end() ? kNobody : found->second;
+  }
+
   void count_uses() {
     for (size_t i = 0; i < expression_.nodes.size(); ++i)
       for (int k = 0;
            is_computed(static_cast<int32_t>(i)) && k < operation(expression_.nodes[i].op).arguments; ++k)
         ++uses_[static_cast<size_t>(same(expression_.nodes[i].arguments[static_cast<size_t>(k)]))];
+    for (size_t i = 0; i < expression_.nodes.size(); ++i)
+      if (is_computed(static_cast<int32_t>(i)) && bell_of(static_cast<int32_t>(i)) != kNobody)
+        ++uses_[static_cast<size_t>(bell_of(static_cast<int32_t>(i)))];
     for (const auto& [array, output] : outputs_) ++uses_[static_cast<size_t>(output)];
     for (const int uses : uses_) is_stored_.push_back(uses > 1);
     for (const auto& [array, output] : outputs_) is_stored_[static_cast<size_t>(output)] = true;
@@ -164,6 +188,10 @@ class Compiler {
       is_done_[static_cast<size_t>(product)] = true;
       operands = operands_of(product);
       operands.push_back(other);
+    } else if (const int32_t bell = bell_of(i); bell != kNobody) {
+      step.then = Op::kExp;
+      operands.push_back(bell);
+      compute_all(operands);
     } else if (step.op == Op::kWhere) {  // the condition comes last: kernels choose where they compare
       compute_all({operands[1], operands[2], operands[0]});
     } else {
@@ -291,6 +319,7 @@ class Compiler {
   std::vector<std::pair<int32_t, int32_t>> outputs_;  // array, value
   std::vector<std::pair<int32_t, int32_t>> copies_;   // done last
   std::vector<int32_t> same_;                         // node that a node is a broadcast of
+  std::map<int32_t, int32_t> bells_;                  // a -> exp(-(a * a))
   std::vector<Place> places_;                         // of nodes, then of saved inputs
   std::vector<int> uses_;
   std::vector<bool>

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <set>
+#include <vector>
 
 #include "trainer/base/error.h"
+#include "trainer/expression/expression.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
 #include "trainer/expression/init_expression.h"
@@ -24,6 +26,23 @@ template <class... Args>
 bool is_init(const Json& init) {
   if (init.is_object()) init_expression(init);  // throws
   return init.is_number() || init.is_object();
+}
+
+/// Returns true if a value has the shape of the parameter or state that it is to replace. One number may
+/// replace all numbers of a parameter, and of state that has as many.
+bool replaces(const Json& states, const Expression& expression, const std::string& name,
+              const NodeType& type) {
+  for (const Json& state : states) {
+    if (name != "s." + state["name"].get<std::string>()) continue;
+    if (state.value("scalar", false)) return type.scalar;
+    if (const auto shape = state.find("shape"); shape != state.end())
+      return !type.scalar &&
+             type.shape == MatrixShape{(*shape)[0].get<int64_t>(), (*shape)[1].get<int64_t>()};
+  }
+  MatrixShape whole;
+  for (const ExpressionInput& input : expression.inputs)
+    if (input.name == "p") whole = input.shape;
+  return type.scalar || type.shape == MatrixShape{1, 1} || type.shape == whole;
 }
 
 }  // namespace
@@ -75,7 +94,7 @@ void DefinedOptimizerConfig::check_updates() const {
       names.insert("s." + state["name"].get<std::string>());
     }
     const Expression expression = read_expression(one["expression"]);
-    check_expression(expression);
+    const std::vector<NodeType> types = check_expression(expression);
     if (needs_whole_matrix(expression) != one.value("whole", false))
       refuse("expected \"whole\" for reductions and operations on matrices only");
     for (const ExpressionInput& input : expression.inputs)
@@ -84,6 +103,8 @@ void DefinedOptimizerConfig::check_updates() const {
     for (const ExpressionOutput& output : expression.outputs)
       if (!names.contains(output.name) || output.name == "g")
         refuse("expected the outputs p and state, got {}", output.name);
+      else if (!replaces(one["states"], expression, output.name, types[static_cast<size_t>(output.node)]))
+        refuse("expected {} in the shape of what it replaces", output.name);
     if (!one.contains("eval_weights")) continue;
     const Expression evaluated = read_expression(one["eval_weights"]);
     check_expression(evaluated);

@@ -35,6 +35,10 @@ function M.functions.every(given, f, ...)
   if type(f) ~= "function" or kept.n == 0 then
     recording.refuse("every", "t.every expects a function and a value for each that it returns", "s.q = t.every(10, function() return t.qr(x) end, s.q)")
   end
+  local n = type(given) == "table" and given.n or given
+  if type(n) == "number" and not (n >= 1 and n % 1 == 0) then
+    recording.refuse("every", ("t.every expects a whole number of steps from 1 on, got %s"):format(tostring(n)))
+  end
   if type(given) == "table" and not given.from then recording.refuse("every", "t.every expects from = the first step") end
   local due = is_due(given)
   local fresh = { n = 0 }

@@ -2,6 +2,7 @@
 local component = require "tycho.component"
 local initial = require "tycho.maths.initial"
 local native = require "tycho.native"
+local place_of = require "tycho.maths.place"
 local recording = require "tycho.maths.recording"
 local schema = require "tycho.schema"
 local trace = require "tycho.maths.trace"
@@ -175,6 +176,36 @@ local function eval_weights_spec(session, given, about)
   end }
 end
 
+local function shape_text(shape)
+  if shape.scalar then return "one number" end
+  return shape.rows == 0 and "one number for each of the parameter" or ("[%d, %d]"):format(shape.rows, shape.columns)
+end
+
+-- What may replace the parameter or a state: its shape; whether one number may be given for all.
+local function wanted_shape(states, name, whole)
+  for _, state in ipairs(states) do
+    if name == "s." .. state.name and state.scalar then return { scalar = true }, false end
+    if name == "s." .. state.name and state.shape then return { rows = state.shape[1], columns = state.shape[2] }, false end
+  end
+  return whole and { rows = whole[1], columns = whole[2] } or { rows = 0, columns = 0 }, true
+end
+
+-- Refuses results of another shape than what they replace.
+local function check_shapes(session, given, made, states, whole)
+  for _, name in ipairs(schema.sorted_keys(made.outputs)) do
+    local got = made.outputs[name]
+    local wanted, takes_one = wanted_shape(states, name, whole)
+    local fits = got.scalar == (wanted.scalar or false) and (got.scalar or got.rows == wanted.rows and got.columns == wanted.columns)
+    if not fits and not (takes_one and (got.scalar or got.rows == 1 and got.columns == 1)) then
+      local file, line = got.at:match "^(.*):(%d+)$"
+      if not file then file, line = place_of.of(session, given.update, "return") end
+      place_of.refuse(session, file, tonumber(line), name:match "[^.]*$", ("%s: expected %s, got %s"):format(
+        name == "p" and "the new p" or name, shape_text(wanted), shape_text(got)),
+        got.scalar and ("write  0 * %s + x"):format(name) or 'a sum or mean over "row", "column" or "matrix" makes it smaller, a product with the parameter larger')
+    end
+  end
+end
+
 -- What the engine does with parameters of one shape, or of all where the shape does not matter: see DefinedOptimizerConfig.
 local function update_of(session, given, about, parameter)
   local size = parameter.shape
@@ -185,7 +216,10 @@ local function update_of(session, given, about, parameter)
   local specs = { update_spec, given.eval_weights and eval_weights_spec }
   for _, spec in ipairs(specs) do by_shape = recording.first(spec(session, given, about, matrix)).by_shape or by_shape end
   local made = {}
-  for i, spec in ipairs(specs) do made[i] = trace(spec(session, given, about, by_shape and matrix or nil)) end
+  for i, spec in ipairs(specs) do
+    made[i] = trace(spec(session, given, about, by_shape and matrix or nil))
+    check_shapes(session, given, made[i], about.states, by_shape and matrix or nil)
+  end
   if made[2] and made[2].whole then
     session:refuse("eval_weights", "eval_weights works on elements: it cannot reduce", "keep what it needs as state, and compute it in update")
   end

@@ -263,6 +263,26 @@ TEST(DefinedTest, DrawnStateHasTheSameBitsOnEveryRank) {
   }));
 }
 
+TEST(DefinedTest, RefusesResultsOfAnotherShapeThanTheStateThatTheyReplace) {
+  const DefinedOptimizerConfig config = whole_config();
+  config.check_updates();
+  const auto is_refused = [&](int output, int node) {
+    DefinedOptimizerConfig wrong = config;
+    wrong.updates[0]["expression"]["outputs"][static_cast<size_t>(output)]["node"] = node;
+    try {
+      wrong.check_updates();
+      return false;
+    } catch (const Error& error) {
+      return std::string(error.what()).find("in the shape of what it replaces") != std::string::npos;
+    }
+  };
+  constexpr int kMatrix = 15, kOfRows = 27, kNumber = 38, kP = 0, kMomentum = 1, kRows = 2, kGram = 3,
+                kCount = 4;
+  EXPECT_TRUE(is_refused(kRows, kMatrix) && is_refused(kGram, kMatrix) && is_refused(kCount, kMatrix));
+  EXPECT_TRUE(is_refused(kRows, kNumber) && is_refused(kP, kOfRows) && is_refused(kMomentum, kOfRows));
+  EXPECT_FALSE(is_refused(kMomentum, kNumber)) << "one number for all elements";
+}
+
 TEST(DefinedTest, RefusesStateThatBeginsWithNoValueOfAnElement) {
   DefinedOptimizerConfig config = whole_config();
   config.updates[0]["states"][0]["init"] = "normal";

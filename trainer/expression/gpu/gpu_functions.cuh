@@ -90,13 +90,13 @@ __device__ inline float error_function(float x) {
   const float size = magnitude(x), square = x * x, t = size > 4.1f ? 4.1f : size;
   if (x != x) return x;
   if (size < 1.0f) {
-    const float near = polynomial(square, 7.88912294e-5f, -8.02084222e-4f, 5.18953567e-3f, -2.68544443e-2f,
-                                  1.128360033e-1f, -3.761262596e-1f, 1.283791661e-1f);
+    const float near = polynomial(square, -5.631425301e-4f, 4.917552229e-3f, -2.671131119e-2f, 1.128018e-1f,
+                                  -3.761232495e-1f, 1.283791214e-1f);
     return __fmaf_rn(near, x, x);
   }
-  const float far = polynomial(t, -2.14455285e-5f, 4.385295033e-4f, -4.190853797e-3f, 2.517180331e-2f,
-                               -1.083615422e-1f, -6.332724094e-1f, -1.129552007f, 1.824594801e-4f);
-  return with_sign(1.0f - wide_exp(far), x);
+  const float far = polynomial(t, -3.973599232e-4f, 6.111732684e-3f, -4.156049341e-2f, 1.657465845e-1f,
+                               -4.343977273e-1f, 7.952871919e-1f, -1.049662948f, 9.86456573e-1f);
+  return with_sign(__fmaf_rn(-wide_exp(-square), far, 1.0f), x);
 }
 
 /// torch.pow has its own formulas for one exponent of all elements.

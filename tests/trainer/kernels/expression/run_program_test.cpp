@@ -2,8 +2,13 @@
 // library within a few ulp.
 #include "trainer/kernels/expression/run_program.h"
 
+#include <ATen/ops/equal.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/nan_to_num.h>
+
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "tests/trainer/expression/adamw_expression.h"
@@ -189,6 +194,28 @@ TEST_P(RunProgramTest, FunctionsAreWithinAFewUlp) {
       worst = std::max(worst, ulps_between(static_cast<float>(exact), found.const_data_ptr<float>()[i]));
     }
     EXPECT_LE(worst, 6) << operation(ops[o]).name;
+  }
+}
+
+TEST_P(RunProgramTest, ErfHasItsBitsBesideTheExponentialThatItIsComputedWith) {
+  const char* const kHead = "{'inputs':[{'name':'x'}],'nodes':[['input',0],['erf',0]";
+  const Program alone(expression_of(std::string(kHead) + "],'outputs':[{'name':'y','node':1}]}"));
+  const Program both(expression_of(
+      std::string(kHead) +
+      ",['mul',0,0],['neg',2],['exp',3]],'outputs':[{'name':'y','node':1},{'name':'z','node':4}]}"));
+  Tensor x = at::arange(-3000, 3000, at::kFloat) * 0.003;
+  x[0] = std::numeric_limits<float>::infinity(), x[1] = std::numeric_limits<float>::quiet_NaN(),
+  x[2] = 1e-40f;
+  x[3] = -3e38f;
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const Tensor in = x.to(dtype), one = run(alone, {{"x", in}}, {}, 6000)[0];
+    const std::vector<Tensor> two = run(both, {{"x", in}}, {}, 6000);
+    EXPECT_TRUE(at::equal(at::nan_to_num(one), at::nan_to_num(two[0]))) << dtype;
+    EXPECT_EQ(one[0].item<float>(), 1);
+    EXPECT_TRUE(std::isnan(one[1].item<float>()));
+    EXPECT_LE(
+        (two[1] - at::exp(-(in.to(at::kFloat) * in.to(at::kFloat)))).abs().nan_to_num().max().item<float>(),
+        3e-7);
   }
 }
 

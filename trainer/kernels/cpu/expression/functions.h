@@ -47,15 +47,20 @@ TYCHO_SIMD Vec logarithm(Vec x) {
   return choose((x > 0.0f) & (x < infinity), result, odd);
 }
 
-/// x (1 + P(x²)) below 1, else 1 - e^Q(|x|), by polynomials fitted to erf(x) / x - 1 and log(1 - erf(x)).
-TYCHO_SIMD Vec error_function(Vec x) {
+/// Returns e^-x² with the bits of the operations exp(-(x * x)).
+TYCHO_SIMD Vec exp_of_minus_square(Vec x) { return wide_exp(-(x * x)); }
+
+/// Returns erf(x); `bell` is exp_of_minus_square(x). x (1 + P(x²)) below 1, else 1 - e^-x² Q(|x|), by
+/// polynomials fitted to erf(x) / x - 1 and to e^x² (1 - erf(x)).
+TYCHO_SIMD Vec error_function(Vec x, Vec bell) {
   const Vec size = magnitude(x), square = x * x, t = at_most(broadcast(4.1f), size);
-  const Vec near = polynomial(square, 7.88912294e-5f, -8.02084222e-4f, 5.18953567e-3f, -2.68544443e-2f,
-                              1.128360033e-1f, -3.761262596e-1f, 1.283791661e-1f);
-  const Vec far = polynomial(t, -2.14455285e-5f, 4.385295033e-4f, -4.190853797e-3f, 2.517180331e-2f,
-                             -1.083615422e-1f, -6.332724094e-1f, -1.129552007f, 1.824594801e-4f);
+  const Vec near = polynomial(square, -5.631425301e-4f, 4.917552229e-3f, -2.671131119e-2f, 1.128018e-1f,
+                              -3.761232495e-1f, 1.283791214e-1f);
+  const Vec far = polynomial(t, -3.973599232e-4f, 6.111732684e-3f, -4.156049341e-2f, 1.657465845e-1f,
+                             -4.343977273e-1f, 7.952871919e-1f, -1.049662948f, 9.86456573e-1f);
   const Vec inside = fused_multiply_add(near, x, x);
-  return choose(size < 1.0f, inside, choose(x == x, with_sign(1.0f - wide_exp(far), x), x));
+  const Vec outside = with_sign(fused_multiply_add(-bell, far, 1.0f), x);
+  return choose(size < 1.0f, inside, choose(x == x, outside, x));
 }
 
 /// The C library's, lane by lane: its bits are the same on every machine.

@@ -7,6 +7,8 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
+constexpr int64_t kCachedBytes = 1 << 20;  // of all arrays: they stay in the second cache of a core
+
 /// Returns fp32 memory of an array that instructions may use in place, or null.
 float* in_place(const ProgramMemory& array) {
   if (array.weights) {
@@ -53,13 +55,15 @@ class Tiles {
       fill_tile(program.constants[i], constants_ + i * kTile);
     auto* from = reinterpret_cast<From*>(memory + constant_bytes + step_bytes);
     auto* streams = reinterpret_cast<bool*>(from + num_places_);
+    const bool asks =
+        shape.rows * shape.dim * program.num_arrays * static_cast<int64_t>(sizeof(float)) > kCachedBytes;
     for (int64_t i = 0; i < num_places_; ++i) from[i] = i >= first_constant_ ? From::kNumber : From::kMemory;
     for (uint16_t i = 0; i < program.num_arrays; ++i) {
       if (arrays[i].step == 0)
         from[i] = From::kNumber;
       else if (bf16_memory(arrays[i]) && reads_in_place(program, i))
         from[i] = From::kHalf;
-      streams[i] = is_used(arrays[i]) && arrays[i].step == 1 &&
+      streams[i] = asks && is_used(arrays[i]) && arrays[i].step == 1 &&
                    (from[i] == From::kHalf || in_place(arrays[i]) != nullptr);
     }
     from_ = from;

@@ -86,6 +86,15 @@ TYCHO_SIMD TileFunction three(const Placed& placed, F f) {
                            : with.template operator()<kTiles, kTiles>();
 }
 
+struct Erf {
+  static constexpr bool kInHalves = true;
+  TYCHO_SIMD_MEMBER Vec operator()(Vec a) const { return error_function(a, exp_of_minus_square(a)); }
+};
+struct ErfOfBell {
+  static constexpr bool kInHalves = true;
+  TYCHO_SIMD_MEMBER Vec operator()(Vec a, Vec bell) const { return error_function(a, bell); }
+};
+
 TYCHO_SIMD Vec mask_of(Ints mask) { return (Vec)mask; }
 
 /// Returns body(the basic operation).
@@ -155,7 +164,7 @@ TileFunction function_of(const Placed& placed, const float* exponent) {
     case Op::kLog: return one(placed, [](Vec a) { return logarithm(a); });
     case Op::kTanh: return one(placed, [](Vec a) { return hyperbolic_tangent(a); });
     case Op::kSigmoid: return one(placed, [](Vec a) { return sigmoid(a); });
-    case Op::kErf: return one(placed, [](Vec a) { return error_function(a); });
+    case Op::kErf: return placed.instruction.then == Op::kExp ? two(placed, ErfOfBell{}) : one(placed, Erf{});
     case Op::kMin: return two(placed, [](Vec a, Vec b) { return smaller_of(a, b); });
     case Op::kMax: return two(placed, [](Vec a, Vec b) { return larger_of(a, b); });
     case Op::kLt: return two(placed, [](Vec a, Vec b) { return mask_of(a < b); });

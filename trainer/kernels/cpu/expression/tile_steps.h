@@ -44,6 +44,11 @@ static void function_step(const TileStep* step, float* const* places, int64_t at
     if constexpr (requires(F f) { f(v, v, v, v); }) return F()(a(i, v), b(i, v), c(i, v), d(i, v));
   };
   v0 = done(0, v0), v1 = done(1, v1), v2 = done(2, v2), v3 = done(3, v3);
+#if defined(__AVX2__) && !defined(TYCHO_EMULATED)
+  // Keeps the compiler from mixing all eight vectors of a function whose intermediate results would not fit.
+  if constexpr (requires { F::kInHalves; })
+    asm volatile("" : "+v"(v4), "+v"(v5), "+v"(v6), "+v"(v7) : "v"(v0), "v"(v1), "v"(v2), "v"(v3) : "memory");
+#endif
   v4 = done(4, v4), v5 = done(5, v5), v6 = done(6, v6), v7 = done(7, v7);
   if (step->to != kRegisters) {
     float* to = places[step->to] + at;
