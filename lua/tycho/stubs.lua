@@ -187,8 +187,7 @@ local function constructors(out, namespace, kinds)
     out[#out + 1] = "---@field hf fun(given: { path: string, pretrained?: boolean, ignore?: string[], [string]: any }): tycho.Model"
       .. "  A Hugging Face model: its config.json, and its weights unless pretrained = false."
   end
-  if namespace == "optim" then out[#out + 1] = maths_stubs.define end
-  if namespace == "init" then out[#out + 1] = maths_stubs.define_init end
+  out[#out + 1] = namespace == "init" and maths_stubs.define_init or maths_stubs.define(namespace)
   out[#out + 1] = ""
 end
 
@@ -281,6 +280,7 @@ function M.text(root, classes)
   for _, name in ipairs(namespaces) do constructors(out, name, components[name].kinds) end
   out[#out + 1] = maths_stubs.act
   out[#out + 1] = maths_stubs.init
+  out[#out + 1] = maths_stubs.loss
   out[#out + 1] = "---@class (exact) tycho.t"
   for _, one in ipairs(M.functions) do out[#out + 1] = ("---@field %s %s  %s"):format(one[1], one[2], one[3]) end
   unit_fields(out)

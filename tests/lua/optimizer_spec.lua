@@ -98,6 +98,12 @@ describe("an optimizer of the recipe", function()
       .to_equal "p = p - -(g * h.alpha * h.alpha)\n"
   end)
 
+  it("has help with an example that loads, as other definitions have", function()
+    local defines = require("tycho.maths.stubs").defines
+    expect(#optimizer("local own = " .. defines.optim[3] .. "\nr.optimizer = own { lr = 1e-3 }").updates > 0).to_equal(true)
+    for _, namespace in ipairs { "loss", "init" } do optimizer("r.optimizer = t.optim.adamw { lr = 1e-3 }\n" .. defines[namespace][3]) end
+  end)
+
   it("is refused where a result has another shape than what it replaces, at its line", function()
     local states = 'state = { all = "like", r = "row", m = { 3, 5 }, n = "scalar" },'
     for body, said in pairs {

@@ -64,14 +64,47 @@ M.types = [[
 ---@field eval_weights? fun(p: tycho.Symbol, s: table<string, tycho.Symbol>, h: table<string, any>): tycho.Value  Weights of evaluations and exports.
 ]]
 
-M.define = "---@field define fun(given: tycho.OptimizerDefinition): fun(given?: table): tycho.Optim  A kind of optimizer whose update is a function."
+-- t.NAMESPACE.define: its type, what it makes, and an example.
+M.defines = {
+  optim = { "fun(given: tycho.OptimizerDefinition): fun(given?: table): tycho.Optim", "A kind of optimizer whose update is a function.",
+    't.optim.define { name = "sign", update = function(p, g, s, h) return p - h.lr * t.sign(g) end }' },
+  loss = { "fun(given: (fun(z: tycho.Token): tycho.Value)|table<string, fun(z: tycho.Token): tycho.Value>|tycho.LossDefinition): any",
+    "A loss of what the classifier knows of a token; with terms, defaults and a name, a kind of loss.",
+    "r.loss = t.loss.define(function(z) return z.lse - z.target + 1e-4 * z.lse ^ 2 end)" },
+  act = { "fun(f: fun(x: tycho.Symbol): tycho.Symbol): tycho.Act", "An activation of feed-forwards: a function of one number.",
+    "r.model.activation = t.act.define(function(x) return x * t.sigmoid(x) end)" },
+  init = { "fun(f: fun(x: tycho.Drawn, p: tycho.Matrix): tycho.Value): tycho.Init", "What matrices begin with: a value for each element.",
+    "r.init = t.init.define(function(x, p) return x.normal * 0.02 end)" },
+}
+
+-- The field `define` of the class of a namespace.
+function M.define(namespace)
+  local one = M.defines[namespace]
+  return one and ("---@field define %s  %s"):format(one[1], one[2])
+end
+
+M.loss = [[
+---@class (exact) tycho.Token  What the classifier knows of a token.
+---@field lse tycho.Symbol  Log-sum-exp of its logits.
+---@field target tycho.Symbol  Logit of its target.
+---@field mean tycho.Symbol  Mean of its logits.
+---@field max tycho.Symbol  Maximum of its logits.
+---@field px tycho.Symbol  Mean of its logits under the softmax.
+---@field weight tycho.Symbol  Weight that the data gives to its target, 1 without.
+---@field position tycho.Symbol  Its position, from 0.
+
+---@class (exact) tycho.LossDefinition
+---@field name string  Name of the kind: t.loss.NAME.
+---@field help? string  One sentence for people.
+---@field defaults? table<string, any>  Hyperparameters with their defaults.
+---@field terms fun(z: tycho.Token, h: table<string, any>): tycho.Value|table<string, fun(z: tycho.Token, h: table<string, any>): tycho.Value>  Terms of the sum.
+]]
 
 M.act = [[
 ---@class (exact) tycho.Act  An activation that a function defines.
 
 ---@class (exact) tycho.t.act
----@field define fun(f: fun(x: tycho.Symbol): tycho.Symbol): tycho.Act  An activation of feed-forwards: a function of one number.
-]]
+]] .. M.define "act" .. "\n"
 
 M.init = [[
 ---@class (exact) tycho.Drawn  Numbers that are drawn for an element.
@@ -90,7 +123,7 @@ M.init = [[
 ---@field residual boolean  Whether its product is added to the residual stream: out and down.
 ]]
 
-M.define_init = "---@field define fun(f: fun(x: tycho.Drawn, p: tycho.Matrix): tycho.Value): tycho.Init  What matrices begin with: a value for each element."
+M.define_init = M.define "init"
   .. "\n---@field normal fun(given: { std: number? }): tycho.Init  Normal numbers, which the state of an own optimizer begins with."
   .. "\n---@field cut_normal fun(given: { std: number? }): tycho.Init  Normal numbers within three deviations, for state."
   .. "\n---@field uniform fun(given: { low: number?, high: number? }): tycho.Init  Uniform numbers, for state."

@@ -2,6 +2,7 @@
 local commands = require "tycho.repl.commands"
 local formulas = require "tycho.maths.formulas"
 local host = require "tycho.repl.host"
+local maths_stubs = require "tycho.maths.stubs"
 local own_kinds = require "tycho.own.kinds"
 local recipe = require "tycho.recipe"
 local schema = require "tycho.schema"
@@ -58,6 +59,8 @@ end
 
 local function of_t(root, name)
   local namespace, kind = name:match("^([%w_]+)%.([%w_]+)$")
+  local define = kind == "define" and maths_stubs.defines[namespace]
+  if define then return ("t.%s : %s\n  %s docs/maths.md\n  %s"):format(name, define[1], define[2], define[3]) end
   if namespace then return kind_text(root, namespace, kind) end
   for _, one in ipairs(stubs.functions) do
     if one[1] == name then return ("t.%s : %s\n  %s"):format(one[1], one[2], one[3]) end
