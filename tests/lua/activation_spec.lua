@@ -36,6 +36,14 @@ end
 local kSilu = "t.act.define(function(x) return x * t.sigmoid(x) end)"
 
 describe("an activation of the recipe", function()
+  it("is refused where Lua looks at the symbol instead of its number", function()
+    for _, body in ipairs { "x * (({ 1, 7 })[x] or 1)", "type(x) == 'number' and x or x * 2", "x + (rawequal(x, 2) and 1 or 0)", "x * (({ [-3] = 2 })[x] or 1)" } do
+      local said = report("r.model = t.model.llama { activation = t.act.define(function(x) return " .. body .. " end) }")
+      assert(said:find("the function gives another y for plain numbers: with x = ", 1, true), said)
+    end
+    assert(report("r.model = t.model.llama { activation = t.act.define(function() return 3 end) }"):find("the same number for every x", 1, true))
+  end)
+
   it("is a function of one number, in every family that has the key", function()
     for _, model in ipairs { "gpt2 {", "mpt {", 'mpt { ffn = "mptglu", ', "llama {", "qwen2 {", "qwen3 {", "mistral {", "ministral3 {",
       "gemma2 {", "gemma3 {", "olmo2 {", "olmo3 {", "smollm3 {", "phi3 {", "granite {" } do
