@@ -1,7 +1,7 @@
 // Tiles of pairs of bf16, multiplied by AMX: a tile of 32 rows by 32 columns takes four of its registers, and
 // the operands take the other four.
 #pragma once
-#include "trainer/kernels/cpu/matmul/direct_products.h"
+#include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/pair_tiles.h"
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
 #include "trainer/kernels/cpu/simd.h"
@@ -75,9 +75,10 @@ struct AmxTiles {
   using Operand = Bf16;
   using Element = Pair;
   static constexpr int64_t kPerElement = 2, kRows = 32, kWeightRows = 32, kGradientRows = 32;
-  static constexpr int64_t kElementsAtOnce = 16;
+  static constexpr int64_t kElementsAtOnce = 16, kChunkTokens = 256;
   static_assert(kTileColumns == 32 && kStepDepth % kElementsAtOnce == 0 && kChunkTokens % kRows == 0);
-  static constexpr int64_t kGradientDepth = kStepDepth;
+  static constexpr int64_t kWeightUnit = kWeightRows, kPanelColumns = 64;
+  static constexpr int64_t kStripDepth = kStepDepth, kGradientDepth = kStepDepth;
   struct LeftMemory {
     Pair by_columns[kStepDepth * kGradientRows];
     float by_rows[kGradientRows * copied_row_step(kStepDepth)];  // the bits of pairs
@@ -105,7 +106,7 @@ struct AmxTiles {
     return {reinterpret_cast<const Pair*>(memory.by_rows), kStep, 1};
   }
   static void add_products(bool add, int64_t rows, int64_t elements, Left<AmxTiles> a, const Pair* strip,
-                           float* c, int64_t c_width) {
+                           float* c, int64_t c_width, Ahead) {
     for (int64_t row = 0; row < rows; row += kRows) {
       float* to = c + row * c_width;
       const Pair* from = a.data + row * a.row_step;

@@ -1,6 +1,7 @@
 // Products of bf16 with special instructions, and the table of an instruction set that differs from
 // TYCHO_BASE_ISA only in these products.
 #include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/matmul/direct_products.h"
 #if defined(__AMX_BF16__)
 #include "trainer/kernels/cpu/matmul/amx_tiles.h"
 #else

@@ -10,11 +10,17 @@ struct Fp32Tiles {
   using Operand = float;
   using Element = float;
   static constexpr int64_t kPerElement = 1, kRows = kTileRows;
-  static constexpr int64_t kWeightRows = 48;  // rows of a task: a multiple of a tile's rows, and of vectors
+  // Rows of weights in a task: whole tiles and whole vectors. Their sums for a chunk of tokens fit the L2
+  // cache.
+  static constexpr int64_t kWeightUnit = 3 * kLanes, kWeightRows = 2 * kWeightUnit,
+                           kChunkTokens = 32 * kLanes;
+  static constexpr int64_t kPanelColumns = 8 * kLanes;
+  // A strip of this depth fills half of an L1 cache of 32 KiB; tiles of the left operand pass by.
+  static constexpr int64_t kStripDepth = (int64_t{1} << 12) / kTileColumns;
   // A task's rows of a gradient, for so many tokens, fit the L2 cache (384 KiB with AVX-512, 192 else), and
   // its sums are read and written seldom.
   static constexpr int64_t kGradientRows = 12 * kLanes, kGradientDepth = 512;
-  static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
+  static_assert(kWeightUnit % kRows == 0 && kGradientRows % kRows == 0);
   using LeftMemory = float[kGradientDepth * kGradientRows];
   struct Task {};
 
@@ -53,22 +59,22 @@ struct Fp32Tiles {
     return {memory, 1, kTileRows, kTileRows * depth};
   }
   static void add_products(bool add, int64_t rows, int64_t depth, TileLeft a, const float* strip, float* c,
-                           int64_t c_width) {
+                           int64_t c_width, Ahead ahead) {
     // Only many rows of a gradient have tiles of their own, and their sums are far away.
     if (a.tile_step > 0)
-      multiply<true>(add, rows, depth, a, strip, c, c_width);
+      multiply<true>(add, rows, depth, a, strip, c, c_width, ahead);
     else
-      multiply<false>(add, rows, depth, a, strip, c, c_width);
+      multiply<false>(add, rows, depth, a, strip, c, c_width, ahead);
   }
 
  private:
   template <bool Fetch>
   static void multiply(bool add, int64_t rows, int64_t depth, TileLeft a, const float* strip, float* c,
-                       int64_t c_width) {
+                       int64_t c_width, Ahead ahead) {
     if (add)
-      tile_product<true, Fetch>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width);
+      tile_product<true, Fetch>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width, ahead);
     else
-      tile_product<false, Fetch>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width);
+      tile_product<false, Fetch>(rows, kTileColumns, depth, a, strip, kTileColumns, c, c_width, ahead);
   }
 };
 

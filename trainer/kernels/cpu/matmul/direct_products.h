@@ -1,20 +1,7 @@
 // Products that read the weights in place, while the tokens, some hundred at a time, are laid out for them.
-// Written once for every kind of tile: of fp32, and of the instructions for bf16.
-//
-// A Kind is a struct of constants and static functions:
-//   Operand, Element        type in memory, and type that a tile multiplies: kPerElement consecutive operands
-//                           along the depth
-//   kRows                   rows of a whole tile, which has kTileColumns columns
-//   elements(depth)         number of elements for that many operands, the last ones padded with zeros
-//   lay_out_rows<Width>     [elements, Width] of a strip whose rows are contiguous along the depth
-//   lay_out_element         one row of that, for a strip that is contiguous along its rows
-//   kMayCopyRows, copies_rows(row_step)      false if the left operand's rows are used in place
-//   LeftMemory, lay_out_left                 the left operand, if it is contiguous along its rows
-//   kGradientRows, kGradientDepth            rows, and elements of the depth, that lay_out_left takes at most
-//   Task                    lives as long as a thread multiplies
-//   add_products            c = a · strip, or +=
 #pragma once
 #include "trainer/kernels/cpu/kernels.h"
+#include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/parallel.h"
 #include "trainer/kernels/cpu/simd.h"
@@ -22,82 +9,21 @@
 
 namespace tycho::TYCHO_ISA {
 
-inline constexpr int64_t kChunkTokens = 256;   // tokens at once: a step's depth of them fits the L2 cache
-inline constexpr int64_t kPanelTokens = 1024;  // tokens for which a panel of weights is copied once
-inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // size of the tokens that are summed over at
-                                                             // once
-inline constexpr int64_t kStepDepth = 256;    // elements: a strip of this depth stays in the L1 cache
-inline constexpr int64_t kPanelColumns = 64;  // columns of a task: whole cache lines, one after the other
-inline constexpr int64_t kRowsAhead = 16;
-inline constexpr int64_t kTaskTokens = 64;       // tokens of a task that reads all weights
-inline constexpr int64_t kFewGradientRows = 48;  // rows of a gradient in a task, where columns are few
-inline constexpr int64_t kFewWeights = int64_t{1} << 19;  // elements that fit the caches
-static_assert(kChunkTokens % kTileColumns == 0 && kPanelColumns % kTileColumns == 0);
-
-/// Returns the distance between copied rows, at least `elements`, such that the rows of one tile share few
-/// sets of a cache.
-TYCHO_SIMD constexpr int64_t copied_row_step(int64_t elements) {
-  const int64_t step = ceil_div(elements, 16) * 16 + 16;
-  return step % 512 == 0 ? step + 16 : step;
-}
-
+/// Returns all tokens laid out in strips.
 template <class Kind>
-using Left = TileLeftOf<typename Kind::Element>;
-
-template <class T>
-static void write_rows_of(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
-                          const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = (row + i) * step + column;
-    for_lanes(columns, [&](int64_t j, auto lanes) {
-      Vec x = load(tile + i * tile_step + j, lanes);
-      if (result.added) x += load(static_cast<const T*>(result.added) + at + j, lanes);
-      store(static_cast<T*>(result.data) + at + j, x, lanes);
-    });
-  }
-}
-
-/// Writes tile [rows, columns] (+ added) to the result, starting at (row, column).
-static inline void write_tile(const float* tile, int64_t tile_step, int64_t rows, int64_t columns,
-                              const MatmulResult& result, int64_t row, int64_t column, int64_t step) {
-  if (result.dtype == Dtype::kFp32)
-    write_rows_of<float>(tile, tile_step, rows, columns, result, row, column, step);
-  else
-    write_rows_of<Bf16>(tile, tile_step, rows, columns, result, row, column, step);
-}
-
-/// Calls body(first element, elements) for each step of the depth, of at most `step` elements.
-template <class Body>
-TYCHO_SIMD void for_steps(int64_t elements, int64_t step, const Body& body) {
-  for (int64_t k = 0; k < elements; k += step) body(k, smaller(step, elements - k));
-}
-
-/// Lays out a strip [elements, width] that is contiguous along its rows, which are the columns here.
-template <class Kind>
-TYCHO_SIMD void lay_out_columns(const typename Kind::Operand* x, int64_t depth_step, int64_t depth,
-                                int64_t columns, typename Kind::Element* out, int64_t width) {
-  const int64_t elements = Kind::elements(depth);
-  for (int64_t e = 0; e < elements; ++e) {
-    const int64_t k = e * Kind::kPerElement;
-    Kind::lay_out_element(x + k * depth_step, depth_step, depth - k, columns, out + e * width, width);
-  }
-}
-
-/// Copies rows that are contiguous along the depth; elements beyond the depth are 0.
-template <class Kind>
-static void copy_rows(const typename Kind::Operand* x, int64_t row_step, int64_t rows, int64_t depth,
-                      typename Kind::Element* out, int64_t out_step) {
-  const int64_t bytes = depth * int64_t{sizeof *x}, all_bytes = Kind::elements(depth) * int64_t{sizeof *out};
-  for (int64_t row = 0; row < rows; ++row) {
-    auto* to = reinterpret_cast<char*>(out + row * out_step);
-    const auto* from = reinterpret_cast<const char*>(x + row * row_step);
-    int64_t at = 0;
-    // Not one memcpy: GCC makes a string instruction of it, which waits for one cache line after the other.
-    for (; at + int64_t{sizeof(Vec)} <= bytes; at += sizeof(Vec))
-      __builtin_memcpy(to + at, from + at, sizeof(Vec));
-    __builtin_memcpy(to + at, from + at, bytes - at);
-    __builtin_memset(to + bytes, 0, all_bytes - bytes);
-  }
+static const typename Kind::Element* tokens_as_strips(MatmulShape shape, const MatmulOperand& tokens) {
+  using Element = typename Kind::Element;
+  const int64_t strips = ceil_div(shape.rows, kTileColumns),
+                strip_elements = Kind::elements(shape.depth) * kTileColumns;
+  auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
+  const auto* x = static_cast<const typename Kind::Operand*>(tokens.data);
+  for_blocks(strips, strips * strip_elements, [&](int64_t s) {
+    const int64_t row = s * kTileColumns;
+    Kind::template lay_out_rows<kTileColumns>(x + row * tokens.row_step, tokens.row_step,
+                                              smaller(kTileColumns, shape.rows - row), shape.depth,
+                                              laid_out + s * strip_elements);
+  });
+  return laid_out;
 }
 
 /// Computes tokens · weightsᵀ, both contiguous along the depth. Rows of weights are the left operand of tiles
@@ -110,20 +36,17 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
   constexpr int64_t kRows = Kind::kWeightRows, kCopyStep = copied_row_step(kStepDepth);
   const int64_t strips = ceil_div(shape.rows, kTileColumns), width = strips * kTileColumns;
   const int64_t elements = Kind::elements(shape.depth), strip_elements = elements * kTileColumns;
-  auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
-  const auto* x = static_cast<const Operand*>(tokens.data);
+  const Element* laid_out = tokens_as_strips<Kind>(shape, tokens);
   const auto* w = static_cast<const Operand*>(weights.data);
-  for_blocks(strips, strips * strip_elements, [&](int64_t s) {
-    const int64_t row = s * kTileColumns;
-    Kind::template lay_out_rows<kTileColumns>(x + row * tokens.row_step, tokens.row_step,
-                                              smaller(kTileColumns, shape.rows - row), shape.depth,
-                                              laid_out + s * strip_elements);
-  });
   const int64_t work = shape.rows * shape.columns * shape.depth;
-  for_blocks(ceil_div(shape.columns, kRows), work, [&](int64_t number) {
+  constexpr int64_t kUnit = Kind::kWeightUnit;
+  const int64_t units = ceil_div(shape.columns, kUnit), tasks = even_tasks(units, kRows / kUnit);
+  for_blocks(tasks, work, [&](int64_t number) {
     [[maybe_unused]] const typename Kind::Task task;
-    const int64_t first = number * kRows, rows = smaller(kRows, shape.columns - first);
-    float tile[kRows * kChunkTokens], transposed[kRows * kTileColumns];
+    const Share share = share_of(units, tasks, number);
+    const int64_t first = share.first * kUnit, rows = smaller(share.count * kUnit, shape.columns - first);
+    auto* tile = static_cast<float*>(thread_memory(kRows * Kind::kChunkTokens * int64_t{sizeof(float)}));
+    float transposed[kRows * kTileColumns];
     Element copied[Kind::kMayCopyRows ? kRows * kCopyStep : 1];
     for_steps(elements, kStepDepth, [&](int64_t k, int64_t n) {
       const Operand* from = w + first * weights.row_step + k * Kind::kPerElement;
@@ -136,7 +59,10 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
         a = {from, weights.row_step, 1};
       for (int64_t s = 0; s < strips; ++s) {
         float* sums = tile + s * kTileColumns;
-        Kind::add_products(k > 0, rows, n, a, laid_out + s * strip_elements + k * kTileColumns, sums, width);
+        const Element* strip = laid_out + s * strip_elements + k * kTileColumns;
+        const Element* next = s + 1 < strips ? strip + strip_elements : laid_out + (k + n) * kTileColumns;
+        Kind::add_products(k > 0, rows, n, a, strip, sums, width,
+                           {next, n * kTileColumns * int64_t{sizeof(Element)}});
         if (k + n < elements) continue;
         const int64_t row = s * kTileColumns, count = smaller(kTileColumns, shape.rows - row);
         transpose_tile<kRows>(sums, width, rows, count, transposed);
@@ -146,13 +72,43 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
   });
 }
 
-/// Returns all tokens as the left operand: in place, or copied.
+/// All tokens as the left operand: steps of the depth are `depth_step` elements apart.
 template <class Kind>
-static Left<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens) {
+struct TokensAsLeft {
+  Left<Kind> rows;
+  int64_t depth_step;
+
+  Left<Kind> from(int64_t row, int64_t k) const {
+    const Left<Kind> a = rows.from_row(row);
+    return {a.data + (a.tile_step > 0 ? k / Kind::kStripDepth * depth_step : k), a.row_step, a.k_step,
+            a.tile_step};
+  }
+};
+
+/// Returns all tokens as the left operand: in place, or laid out.
+template <class Kind>
+static TokensAsLeft<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens) {
   using Element = typename Kind::Element;
+  constexpr int64_t kStep = Kind::kStripDepth;
   const auto* x = static_cast<const typename Kind::Operand*>(tokens.data);
-  if constexpr (Kind::kPerElement == 1)
-    if (!Kind::copies_rows(tokens.row_step)) return {x, tokens.row_step, 1};
+  if constexpr (Kind::kPerElement == 1) {
+    const bool laid_out =
+        Kind::kMayCopyRows && (Kind::copies_rows(tokens.row_step) || shape.columns >= kManyColumns);
+    if (!laid_out) return {{x, tokens.row_step, 1}, 1};
+    // Tiles of a step of the depth lie one after the other, so that products can fetch the next ones.
+    const int64_t tiles = ceil_div(shape.rows, kTileRows), step = tiles * kTileRows * kStep;
+    auto* memory =
+        static_cast<Element*>(caller_memory(ceil_div(shape.depth, kStep) * step * int64_t{sizeof(Element)}));
+    for_blocks(tiles, tiles * kTileRows * shape.depth, [&](int64_t tile) {
+      const int64_t row = tile * kTileRows;
+      for_steps(shape.depth, kStep, [&](int64_t k, int64_t n) {
+        Kind::template lay_out_rows<kTileRows>(x + row * tokens.row_step + k, tokens.row_step,
+                                               smaller(kTileRows, shape.rows - row), n,
+                                               memory + k / kStep * step + row * kStep);
+      });
+    });
+    return {{memory, 1, kTileRows, kTileRows * kStep}, step};
+  }
   const int64_t blocks = ceil_div(shape.rows, Kind::kRows),
                 step = copied_row_step(Kind::elements(shape.depth)), block = Kind::kRows * step;
   auto* copied = static_cast<Element*>(caller_memory(blocks * block * int64_t{sizeof(Element)}));
@@ -161,7 +117,7 @@ static Left<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens)
     copy_rows<Kind>(x + row * tokens.row_step, tokens.row_step, smaller(Kind::kRows, shape.rows - row),
                     shape.depth, copied + row * step, step);
   });
-  return {copied, step, 1};
+  return {{copied, step, 1}, 1};
 }
 
 /// Computes tokens · weights; weights are contiguous along the columns. A panel of weights is copied for one
@@ -170,16 +126,22 @@ template <class Kind>
 static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
                               const MatmulResult& result) {
   using Element = typename Kind::Element;
-  const Left<Kind> left = tokens_as_left<Kind>(shape, tokens);
+  constexpr int64_t kPanel = Kind::kPanelColumns, kDepth = Kind::kStripDepth,
+                    kTokens = Kind::kChunkTokens / Kind::kRows * Kind::kRows;
+  const TokensAsLeft<Kind> left = tokens_as_left<Kind>(shape, tokens);
   const auto* w = static_cast<const typename Kind::Operand*>(weights.data);
   const int64_t work = shape.rows * shape.columns * shape.depth, w_step = weights.depth_step;
-  for_blocks(ceil_div(shape.columns, kPanelColumns), work, [&](int64_t number) {
+  const int64_t strips = ceil_div(shape.columns, kTileColumns),
+                tasks = even_tasks(strips, kPanel / kTileColumns);
+  for_blocks(tasks, work, [&](int64_t number) {
     [[maybe_unused]] const typename Kind::Task task;
-    const int64_t first = number * kPanelColumns, columns = smaller(kPanelColumns, shape.columns - first);
-    auto* tile = static_cast<float*>(
-        thread_memory((kStepDepth + kPanelTokens) * kPanelColumns * int64_t{sizeof(float)}));
-    auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * kPanelColumns);
-    for_steps(Kind::elements(shape.depth), kStepDepth, [&](int64_t k, int64_t n) {
+    const Share share = share_of(strips, tasks, number);
+    const int64_t first = share.first * kTileColumns,
+                  columns = smaller(share.count * kTileColumns, shape.columns - first);
+    auto* tile =
+        static_cast<float*>(thread_memory((kDepth + kPanelTokens) * kPanel * int64_t{sizeof(float)}));
+    auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * kPanel);
+    for_steps(Kind::elements(shape.depth), kDepth, [&](int64_t k, int64_t n) {
       for (int64_t row = 0; row < n; ++row) {
         const int64_t at_depth = (k + row) * Kind::kPerElement;
         const auto* from = w + at_depth * w_step + first;
@@ -187,16 +149,23 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
           for (int64_t i = 0; i < Kind::kPerElement; ++i)  // each row is on its own page
             __builtin_prefetch(from + j + (kRowsAhead * Kind::kPerElement + i) * w_step);
           Kind::lay_out_element(from + j, w_step, shape.depth - at_depth, smaller(kTileColumns, columns - j),
-                                panel + j * kStepDepth + row * kTileColumns, kTileColumns);
+                                panel + j * kDepth + row * kTileColumns, kTileColumns);
         }
       }
-      for (int64_t row = 0; row < shape.rows; row += kChunkTokens)
-        for (int64_t j = 0; j < columns; j += kTileColumns)
-          Kind::add_products(k > 0, smaller(kChunkTokens, shape.rows - row), n,
-                             Left<Kind>{left.data + row * left.row_step + k, left.row_step, 1},
-                             panel + j * kStepDepth, tile + row * kPanelColumns + j, kPanelColumns);
+      for (int64_t row = 0; row < shape.rows; row += kTokens) {
+        // While one chunk of tokens is multiplied, strip after strip, the next one is fetched in as many
+        // parts.
+        const Left<Kind> a = left.from(row, k);
+        const int64_t part =
+            a.tile_step > 0 ? kTokens * kDepth * int64_t{sizeof(Element)} * kTileColumns / columns / 64 * 64
+                            : 0;
+        const auto* next = reinterpret_cast<const char*>(left.from(row + kTokens, k).data);
+        for (int64_t j = 0; j < columns; j += kTileColumns, next += part)
+          Kind::add_products(k > 0, smaller(kTokens, shape.rows - row), n, a, panel + j * kDepth,
+                             tile + row * kPanel + j, kPanel, {next, part});
+      }
     });
-    write_tile(tile, kPanelColumns, shape.rows, columns, result, 0, first, shape.columns);
+    write_tile(tile, kPanel, shape.rows, columns, result, 0, first, shape.columns);
   });
 }
 
@@ -235,7 +204,7 @@ static void tokens_by_strips(MatmulShape shape, const MatmulOperand& tokens, con
       for_steps(shape.depth, kStepDepth, [&](int64_t k, int64_t n) {
         Kind::add_products(k > 0, rows, n, {a.data + k, a.row_step, 1},
                            laid_out + s * strip_elements + k * kTileColumns, to,
-                           whole ? shape.columns : kTileColumns);
+                           whole ? shape.columns : kTileColumns, Ahead());
       });
       if (!whole) write_tile(tile, kTileColumns, rows, columns, result, first, column, shape.columns);
     }
@@ -257,7 +226,7 @@ struct GradientTask {
 /// that two or four threads end at the same time.
 template <class Kind>
 TYCHO_SIMD GradientTask gradient_task(int64_t rows, int64_t columns) {
-  constexpr int64_t kManyColumns = 384, kFewRows = smaller(kFewGradientRows, Kind::kGradientRows);
+  constexpr int64_t kFewRows = smaller(kFewGradientRows, Kind::kGradientRows);
   constexpr int64_t kEvenRows = 32, kFewTasks = 4;
   static_assert(kEvenRows <= kFewRows);
   if (Kind::kGradientRows == kFewRows || columns < kManyColumns) {
@@ -305,14 +274,15 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
           const MatmulResult sums = {result.data, result.dtype, k + i == 0 ? result.added : result.data};
           const bool in_place = sums.added == nullptr || sums.added == sums.data;
           const bool whole = in_place && columns == kTileColumns;
-          count = whole ? n - i : smaller(kStepDepth, n - i);
+          count = smaller(whole ? Kind::kStripDepth : kStepDepth, n - i);
           float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
           if (sums.added && s + 1 < strips)
             prefetch_rows(end + kTileColumns, shape.columns, a.tile_step > 0 ? kTileRows : rows);
+          const Element* strip = laid_out + s * strip_elements + (k + i) * kTileColumns;
           Kind::add_products(whole && sums.added, rows, count,
-                             Left<Kind>{a.data + i * a.k_step, a.row_step, a.k_step, a.tile_step},
-                             laid_out + s * strip_elements + (k + i) * kTileColumns, whole ? end : tile,
-                             whole ? shape.columns : kTileColumns);
+                             Left<Kind>{a.data + i * a.k_step, a.row_step, a.k_step, a.tile_step}, strip,
+                             whole ? end : tile, whole ? shape.columns : kTileColumns,
+                             {strip + strip_elements, count * kTileColumns * int64_t{sizeof(Element)}});
           if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
         }
       }
@@ -343,7 +313,10 @@ static bool direct_product(MatmulShape shape, const MatmulOperand& left, const M
   if (left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1)) {
     if constexpr (Kind::kPerElement == 1)
       if (few_weights(shape)) return tokens_by_strips<Kind>(shape, left, right, result), true;
-    const int64_t at_once = right.depth_step == 1 ? kChunkTokens : kPanelTokens;
+    const int64_t most = right.depth_step == 1 ? Kind::kChunkTokens : kPanelTokens;
+    // Chunks of about as many tokens: weights are copied for each of them.
+    const int64_t chunks = larger(1, ceil_div(shape.rows, most));
+    const int64_t at_once = larger(1, ceil_div(shape.rows, chunks * kTileColumns)) * kTileColumns;
     for (int64_t first = 0; first < shape.rows; first += at_once) {
       const MatmulShape chunk = {smaller(at_once, shape.rows - first), shape.columns, shape.depth};
       const MatmulOperand tokens = {advanced(left.data, left.dtype, first * left.row_step), left.dtype,

@@ -109,9 +109,11 @@ void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& 
         const TileLeft a = {left.strip((row + i) / kTileRows) + k * kTileRows, 1, kTileRows};
         float* c = tile + i * kTaskColumns + j;
         if (k == 0)
-          product_of_rows<kTileRows, false>(a, b, kTileColumns, depth, c, kTaskColumns);
+          product_of_rows<kTileRows, false>(a, b, kTileColumns, depth, c, kTaskColumns,
+                                            reinterpret_cast<const char*>(b));
         else
-          product_of_rows<kTileRows, true>(a, b, kTileColumns, depth, c, kTaskColumns);
+          product_of_rows<kTileRows, true>(a, b, kTileColumns, depth, c, kTaskColumns,
+                                           reinterpret_cast<const char*>(b));
       }
     }
   }

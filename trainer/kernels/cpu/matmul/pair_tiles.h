@@ -1,6 +1,6 @@
 // Tiles of pairs of bf16, multiplied by AVX-512's dot instruction and summed in fp32.
 #pragma once
-#include "trainer/kernels/cpu/matmul/direct_products.h"
+#include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
 #include "trainer/kernels/cpu/simd.h"
 
@@ -52,7 +52,8 @@ struct PairTiles {
   static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // rows of a task: a multiple of a tile's
                                                                   // rows
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
-  static constexpr int64_t kGradientDepth = kStepDepth;
+  static constexpr int64_t kWeightUnit = kWeightRows, kChunkTokens = 256, kPanelColumns = 64;
+  static constexpr int64_t kStripDepth = kStepDepth, kGradientDepth = kStepDepth;
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};
 
@@ -73,11 +74,11 @@ struct PairTiles {
     return {memory, 1, kGradientRows};
   }
   static void add_products(bool add, int64_t rows, int64_t elements, Left<PairTiles> a, const Pair* strip,
-                           float* c, int64_t c_width) {
+                           float* c, int64_t c_width, Ahead ahead) {
     if (add)
-      tile_product<true>(rows, kTileColumns, elements, a, strip, kTileColumns, c, c_width);
+      tile_product<true>(rows, kTileColumns, elements, a, strip, kTileColumns, c, c_width, ahead);
     else
-      tile_product<false>(rows, kTileColumns, elements, a, strip, kTileColumns, c, c_width);
+      tile_product<false>(rows, kTileColumns, elements, a, strip, kTileColumns, c, c_width, ahead);
   }
 };
 

@@ -30,14 +30,15 @@ struct TileLeftOf {
 };
 using TileLeft = TileLeftOf<float>;
 
-/// c [Rows, kTileColumns] = a [Rows, depth] · b [depth, kTileColumns], or += when Add.
+/// c [Rows, kTileColumns] = a [Rows, depth] · b [depth, kTileColumns], or += when Add. Twelve rows fetch from
+/// `ahead` on, depth / 4 lines.
 template <int Rows, bool Add, class E>
 static void product_of_rows(TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth, float* c,
-                            int64_t c_width) {
+                            int64_t c_width, [[maybe_unused]] const char* ahead) {
   if constexpr (Rows == kTileRows && kLanes == 16) {
     if (a.k_step == 1)
-      return product_of_twelve_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width);
-    return product_of_twelve_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width);
+      return product_of_twelve_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width, ahead);
+    return product_of_twelve_rows<Add, true>(a.data, a.k_step, b, b_width, depth, c, c_width, ahead);
   }
 #if defined(__AVX2__) && !defined(__AVX512F__)
   if constexpr (Rows == kTileRows) {
@@ -72,7 +73,8 @@ template <int Rows, bool Add, class E>
 static void product_of_rest(int64_t rows, TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth,
                             float* c, int64_t c_width) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width);
+    if (rows == Rows)
+      return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width, reinterpret_cast<const char*>(b));
     product_of_rest<Rows - 1, Add>(rows, a, b, b_width, depth, c, c_width);
   }
 }
@@ -83,20 +85,33 @@ TYCHO_SIMD void fetch_tile(const float* c, int64_t c_width, int64_t rows) {
     for (int64_t i = 0; i < kTileColumns; i += 16) __builtin_prefetch(c + row * c_width + i, 1);
 }
 
+/// Memory that is read soon: products fetch it while they are computed.
+struct Ahead {
+  const void* data = nullptr;
+  int64_t bytes = 0;
+};
+
 /// c [rows, width] = a [rows, depth] · b [depth, width], or += when Add. `width` is a multiple of
 /// kTileColumns. With Fetch, c may be far away: a tile's sums are fetched while products are computed, those
-/// of the next tile when Add.
+/// of the next tile when Add. Tiles of twelve rows fetch from
+/// `ahead` on, depth / 4 lines each.
 template <bool Add, bool Fetch = false, class E>
 static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<E> a, const E* b,
-                         int64_t b_width, float* c, int64_t c_width) {
+                         int64_t b_width, float* c, int64_t c_width, Ahead ahead = {}) {
+  const int64_t fetched = depth / 4 * 64;
+  int64_t at = 0;
   for (int64_t column = 0; column < width; column += kTileColumns) {
     int64_t row = 0;
     for (; row + kTileRows <= rows; row += kTileRows) {
       if constexpr (Fetch)
         fetch_tile(c + (row + (Add ? kTileRows : 0)) * c_width + column, c_width,
                    rows - row - (Add ? kTileRows : 0));
+      // What is near costs nothing to fetch again.
+      const auto* next = at < ahead.bytes ? static_cast<const char*>(ahead.data) + at
+                                          : reinterpret_cast<const char*>(b + column);
       product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
-                                      c_width);
+                                      c_width, next);
+      at += fetched;
     }
     product_of_rest<kTileRows - 1, Add>(rows - row, a.from_row(row), b + column, b_width, depth,
                                         c + row * c_width + column, c_width);

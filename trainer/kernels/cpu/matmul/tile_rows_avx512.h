@@ -48,11 +48,12 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
 }
 
 /// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. With RowsTouch, element
-/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k].
+/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches depth / 4 lines from `ahead`
+/// on.
 template <bool Add, bool RowsTouch, class E>
 __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
                                                              int64_t b_step, int64_t depth, float* c,
-                                                             int64_t c_step) {
+                                                             int64_t c_step, const char* ahead) {
   const TwelveRows<float> to(c, c_step);
   TwelveRows<const E> from(a, a_step);
   Vec sums[12][2];
@@ -61,7 +62,11 @@ __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t
     sums[row][0] = Add ? load(to.row(row), Full{}) : Vec{};
     sums[row][1] = Add ? load(to.row(row) + kLanes, Full{}) : Vec{};
   }
-  for (int64_t left = depth / 4; left > 0; --left) add_steps_of_twelve<4, RowsTouch>(sums, from, b, b_step);
+  for (int64_t left = depth / 4; left > 0; --left) {
+    __builtin_prefetch(ahead, 0, 2);  // to the L2 cache: the L1 has its own strip
+    ahead = own_register(ahead + 64);
+    add_steps_of_twelve<4, RowsTouch>(sums, from, b, b_step);
+  }
   for (int64_t left = depth % 4; left > 0; --left) add_steps_of_twelve<1, RowsTouch>(sums, from, b, b_step);
 #pragma GCC unroll 12
   for (int row = 0; row < 12; ++row) {
