@@ -7,6 +7,7 @@
 
 #include "trainer/kernels/tensor.h"
 #include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/row_extras.h"
 
 namespace tycho {
 

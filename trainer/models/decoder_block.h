@@ -7,7 +7,6 @@
 #include "trainer/layout/decoder_layout.h"
 #include "trainer/layout/model_layout.h"
 #include "trainer/models/activations.h"
-#include "trainer/models/branch_input.h"
 #include "trainer/models/feed_forward.h"
 #include "trainer/models/kv_cache.h"
 #include "trainer/models/norm.h"

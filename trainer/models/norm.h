@@ -1,5 +1,7 @@
 // The norm of a family: RMSNorm or LayerNorm, with or without a bias.
 #pragma once
+#include <optional>
+
 #include "trainer/families/decoder_spec.h"
 #include "trainer/kernels/fp8.h"
 #include "trainer/kernels/norm_shape.h"
@@ -35,6 +37,15 @@ class Norm {
 
  private:
   NormSpec spec_;
+};
+
+/// Input of a branch of a block: rows, and their fp8 form where the norm that computes them makes it.
+struct BranchInput {
+  const Tensor& x_SD;
+  std::optional<Fp8Matrix> in_fp8 = std::nullopt;
+
+  /// Returns the fp8 form, or null.
+  const Fp8Matrix* fp8() const { return in_fp8 ? &*in_fp8 : nullptr; }
 };
 
 /// A norm to come: that of the rows in which a branch ends.

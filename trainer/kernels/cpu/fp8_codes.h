@@ -5,6 +5,7 @@
 #include "trainer/kernels/cpu/simd.h"
 #include "trainer/kernels/twins/fp8_code.h"
 #include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/row_extras.h"
 
 namespace tycho::TYCHO_ISA {
 

@@ -1,11 +1,23 @@
-// The accesses that declarations of kernels are made of.
+// One access of a kernel, and how declarations of kernels make them.
 #pragma once
 #include <cstdint>
 
 #include "trainer/kernels/twins/kernel_table.h"
-#include "trainer/kernels/twins/kernel_work.h"
 
 namespace tycho {
+
+/// `rows` rows of `row_bytes` each, `step_bytes` apart.
+struct Access {
+  const void* data = nullptr;
+  int64_t rows = 0, row_bytes = 0, step_bytes = 0;
+  bool written = false;
+  // Share of the bytes that are touched: more than 1 where rows are read again, 0 for a
+  // workspace, which is read and written.
+  double times = 1;
+  /// Choice of rows by data: none; some rows are left out; or rows of a table, for which the first one
+  /// stands.
+  enum class Chosen { kAll, kSome, kOfTable } chosen = Chosen::kAll;
+};
 
 /// Returns the bytes of an element.
 inline int64_t width(Dtype dtype) { return dtype == Dtype::kFp32 ? 4 : 2; }

@@ -5,22 +5,10 @@
 #include <initializer_list>
 #include <vector>
 
+#include "trainer/kernels/twins/accesses.h"
 #include "trainer/kernels/twins/kernel_table.h"
 
 namespace tycho {
-
-/// `rows` rows of `row_bytes` each, `step_bytes` apart.
-struct Access {
-  const void* data = nullptr;
-  int64_t rows = 0, row_bytes = 0, step_bytes = 0;
-  bool written = false;
-  // Share of the bytes that are touched: more than 1 where rows are read again, 0 for a
-  // workspace, which is read and written.
-  double times = 1;
-  /// Choice of rows by data: none; some rows are left out; or rows of a table, for which the first one
-  /// stands.
-  enum class Chosen { kAll, kSome, kOfTable } chosen = Chosen::kAll;
-};
 
 /// Work of one call of a kernel. An argument that is updated in place is read and written. Null pointers have
 /// no access.
