@@ -4,6 +4,7 @@
 #include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/pair_tiles.h"
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/simd.h"
 
 #if defined(__AMX_BF16__)

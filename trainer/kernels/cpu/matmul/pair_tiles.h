@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/tile_elements.h"
+#include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/simd.h"
 
 #if defined(__AVX512BF16__)
