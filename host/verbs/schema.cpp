@@ -1,8 +1,8 @@
 // tycho schema: the keys of a recipe for editors and other tools.
 #include "host/standard_streams.h"
 #include "host/verb.h"
-#include "trainer/base/json_schema.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/json_schema.h"
 
 namespace tycho {
 

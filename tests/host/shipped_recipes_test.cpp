@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "tests/host/shell.h"
-#include "tests/trainer/base/json_schema_checker.h"
+#include "tests/trainer/recipe/json_schema_checker.h"
 #include "trainer/base/json.h"
 
 namespace tycho {

@@ -1,5 +1,5 @@
 // Components that occur more than once stand in "$defs" under their namespace.
-#include "trainer/base/json_schema.h"
+#include "trainer/recipe/json_schema.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,10 +1,10 @@
 // JSON Schema of every type of field: what a reader accepts is accepted, what it refuses is refused.
-#include "trainer/base/json_schema.h"
+#include "trainer/recipe/json_schema.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/trainer/base/json_schema_checker.h"
 #include "tests/trainer/base/sample_config.h"
+#include "tests/trainer/recipe/json_schema_checker.h"
 #include "trainer/base/json_reader.h"
 #include "trainer/base/schema.h"
 
