@@ -21,22 +21,13 @@ class ConfigProblems {
   void add(std::string path, fmt::format_string<Args...> format, Args&&... args) {
     all_.push_back({std::move(path), fmt::format(format, std::forward<Args>(args)...)});
   }
-  void add_all(const std::vector<ConfigProblem>& problems) {
-    all_.insert(all_.end(), problems.begin(), problems.end());
-  }
+  void add_all(const std::vector<ConfigProblem>& problems);
   /// Reports a size above `limit`: its products would not fit into 64 bits, or its plan into memory.
-  void at_most(const char* path, double value, double limit) {
-    if (value > limit) add(path, "{} is more than Tycho can plan; write at most {}", value, limit);
-  }
+  void at_most(const char* path, double value, double limit);
   /// Reports a key that is set but has no effect, since someone meant it. `when` says when it has none.
-  void idle(const std::string& path, bool set, bool used, const char* when) {
-    if (set && !used) add(path, "has no effect {}; remove it", when);
-  }
+  void idle(const std::string& path, bool set, bool used, const char* when);
   /// Reports a length that is a share of the run larger than the whole run.
-  void within_run(const std::string& path, const Duration& length) {
-    if (length.unit == DurationUnit::kFraction && length.value > 1)
-      add(path, "{} is more than the whole run; write at most 1dur", length.str());
-  }
+  void within_run(const std::string& path, const Duration& length);
   bool empty() const { return all_.empty(); }
   size_t size() const { return all_.size(); }
   std::vector<ConfigProblem> take() { return std::move(all_); }

@@ -1,8 +1,10 @@
 // A kind of a component that a recipe defines in Lua: a built-in kind, its base, with a name and values of
 // its own.
 #pragma once
+#include <array>
 #include <concepts>
 #include <string>
+#include <type_traits>
 #include <variant>
 
 #include "trainer/base/json.h"
@@ -14,7 +16,7 @@ namespace tycho {
 /// values.
 struct DefinedKind {
   std::string defined;  // name of the kind; "" for the built-in kind itself
-  Json values = Json::object();
+  Json values = json_object();
 };
 
 template <class Kind>
@@ -24,13 +26,15 @@ concept CanBeDefined = std::derived_from<Kind, DefinedKind>;
 /// `const char* kind() const { return kind_name(value); }`.
 template <class... Kinds>
 const char* kind_name(const std::variant<Kinds...>& value) {
-  return std::visit(
-      []<class Kind>(const Kind& kind) {
-        if constexpr (CanBeDefined<Kind>)
-          if (!kind.defined.empty()) return kind.defined.c_str();
-        return Kind::kKind;
-      },
-      value);
+  static constexpr std::array<const char*, sizeof...(Kinds)> kKinds = {Kinds::kKind...};
+  const char* name = kKinds.at(value.index());
+  const auto take_defined = [&]<class Kind>(std::type_identity<Kind>) {
+    if constexpr (CanBeDefined<Kind>)
+      if (const Kind* kind = std::get_if<Kind>(&value); kind && !kind->defined.empty())
+        name = kind->defined.c_str();
+  };
+  (take_defined(std::type_identity<Kinds>()), ...);
+  return name;
 }
 
 /// A base that is no kind itself: recipes have no constructor for it. Such a struct has `static constexpr

@@ -67,7 +67,8 @@ template <class... Kinds>
 struct OneOf {
   std::variant<Kinds...> value;
   const char* kind() const {
-    return std::visit([](const auto& k) { return std::decay_t<decltype(k)>::kKind; }, value);
+    static constexpr std::array<const char*, sizeof...(Kinds)> kKinds = {Kinds::kKind...};
+    return kKinds.at(value.index());
   }
   template <class Kind>
   const Kind& as() const {

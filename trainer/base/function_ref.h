@@ -15,17 +15,6 @@ struct FunctionRef {
 };
 
 /// Returns true for the JSON of a FunctionRef.
-inline bool is_function_ref(const Json& json) {
-  return json.is_object() && json.size() == 2 && json.contains("at") && json.contains("hash");
-}
-
-/// Returns the value without the `at` of every function, since that changes when a line is added above it.
-inline Json without_places(const Json& json) {
-  if (is_function_ref(json)) return {{"hash", json.at("hash")}};
-  if (!json.is_structured()) return json;
-  Json out = json;
-  for (auto& value : out) value = without_places(value);
-  return out;
-}
+bool is_function_ref(const Json& json);
 
 }  // namespace tycho

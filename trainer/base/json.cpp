@@ -58,6 +58,9 @@ void append(std::string& out, const Json& json) {
 
 }  // namespace
 
+Json json_object() { return Json::object(); }
+Json json_array() { return Json::array(); }
+
 std::string canonical_json(const Json& json) {
   std::string out;
   append(out, json);

@@ -35,6 +35,11 @@ using Json = nlohmann::ordered_json;
 using SortedJson = nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, double,
                                         std::allocator, nlohmann::adl_serializer, std::vector<char>>;
 
+/// Return {} and []. Members begin as these: the inline ones of the library would be compiled in every
+/// source.
+Json json_object();
+Json json_array();
+
 /// Returns text with sorted keys and shortest round-trip numbers (2.0 as 2), for hashes, comparisons across
 /// ranks and files. Throws Error (kRecipe) on text that is not UTF-8 and on numbers that are not finite.
 std::string canonical_json(const Json& json);

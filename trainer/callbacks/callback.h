@@ -64,7 +64,7 @@ struct EventInfo {
       metrics;  // of the newest finished step; in grads_ready, grad_norm is that of the running step
   const RunInfo& run;
   const EvalRecords* eval = nullptr;  // null: nothing was evaluated
-  Json facts = Json::object();        // the facts of this event alone: tag, path, kind, message, reason
+  Json facts = json_object();         // the facts of this event alone: tag, path, kind, message, reason
 };
 
 /// Reductions over all ranks, for everywhere callbacks. Every call is collective.

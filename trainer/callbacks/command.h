@@ -15,8 +15,8 @@ namespace tycho {
 
 struct Command {
   std::string name;
-  Json arguments = Json::object();  // keyed by the argument names of its spec
-  std::string by;                   // a callback's name, or "ann (ctl)"
+  Json arguments = json_object();  // keyed by the argument names of its spec
+  std::string by;                  // a callback's name, or "ann (ctl)"
 };
 
 /// One argument of a command. An optional argument may be left out; nil then restores the recipe's value.

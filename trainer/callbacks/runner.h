@@ -94,7 +94,7 @@ class CallbackRunner {
   std::map<std::string, bool> explicit_policy_;
   std::map<std::string, bool> enabled_;
   std::vector<Command> commands_;
-  Json failures_ = Json::array(), records_ = Json::array();
+  Json failures_ = json_array(), records_ = json_array();
 };
 
 }  // namespace tycho

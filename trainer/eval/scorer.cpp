@@ -2,8 +2,6 @@
 #include "trainer/eval/scorer.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/max.h>
@@ -15,6 +13,7 @@
 
 #include "trainer/comm/collective_strings.h"
 #include "trainer/kernels/host_copies.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/models/decoder.h"
 
 namespace tycho {
@@ -92,7 +91,7 @@ Tensor row_figures(const AskedModel& asked, const AskedRows& made, const AskedBa
     done += logits_PV.size(0);
   };
   decoder.next_logits(numbers_on(asked.device, made.tokens), look);
-  return at::cat(parts).cpu().contiguous();
+  return joined(parts).cpu().contiguous();
 }
 
 /// Writes a row of `scores`, fp64 [items, kFigures], for each item of the batch.

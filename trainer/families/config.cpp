@@ -3,6 +3,10 @@
 
 namespace tycho {
 
+int64_t ModelConfig::vocab_size() const {
+  return std::visit([](const auto& family) { return family.vocab_size; }, value);
+}
+
 DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& attention) {
   DecoderSpec spec = std::visit([](const auto& family) { return spec_of(family); }, config.value);
   spec.lora = config.lora;

@@ -27,9 +27,7 @@ struct ModelConfig
   static constexpr const char* kNamespace = "model";
   LoraConfig lora = {};  // for any family; a separate key of the recipe, as is fp8
   Fp8Config fp8 = {};
-  int64_t vocab_size() const {
-    return std::visit([](const auto& family) { return family.vocab_size; }, value);
-  }
+  int64_t vocab_size() const;
 };
 
 /// Converts a model of any family to the decoder's terms.

@@ -6,6 +6,8 @@
 
 namespace tycho {
 
+bool FeedForwardActivation::operator==(const FeedForwardActivation&) const = default;
+
 void read_value(const JsonPath& place, const Rule& rule, FeedForwardActivation& out) {
   if (!place.json.is_object()) {
     Activation name = out.builtin;

@@ -20,7 +20,7 @@ struct FeedForwardActivation {
 
   FeedForwardActivation(Activation name) : builtin(name) {}
   bool is_defined() const { return !expression.is_null(); }
-  bool operator==(const FeedForwardActivation&) const = default;
+  bool operator==(const FeedForwardActivation&) const;
 };
 
 // Readers and writers of fields find these by the type.

@@ -95,7 +95,7 @@ void read_table(const JsonPath& place, const HfTable<Family>& table, Family& mod
 
 template <class Family>
 Json write_table(const HfTable<Family>& table, const Family& model) {
-  Json json = Json::object();
+  Json json = json_object();
   for (const HfKey<Family>& key : table) {
     if (!key.write) continue;
     if (std::optional<Json> value = key.write(model)) json[key.name] = std::move(*value);

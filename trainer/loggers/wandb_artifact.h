@@ -12,7 +12,7 @@ namespace tycho {
 struct WandbArtifact {
   std::string name, type, digest;
   std::vector<std::string> aliases;
-  Json metadata = Json::object();
+  Json metadata = json_object();
   std::string entry, reference;  // of its only file: a name, and where it is
 };
 

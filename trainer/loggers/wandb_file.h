@@ -18,7 +18,7 @@ struct WandbRun {
   std::vector<std::string> tags;
   double start_s = 0;
   bool resumes = false;  // the run has an earlier file
-  Json config = Json::object();
+  Json config = json_object();
 };
 
 /// The numbers of a step, and what else its row has.

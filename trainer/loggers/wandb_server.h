@@ -22,7 +22,7 @@ struct WandbRemoteRun {
   int64_t history_lines = 0, event_lines = 0, log_lines = 0;
   std::optional<int64_t> last_step;    // of the history; nullopt when the server does not tell
   std::optional<double> last_event_s;  // time of the newest numbers of the machine
-  Json summary = Json::object();
+  Json summary = json_object();
 };
 
 /// An address at which a file of a run can be written for a limited time.
@@ -72,7 +72,7 @@ class WandbServer {
   const double timeout_s_;
   std::string id_;
   WandbRemoteRun remote_;
-  Json remote_config_ = Json::object();
+  Json remote_config_ = json_object();
   double wait_s_ = 0;
   int status_ = 0;  // of the last answer
   std::stop_source stop_;

@@ -15,14 +15,6 @@ struct NamedTable {
 };
 
 /// Returns {"columns": [...], "data": [[...], ...]}: pandas' form "split", which W&B and MLflow read.
-inline Json split_form(const NamedTable& table) {
-  Json data = Json::array();
-  for (const Json& row : table.rows) {
-    Json cells = Json::array();
-    for (const std::string& column : table.columns) cells.push_back(row.value(column, Json()));
-    data.push_back(std::move(cells));
-  }
-  return {{"columns", table.columns}, {"data", std::move(data)}};
-}
+Json split_form(const NamedTable& table);
 
 }  // namespace tycho

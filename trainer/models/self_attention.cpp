@@ -1,9 +1,8 @@
 // Reuses activation memory that attention no longer needs for gradients.
 #include "trainer/models/self_attention.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/layout/decoder_slots.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
@@ -352,7 +351,7 @@ Tensor SelfAttention::forward_cached(const Views& p, const Tensor& x_ND, const T
     parts.push_back(attend_cached(rows, qkv_NP.narrow(0, done, count), cache));
     done += count;
   }
-  const Tensor out_NE = parts.size() == 1 ? parts.front() : at::cat(parts);
+  const Tensor out_NE = parts.size() == 1 ? parts.front() : joined(parts);
   Tensor y_ND = at::empty_like(residual_ND);
   end_.apply(p, out(p), out_NE, residual_ND, y_ND);
   return y_ND;

@@ -2,8 +2,6 @@
 #include "trainer/models/shared_vocabulary.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full_like.h>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "trainer/kernels/cross_entropy.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/kernels/token_statistics.h"
 
 namespace tycho {
@@ -127,7 +126,7 @@ Tensor all_logits(const ParallelRegion& region, const Tensor& logits_NV, int64_t
   std::vector<Tensor> parts;
   for (int64_t rank = 0; rank < tp.size; ++rank)
     parts.push_back(all[rank].narrow(1, 0, tp_items(vocab_size, {tp.size, rank}).size()));
-  return at::cat(parts, 1);
+  return joined(parts, 1);
 }
 
 }  // namespace tycho

@@ -17,6 +17,14 @@ std::unique_ptr<Range::Record, Range::End> Range::record_if_wanted() {
   return std::unique_ptr<Record, End>(new Record{at::RecordFunction(std::move(*callbacks))});
 }
 
-void Range::begin(std::string name) { record_->function.before(std::move(name)); }
+std::string Range::text_of(std::string_view part) { return std::string(part); }
+
+std::string Range::text_of(int64_t part) { return std::to_string(part); }
+
+void Range::begin(std::initializer_list<std::string> parts) {
+  std::string name;
+  for (const std::string& part : parts) name += part;
+  record_->function.before(std::move(name));
+}
 
 }  // namespace tycho

@@ -1,9 +1,10 @@
 // A span of work with a name, as traces and tables of a profile show it.
 #pragma once
-#include <fmt/format.h>
-
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tycho {
 
@@ -13,10 +14,7 @@ class Range {
  public:
   template <class... Parts>
   explicit Range(const Parts&... parts) : record_(record_if_wanted()) {
-    if (!record_) return;
-    std::string name;
-    ((name += fmt::format("{}", parts)), ...);
-    begin(std::move(name));
+    if (record_) begin({text_of(parts)...});
   }
 
  private:
@@ -28,7 +26,10 @@ class Range {
 
   /// Returns null while no profile is recorded.
   static std::unique_ptr<Record, End> record_if_wanted();
-  void begin(std::string name);
+  // Not fmt's templates: every source that marks a range would compile them.
+  static std::string text_of(std::string_view part);
+  static std::string text_of(int64_t part);
+  void begin(std::initializer_list<std::string> parts);
 
   std::unique_ptr<Record, End> record_;
 };

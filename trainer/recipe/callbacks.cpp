@@ -81,6 +81,10 @@ bool is_variable_name(const std::string& name) {
 
 }  // namespace
 
+const CallbackOptions& callback_options(const CallbackConfig& config) {
+  return std::visit([](const auto& kind) -> const CallbackOptions& { return kind; }, config.value);
+}
+
 void check(const CallbackConfig& callback, const std::string& path,
            const std::vector<std::string>& eval_metrics, bool has_tokenizer, ConfigProblems& problems) {
   check_options(callback, path, problems);

@@ -62,7 +62,7 @@ struct EventFunctions {
 /// A user's own callback: functions, and plain data that checkpoints keep. Also the base of t.component's
 /// callbacks.
 struct OwnCallback : CallbackOptions, EventFunctions, DefinedKind {
-  Json state = Json::object();
+  Json state = json_object();
   template <class Visitor>
   void fields(Visitor& v) {
     option_fields(v);
@@ -383,9 +383,7 @@ struct CallbackConfig
 };
 
 /// Returns the options that every kind has.
-inline const CallbackOptions& callback_options(const CallbackConfig& config) {
-  return std::visit([](const auto& kind) -> const CallbackOptions& { return kind; }, config.value);
-}
+const CallbackOptions& callback_options(const CallbackConfig& config);
 
 class ConfigProblems;
 

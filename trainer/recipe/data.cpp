@@ -276,6 +276,19 @@ std::vector<MdsConfig> MdsConfig::each_stream() const {
   return all;
 }
 
+std::string DataConfig::place() const {
+  return std::visit([](const auto& data) { return data.place(); }, value);
+}
+
+std::string DataConfig::weights() const {
+  return std::visit(
+      [](const auto& data) {
+        if constexpr (requires { data.weights; }) return data.weights;
+        return std::string();
+      },
+      value);
+}
+
 std::string MdsConfig::place() const {
   if (streams.empty()) return dir();
   std::string names;

@@ -339,18 +339,9 @@ class ConfigProblems;
 struct DataConfig : OneOf<MdsConfig, ChatConfig, TokenFilesConfig, TextConfig> {
   static constexpr const char* kNamespace = "data";
   /// Name of the data in messages.
-  std::string place() const {
-    return std::visit([](const auto& data) { return data.place(); }, value);
-  }
+  std::string place() const;
   /// Name of the column or field with weights of targets; "" for none.
-  std::string weights() const {
-    return std::visit(
-        [](const auto& data) {
-          if constexpr (requires { data.weights; }) return data.weights;
-          return std::string();
-        },
-        value);
-  }
+  std::string weights() const;
 };
 
 /// Data that a run switches to at `start`.

@@ -29,7 +29,7 @@ struct DefinedOptimizerConfig : DefinedKind {
   double lr = 1e-3;
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
-  Json updates = Json::array();
+  Json updates = json_array();
   FunctionRef code;
 
   /// Returns the entry of `updates` for parameters of a shape. `hidden_matrix` is true for a matrix of a

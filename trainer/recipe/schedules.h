@@ -253,7 +253,7 @@ struct DynamicScheduleConfig : WarmupConfig, DefinedKind {
   static constexpr const char* kHelp = "A function that is called before every step and may keep state.";
   std::string name = "dynamic";
   FunctionRef fn;
-  Json state = Json::object();
+  Json state = json_object();
   template <class Visitor>
   void fields(Visitor& v) {
     v("name", name, "Its name in messages.");

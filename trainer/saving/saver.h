@@ -111,7 +111,7 @@ class Saver {
   int64_t step_ = 0;                      // of the newest snapshot
   std::string tag_;                       // of the newest snapshot
   std::optional<CheckpointInfo> result_;  // of the writer
-  Json saved_ = Json::array();            // durable, and not yet returned by take_saved()
+  Json saved_ = json_array();             // durable, and not yet returned by take_saved()
   std::vector<std::string> requested_;
   bool is_open_ = false;  // a save was started, and not all ranks know its result
   std::optional<int64_t> saved_step_;

@@ -1,10 +1,9 @@
 // One sum for each unit and group: the pieces are small, so a sum takes as long as a round trip.
 #include "trainer/sharding/partial_gradients.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
-
 #include <algorithm>
+
+#include "trainer/kernels/tensor.h"
 
 namespace tycho {
 namespace {
@@ -68,7 +67,7 @@ void PartialGradients::sum_together(const std::vector<Span>& spans, Views& grads
   };
   std::vector<Tensor> flats;
   for (const Span& span : spans) flats.push_back(part(span).reshape({-1}));
-  Tensor together = at::cat(flats);
+  Tensor together = joined(flats);
   ranks.all_reduce(together);
   int64_t begin = 0;
   for (const Span& span : spans) {

@@ -20,7 +20,7 @@ struct TrainState {
   OrderMarks order_marks;                     // the DataLoader's at `data`, when it was saved
   int64_t skipped = 0, skipped_in_a_row = 0;  // steps whose update the guard skipped
   Controls controls;                          // settings changed by commands
-  Json callbacks = Json::object();            // state of callbacks, by name
+  Json callbacks = json_object();             // state of callbacks, by name
   Json schedule;                              // state of a dynamic schedule; null for another
   EvalRecords eval;
   bool eval_open = false;  // a stop came before an evaluation that was due at this step

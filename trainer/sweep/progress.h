@@ -45,7 +45,7 @@ class RunProgress {
   LineTail metrics_, events_;
   int64_t step_ = 0, tokens_ = 0;
   std::map<std::string, GatheredCurve> series_;
-  Json newest_ = Json::object();
+  Json newest_ = json_object();
 };
 
 /// Returns the value by which trials are compared: the last value of an evaluation; for a number of single

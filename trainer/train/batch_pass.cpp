@@ -1,7 +1,6 @@
 // Losses are summed in the order of gradients.
 #include "trainer/train/batch_pass.h"
 
-#include <ATen/core/IListRef.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>

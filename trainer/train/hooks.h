@@ -26,7 +26,7 @@ namespace tycho {
 /// An event of the loop with what it alone knows.
 struct AnnouncedEvent {
   Event event;
-  Json facts = Json::object();
+  Json facts = json_object();
   std::optional<double> grad_norm = {};  // of the running step
 };
 

@@ -2,7 +2,6 @@
 #include "trainer/train/loss_by_position.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/core/IListRef.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 

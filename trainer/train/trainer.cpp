@@ -1,9 +1,6 @@
 // The loop. Read fit() and step() first; the rest serves them.
 #include "trainer/train/trainer.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -13,6 +10,7 @@
 #include "trainer/base/seconds_since.h"
 #include "trainer/comm/collective_strings.h"
 #include "trainer/device/device.h"
+#include "trainer/kernels/tensor.h"
 #include "trainer/recipe/step_tokens.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/train/loss_by_position.h"
@@ -106,7 +104,7 @@ bool Trainer::step() {
   const GradNorm norm = update_.grad_norm(clip);
 
   // The one place of a step where the host waits for the device.
-  const Tensor numbers = at::cat({sums.losses_R, norm.norm_1.to(at::kDouble)}).cpu();
+  const Tensor numbers = joined({sums.losses_R, norm.norm_1.to(at::kDouble)}).cpu();
   context_.world.check();
   const StepLosses losses =
       step_losses(pass_.loss().terms(), numbers.const_data_ptr<double>(), sums.token_weight);

@@ -36,7 +36,7 @@ class MdsWriter {
 
   /// State from which a later writer with the same folder and options continues.
   struct State {
-    Json shards = Json::array();  // entries of index.json; their files are complete and durable
+    Json shards = json_array();  // entries of index.json; their files are complete and durable
     std::vector<std::pair<std::string, std::string>>
         shard_hashes;                   // XXH3-128 of the raw bytes by the shard's name
     std::vector<uint32_t> sample_ends;  // end of each sample in data

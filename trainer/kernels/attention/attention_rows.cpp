@@ -1,9 +1,9 @@
 // Views of rows, and the positions of two spans of tokens.
 #include "trainer/kernels/attention/attention_rows.h"
 
-#include <ATen/core/IListRef.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+
+#include "trainer/kernels/tensor.h"
 
 namespace tycho {
 namespace {
@@ -13,7 +13,7 @@ Tensor positions(const TokenSpan& first, const TokenSpan& second, const at::Devi
     return at::arange(span.first, span.first + span.count,
                       at::TensorOptions().dtype(at::kLong).device(device));
   };
-  return second.count > 0 ? at::cat({of(first), of(second)}) : of(first);
+  return second.count > 0 ? joined({of(first), of(second)}) : of(first);
 }
 
 }  // namespace

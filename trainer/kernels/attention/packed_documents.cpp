@@ -2,7 +2,6 @@
 // starts of documents.
 #include "trainer/kernels/attention/packed_documents.h"
 
-#include <ATen/core/IListRef.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>

@@ -2,11 +2,11 @@
 // each exchange.
 #include "trainer/models/context/context_region.h"
 
-#include <ATen/core/IListRef.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
 #include <vector>
+
+#include "trainer/kernels/tensor.h"
 
 namespace tycho {
 
@@ -32,7 +32,7 @@ Tensor ContextRegion::own(const Tensor& x_BT) const {
 
 Tensor ContextRegion::own_rows(const Tensor& table_PD) const {
   const auto [early, late] = cp_spans(seq_, shape());
-  return at::cat({table_PD.narrow(0, early.first, early.count), table_PD.narrow(0, late.first, late.count)});
+  return joined({table_PD.narrow(0, early.first, early.count), table_PD.narrow(0, late.first, late.count)});
 }
 
 void ContextRegion::put_rows(const Tensor& own_TD, Tensor& table_PD, bool add) const {
