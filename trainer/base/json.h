@@ -1,5 +1,9 @@
 // JSON as values and as text. json_reader.h, json_writer.h and schema.h connect it to config structs.
 #pragma once
+// Part of precompiled headers, which ccache keeps: GCC takes the file for another one if only its time has
+// changed since, and would read it twice.
+#ifndef TYCHO_BASE_JSON_H
+#define TYCHO_BASE_JSON_H
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -48,3 +52,5 @@ std::string canonical_json(const Json& json);
 Json parse_json(std::string_view text, std::string_view place);
 
 }  // namespace tycho
+
+#endif  // TYCHO_BASE_JSON_H
