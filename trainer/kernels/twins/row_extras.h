@@ -1,4 +1,4 @@
-// What a kernel does to rows along with its own work: additions around a norm, and casts to fp8. Torch-free.
+// Extra work of a kernel on rows in the same pass: additions around a norm, casts to fp8. Torch-free.
 #pragma once
 #include <cstdint>
 

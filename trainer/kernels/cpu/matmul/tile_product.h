@@ -106,7 +106,7 @@ static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<
       if constexpr (Fetch)
         fetch_tile(c + (row + (Add ? kTileRows : 0)) * c_width + column, c_width,
                    rows - row - (Add ? kTileRows : 0));
-      // What is near costs nothing to fetch again.
+      // Fetching a line that is in the cache already costs nothing.
       const auto* next = at < ahead.bytes ? static_cast<const char*>(ahead.data) + at
                                           : reinterpret_cast<const char*>(b + column);
       product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
