@@ -6,6 +6,7 @@
 #include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
 
 #include "trainer/base/error.h"
 #include "trainer/kernels/dispatch.h"
@@ -18,12 +19,12 @@ at::ScalarType scalar_type(Fp8Format format) {
   return format == Fp8Format::kE4m3 ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
 }
 
-void check_operand(const char* name, const Fp8Matrix& matrix, const at::Device& device) {
+void check_matrix(const char* op, const char* name, const Fp8Matrix& matrix, const at::Device& device) {
   const auto type = matrix.codes_RD.scalar_type();
   TYCHO_CHECK(type == at::kFloat8_e4m3fn || type == at::kFloat8_e5m2,
-              "[fp8_product] expected codes of fp8 on the {}, got {}", name, c10::toString(type));
-  check_tensor("fp8_product", name, matrix.codes_RD, matrix.codes_RD.sizes(), type, device);
-  check_tensor("fp8_product", "factors", matrix.factors_R, {matrix.codes_RD.size(0)}, at::kFloat, device);
+              "[{}] {}: expected codes of fp8, got {}", op, name, c10::toString(type));
+  check_tensor(op, name, matrix.codes_RD, matrix.codes_RD.sizes(), type, device);
+  check_tensor(op, "factors", matrix.factors_R, {matrix.codes_RD.size(0)}, at::kFloat, device);
 }
 
 void cpu_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& added_NM, Tensor& out_NM) {
@@ -80,6 +81,26 @@ struct SectionCast {
   bool transposed;
   Fp8Group group;
   const ShareMaxima& share;
+};
+
+/// Numbers of bf16, one after the other, as rows for kernels: those of kLength, then what is left.
+class Runs {
+ public:
+  static constexpr int64_t kLength = 4096;
+  explicit Runs(const Tensor& x_N) : x_N_(x_N) {}
+
+  int64_t count() const { return (x_N_.numel() + kLength - 1) / kLength; }
+  /// Calls body(RowsShape, x, index of the first row).
+  template <class Body>
+  void for_each(const Body& body) const {
+    const int64_t whole = x_N_.numel() / kLength, left = x_N_.numel() % kLength;
+    const auto* x = static_cast<const at::BFloat16*>(x_N_.const_data_ptr());
+    if (whole > 0) body(RowsShape{whole, kLength}, x, int64_t{0});
+    if (left > 0) body(RowsShape{1, left}, x + whole * kLength, whole);
+  }
+
+ private:
+  const Tensor& x_N_;
 };
 
 void cast_section(const SectionCast& cast, const Tensor& x, Fp8Matrix& made) {
@@ -140,6 +161,56 @@ Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
   return made;
 }
 
+Fp8Matrix fp8_transposed(const Fp8Matrix& matrix) {
+  const Range range("tycho::fp8_transposed");
+  const Tensor& codes_RD = matrix.codes_RD;
+  check_matrix("fp8_transposed", "matrix", matrix, codes_RD.device());
+  const RowsShape shape = rows_of("fp8_transposed", "matrix", codes_RD);
+  Fp8Matrix made = {at::empty({shape.dim, shape.rows}, codes_RD.options()),
+                    at::empty({shape.dim}, matrix.factors_R.options())};
+  kernels(codes_RD).fp8_turn(shape, static_cast<const uint8_t*>(codes_RD.const_data_ptr()),
+                             matrix.factors_R.const_data_ptr<float>(),
+                             static_cast<uint8_t*>(made.codes_RD.mutable_data_ptr()),
+                             made.factors_R.mutable_data_ptr<float>(), stream_of(codes_RD));
+  return made;
+}
+
+Tensor fp8_amax(const Tensor& x_N) {
+  check_tensor("fp8_amax", "x", x_N, {x_N.numel()}, at::kBFloat16, x_N.device());
+  const Runs runs(x_N);
+  Tensor amax_R = at::empty({runs.count()}, x_N.options().dtype(at::kFloat));
+  runs.for_each([&](RowsShape shape, const void* x, int64_t first) {
+    kernels(x_N).fp8_row_amax(shape, shape.dim, x, amax_R.mutable_data_ptr<float>() + first, stream_of(x_N));
+  });
+  return at::amax(amax_R, {0}, /*keepdim=*/true);
+}
+
+void fp8_codes(const Tensor& x_N, const Tensor& amax_1, Tensor& codes_N) {
+  const char* op = "fp8_codes";
+  check_tensor(op, "x", x_N, {x_N.numel()}, at::kBFloat16, x_N.device());
+  check_tensor(op, "amax", amax_1, {1}, at::kFloat, x_N.device());
+  check_tensor(op, "codes", codes_N, x_N.sizes(), at::kFloat8_e4m3fn, x_N.device());
+  const Runs runs(x_N);
+  Tensor factors_R = at::empty({runs.count()}, amax_1.options());
+  auto* const codes = static_cast<uint8_t*>(codes_N.mutable_data_ptr());
+  runs.for_each([&](RowsShape shape, const void* x, int64_t first) {
+    kernels(x_N).fp8_cast(shape, shape.dim, {}, /*transposed=*/false, x, amax_1.const_data_ptr<float>(),
+                          codes + first * Runs::kLength, factors_R.mutable_data_ptr<float>() + first,
+                          stream_of(x_N));
+  });
+}
+
+// The kernel casts a zero for each magnitude.
+Tensor fp8_factors(const Tensor& amax_P) {
+  check_tensor("fp8_factors", "amax", amax_P, {amax_P.numel()}, at::kFloat, amax_P.device());
+  const Tensor zeros = at::zeros({amax_P.numel(), 1}, amax_P.options().dtype(at::kBFloat16));
+  Fp8Matrix made = room_for(amax_P.numel(), 1, Fp8Format::kE4m3, zeros);
+  kernels(zeros).fp8_rows({amax_P.numel(), 1}, 1, {}, zeros.const_data_ptr(), amax_P.const_data_ptr<float>(),
+                          static_cast<uint8_t*>(made.codes_RD.mutable_data_ptr()),
+                          made.factors_R.mutable_data_ptr<float>(), stream_of(zeros));
+  return made.factors_R;
+}
+
 RowCast::RowCast(const Tensor& x, Fp8Group group, bool power_of_two) : power_of_two_(power_of_two) {
   made_ = room_for(x.size(0), x.size(1), Fp8Format::kE4m3, x);
   if (group == Fp8Group::kWhole) amax_R_ = at::empty_like(made_.factors_R);
@@ -169,8 +240,8 @@ void fp8_product(const Fp8Matrix& left, const Fp8Matrix& right, const Tensor& ad
   const char* op = "fp8_product";
   const Range range("tycho::fp8_product");
   const auto type = out_NM.scalar_type();
-  check_operand("left", left, out_NM.device());
-  check_operand("right", right, out_NM.device());
+  check_matrix(op, "left", left, out_NM.device());
+  check_matrix(op, "right", right, out_NM.device());
   const int64_t depth = left.codes_RD.size(1);
   TYCHO_CHECK(depth == right.codes_RD.size(1),
               "[{}] the operands do not fit: their common dim is {} on the left and {} on the right", op,

@@ -30,6 +30,18 @@ using ShareMaxima = std::function<void(Tensor& amax)>;
 Fp8Matrix to_fp8(const Tensor& x, bool transposed, Fp8Group group, Fp8Rule rule,
                  const std::vector<int64_t>& sections = {}, const ShareMaxima& share = {});
 
+/// Returns the transpose of a matrix whose rows have the same factor.
+Fp8Matrix fp8_transposed(const Fp8Matrix& matrix);
+
+// A matrix of bf16 that ranks hold parts of is cast in three steps, to the codes and factors of
+// to_fp8(matrix, false, Fp8Group::kWhole, {}): x_N are some of its elements, one after the other, N > 0.
+/// Returns the largest magnitude of x_N, [1] of fp32; NaN wins.
+Tensor fp8_amax(const Tensor& x_N);
+/// Writes the codes (e4m3) of x_N. amax_1: the largest magnitude of the whole matrix.
+void fp8_codes(const Tensor& x_N, const Tensor& amax_1, Tensor& codes_N);
+/// Returns the factors of matrices with these largest magnitudes.
+Tensor fp8_factors(const Tensor& amax_P);
+
 /// A cast to e4m3 that the kernel which computes x makes along with x: codes, or the largest magnitudes of
 /// rows, from which the scale of all of them follows.
 class RowCast {

@@ -134,6 +134,19 @@ TEST_P(Fp8Test, LetsNanWinAndKeepsZeros) {
   }
 }
 
+TEST_P(Fp8Test, TurnsCodes) {
+  const std::vector<std::array<int64_t, 2>> shapes = {{1, 1}, {13, 37}, {64, 48}, {33, 100}, {3, 2056}};
+  for (const auto& [r, c] : shapes) {
+    const Tensor codes = at::randint(256, {r, c}, at::kByte), given = on_device(codes);
+    const Tensor factor = on_device(at::full({1}, 0.75f));
+    Cast made = room(c, r);
+    table_->fp8_turn({r, c}, given.const_data_ptr<uint8_t>(), factor.const_data_ptr<float>(),
+                     bytes(made.codes), made.factors.mutable_data_ptr<float>(), stream_of(given));
+    EXPECT_TRUE(at::equal(made.codes.cpu(), codes.t())) << r << " x " << c;
+    EXPECT_TRUE((made.factors.cpu() == 0.75f).all().item<bool>());
+  }
+}
+
 TEST_P(Fp8Test, ActivationsGiveTheCodesOfACastApart) {
   const std::vector<Activation> kinds = {Activation::kGelu, Activation::kGeluTanh, Activation::kQuickGelu,
                                          Activation::kRelu, Activation::kSilu};
@@ -200,6 +213,33 @@ TEST(Fp8Op, MultipliesCodesAsDouble) {
   EXPECT_TRUE(at::allclose(fp32.to(at::kDouble), wanted + added.to(at::kDouble), 1e-5, 1e-4));
 }
 
+TEST(Fp8Op, PartsOfAMatrixGetTheCodesOfTheWhole) {
+  at::manual_seed(6);
+  const Tensor x = at::randn({96, 131}).mul_(3).to(at::kBFloat16), flat = x.flatten();
+  const Fp8Matrix whole = to_fp8(x, false, Fp8Group::kWhole, {}),
+                  turned = to_fp8(x, true, Fp8Group::kWhole, {});
+  std::vector<Tensor> amax, codes;
+  const std::vector<int64_t> parts = {1, 4095, 8192, 288};
+  for (int64_t i = 0, begin = 0; i < 4; begin += parts[static_cast<size_t>(i++)])
+    amax.push_back(fp8_amax(flat.narrow(0, begin, parts[static_cast<size_t>(i)])));
+  const Tensor most = at::cat(amax).amax({0}, true);
+  for (int64_t i = 0, begin = 0; i < 4; begin += parts[static_cast<size_t>(i++)]) {
+    codes.push_back(at::empty({parts[static_cast<size_t>(i)]}, at::kFloat8_e4m3fn));
+    fp8_codes(flat.narrow(0, begin, parts[static_cast<size_t>(i)]), most, codes.back());
+    codes.back() = codes.back().view(at::kByte);
+  }
+  EXPECT_TRUE(at::equal(at::cat(codes), whole.codes_RD.view(at::kByte).flatten()));
+  EXPECT_TRUE(at::equal(fp8_factors(most).expand({96}), whole.factors_R));
+  const Fp8Matrix made = fp8_transposed(whole);
+  EXPECT_TRUE(at::equal(made.codes_RD.view(at::kByte), turned.codes_RD.view(at::kByte)));
+  EXPECT_TRUE(at::equal(made.factors_R, turned.factors_R));
+  const Tensor none_and_nan = at::tensor({0.0f, NAN});
+  const Tensor factors = fp8_factors(none_and_nan);
+  EXPECT_EQ(factors[0].item<float>(),
+            to_fp8(at::zeros({1, 1}, at::kBFloat16), false, Fp8Group::kWhole, {}).factors_R[0].item<float>());
+  EXPECT_TRUE(std::isnan(factors[1].item<float>()));
+}
+
 TEST(Fp8Op, CastsOfKernelsAreThoseOfTheirResults) {
   at::manual_seed(5);
   const Tensor x = at::randn({12, 64}).to(at::kBFloat16), none;
@@ -235,9 +275,19 @@ TEST(Fp8Op, RejectsOtherTypesAndShapes) {
   EXPECT_EQ(error_of([&] { fp8_product(left, turned, {}, false, y); }),
             "[fp8_product] the operands do not fit: their common dim is 16 on the left and 4 on the right");
   EXPECT_EQ(error_of([&] {
+              fp8_transposed({x, left.factors_R});
+            }),
+            "[fp8_transposed] matrix: expected codes of fp8, got BFloat16");
+  EXPECT_EQ(error_of([&] { fp8_amax(x); }),
+            "[fp8_amax] x: expected BFloat16 [64] contiguous on cpu, got BFloat16 [4, 16] contiguous on cpu");
+  Tensor bytes = at::empty({64}, at::kByte);
+  EXPECT_EQ(
+      error_of([&] { fp8_codes(x.flatten(), at::ones({1}), bytes); }),
+      "[fp8_codes] codes: expected Float8_e4m3fn [64] contiguous on cpu, got Byte [64] contiguous on cpu");
+  EXPECT_EQ(error_of([&] {
               fp8_product({x, left.factors_R}, left, {}, false, y);
             }),
-            "[fp8_product] expected codes of fp8 on the left, got BFloat16");
+            "[fp8_product] left: expected codes of fp8, got BFloat16");
   Tensor half = at::empty({4, 4}, at::kHalf);
   EXPECT_EQ(error_of([&] { fp8_product(left, left, {}, false, half); }),
             "[fp8_product] expected a result of bf16 or fp32, got Half");

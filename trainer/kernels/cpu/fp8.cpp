@@ -108,4 +108,16 @@ void fp8_cast(RowsShape shape, int64_t row_step, Fp8Rule rule, bool transposed, 
   });
 }
 
+void fp8_turn(RowsShape shape, const uint8_t* codes, const float* factor, uint8_t* turned, float* factors,
+              Stream) {
+  constexpr int64_t kColumns = 64;  // whose results are in the cache at once
+  for_blocks(ceil_div(shape.dim, kColumns), shape.rows * shape.dim, [&](int64_t block) {
+    const int64_t first = block * kColumns, count = smaller(kColumns, shape.dim - first);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      for (int64_t k = 0; k < count; ++k)
+        turned[(first + k) * shape.rows + row] = codes[row * shape.dim + first + k];
+    for (int64_t k = 0; k < count; ++k) factors[first + k] = *factor;
+  });
+}
+
 }  // namespace tycho::TYCHO_ISA

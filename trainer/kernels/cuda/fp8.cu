@@ -72,6 +72,24 @@ __global__ void cast_by_column(RowsShape shape, int64_t row_step, bool power_of_
     codes[(first_column + y) * shape.rows + row] = tile[y][threadIdx.x];
 }
 
+/// Turns a tile as cast_by_column does.
+__global__ void turn_tile(RowsShape shape, const uint8_t* codes, const float* factor, uint8_t* turned,
+                          float* factors) {
+  __shared__ uint8_t tile[kTile][kTile + 4];
+  const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kTile,
+                first_row = static_cast<int64_t>(blockIdx.y) * kTile;
+  const int64_t column = first_column + threadIdx.x;
+  if (column < shape.dim) {
+    if (blockIdx.y == 0 && threadIdx.y == 0) factors[column] = *factor;
+    for (int y = threadIdx.y; y < kTile && first_row + y < shape.rows; y += kSumRows)
+      tile[threadIdx.x][y] = codes[(first_row + y) * shape.dim + column];
+  }
+  __syncthreads();
+  const int64_t row = first_row + threadIdx.x;
+  for (int y = threadIdx.y; y < kTile && first_column + y < shape.dim && row < shape.rows; y += kSumRows)
+    turned[(first_column + y) * shape.rows + row] = tile[y][threadIdx.x];
+}
+
 /// Finds the maxima of a tile of columns over a run of rows per block.
 template <int width>
 __global__ void column_maxima(RowsShape shape, int64_t row_step, const T* x, float* partials) {
@@ -193,6 +211,14 @@ void fp8_cast(RowsShape shape, int64_t row_step, Fp8Rule rule, bool transposed, 
     });
   });
   check_launch("fp8_cast");
+}
+
+void fp8_turn(RowsShape shape, const uint8_t* codes, const float* factor, uint8_t* turned, float* factors,
+              Stream stream) {
+  if (shape.rows == 0 || shape.dim == 0) return;
+  const dim3 grid(ceil_div(shape.dim, kTile), ceil_div(shape.rows, kTile));
+  turn_tile<<<grid, dim3(kTile, kSumRows), 0, native(stream)>>>(shape, codes, factor, turned, factors);
+  check_launch("fp8_turn");
 }
 
 }  // namespace tycho::cuda

@@ -341,6 +341,9 @@ struct KernelTable {
   /// x, and its scale is that of amax[r].
   void (*fp8_cast)(RowsShape, int64_t row_step, Fp8Rule, bool transposed, const void* x, const float* amax,
                    uint8_t* codes, float* factors, Stream) = nullptr;
+  /// Transposes codes [rows, dim] of one factor, which is written dim times.
+  void (*fp8_turn)(RowsShape, const uint8_t* codes, const float* factor, uint8_t* turned, float* factors,
+                   Stream) = nullptr;
   void (*run_program)(RowsShape, const TileProgram&, const ProgramMemory* arrays, Stream) = nullptr;
 
   /// Sums in fp32, rounds once.
@@ -368,7 +371,7 @@ struct KernelTable {
   X(embedding_backward) X(embedding_backward_workspace) X(position_gradient) X(cross_entropy) X(token_statistics) \
   X(token_statistics_backward) X(adamw_step) X(lion_step) X(sgd_step) X(muon_momentum) X(add_update) \
   X(sum_of_squares) X(cast) X(add_to_fp32) X(fp8_row_amax) X(fp8_rows) X(fp8_amax) X(fp8_amax_workspace) \
-  X(fp8_cast) X(run_program)
+  X(fp8_cast) X(fp8_turn) X(run_program)
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.

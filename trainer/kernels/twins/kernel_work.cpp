@@ -287,6 +287,10 @@ KernelWork WorkOf::fp8_cast(RowsShape s, int64_t row_step, Fp8Rule, bool transpo
   return {in_rows(x, s.rows, s.dim * 2, row_step * 2), in(amax, transposed ? s.dim * 4 : 4),
           out(codes, s.rows * s.dim), out(factors, (transposed ? s.dim : s.rows) * 4)};
 }
+KernelWork WorkOf::fp8_turn(RowsShape s, const uint8_t* codes, const float* factor, uint8_t* turned,
+                            float* factors, Stream) const {
+  return {in(codes, s.rows * s.dim), in(factor, 4), out(turned, s.rows * s.dim), out(factors, s.dim * 4)};
+}
 
 KernelWork WorkOf::run_program(RowsShape s, const TileProgram& program, const ProgramMemory* arrays,
                                Stream) const {
