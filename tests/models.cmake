@@ -2,6 +2,7 @@
 tycho_test(models_test TORCH LIBS models SOURCES trainer/models/decoder_oracle.cpp trainer/models/decoder_test.cpp trainer/models/lent_gradients_test.cpp
   trainer/models/model_cases.cpp trainer/models/model_width_test.cpp trainer/models/model_test.cpp trainer/models/token_loss_test.cpp)
 tycho_test(sharded_model_test TORCH LIBS models SOURCES trainer/models/model_cases.cpp trainer/models/sharded_model_test.cpp)
+tycho_test(coded_gather_test TORCH LIBS models SOURCES trainer/models/coded_gather_test.cpp trainer/models/model_cases.cpp)
 tycho_test(tensor_parallel_test TORCH LIBS models SOURCES trainer/models/fp8_linear_test.cpp trainer/models/model_cases.cpp trainer/models/shared_model.cpp
   trainer/models/query_key_norm_test.cpp trainer/models/shared_vocabulary_test.cpp trainer/models/tensor_parallel_test.cpp)
 tycho_test(context_parallel_test TORCH LIBS models SOURCES trainer/models/model_cases.cpp trainer/models/shared_model.cpp

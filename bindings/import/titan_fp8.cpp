@@ -76,6 +76,8 @@ void write_titan_fp8(Mapper& mapper) {
         skip.push_back(lua_quoted(hf_words(words)));
     }
   if (!skip.empty()) fields.push_back(fmt::format("skip = {{ {} }}", fmt::join(skip, ", ")));
+  if (titan_value(mapper, "quantize.linear.float8.enable_fsdp_float8_all_gather", "false") == "true")
+    fields.emplace_back("gather = true");
   const DocEntry entry = {"model.converters", *converters};
   mapper.emit(entry, "fp8", fmt::format("t.fp8 {{ {} }}", fmt::join(fields, ", ")));
   if (!skips_head)
@@ -85,17 +87,16 @@ void write_titan_fp8(Mapper& mapper) {
 Row titan_converters_row() { return by("converters", map_converters); }
 
 Row titan_quantize_row() {
-  return group(
-      "quantize",
-      {group(
-           "linear",
-           {group("float8",
-                  {read_with_converters("recipe_name"), read_with_converters("filter_fqns"),
-                   noted("enable_fsdp_float8_all_gather", {"false"}, "parameters are gathered in bf16 here"),
-                   left_out("precompute_float8_dynamic_scale_for_fsdp", "parameters are gathered in bf16"),
-                   left_out("emulate", "CPUs compute fp8 in bf16, GPUs in fp8")}),
-            left_out("mx", "no converter needs it")}),
-       left_out("grouped_mm", "no converter needs it")});
+  return group("quantize",
+               {group("linear",
+                      {group("float8",
+                             {read_with_converters("recipe_name"), read_with_converters("filter_fqns"),
+                              read_with_converters("enable_fsdp_float8_all_gather"),
+                              left_out("precompute_float8_dynamic_scale_for_fsdp",
+                                       "with fp8.gather all scales are always computed at once after a step"),
+                              left_out("emulate", "CPUs compute fp8 in bf16, GPUs in fp8")}),
+                       left_out("mx", "no converter needs it")}),
+                left_out("grouped_mm", "no converter needs it")});
 }
 
 }  // namespace tycho

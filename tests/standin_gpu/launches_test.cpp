@@ -62,6 +62,7 @@ const std::vector<Case> kCases = {
     {"llama-8b-any-order", "llama-8b", 8, "attention.deterministic=false"},
     {"llama-8b-fp8", "llama-8b", 8, "fp8.recipe=rowwise_with_gw_hp"},
     {"llama-8b-fp8-tensorwise", "llama-8b", 8, "fp8.recipe=tensorwise"},
+    {"llama-8b-fp8-gather", "llama-8b", 8, "fp8.recipe=tensorwise fp8.gather=true"},
     {"llama-70b", "llama-70b", 64},
     {"gemma2", "gemma2", 8},
     {"gemma3", "gemma3", 8},

@@ -25,7 +25,8 @@ constexpr std::pair<const char*, const char*> kNotNeeded[] = {
      "transfers of weights follow each other on one stream: an earlier wait ordered what they read and "
      "replace"},
     {"the wait of cudaStreamWaitEvent of block ",
-     "likewise; the ring's keys were ordered by its previous step"},
+     "likewise; the ring's keys were ordered by its previous step; codes and the rest of a block arrive "
+     "together"},
     {"the record of an event of ",
      "the stream's newest operation touches nothing that the waiting stream uses"},
 };
@@ -103,6 +104,16 @@ TEST_F(Mutants, OfFullyShardedStages) {
 TEST_F(Mutants, OfFullyShardedContext) {
   const auto actions =
       traced("cp", "max_duration=6ba ckpt.every=2ba parallel.dp_shard=2 parallel.cp=2 micro_batch=1sp", 3);
+  ASSERT_FALSE(again(actions, {}).found);
+  expect_reported(actions, Mutant::Kind::kNoWait);
+  expect_reported(actions, Mutant::Kind::kEarlyRecord);
+}
+
+TEST_F(Mutants, OfCodesThatAreGathered) {
+  const auto actions = traced("codes",
+                              "max_duration=6ba ckpt.every=2ba parallel.dp_shard=4 "
+                              "micro_batch=1sp precision=bf16 fp8.recipe=tensorwise fp8.gather=true",
+                              0);
   ASSERT_FALSE(again(actions, {}).found);
   expect_reported(actions, Mutant::Kind::kNoWait);
   expect_reported(actions, Mutant::Kind::kEarlyRecord);

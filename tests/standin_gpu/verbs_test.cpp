@@ -99,6 +99,19 @@ TEST_F(Verbs, ProductsInFp8AreTheCpus) {
   }
 }
 
+TEST_F(Verbs, CodesThatAreGatheredGiveTheBitsOfBf16) {
+  write(recipe_of(
+      "llama { width = 64, layers = 2, heads = 4, vocab_size = 300, max_seq_len = 32, ffn_width = 64 }",
+      "r.precision, r.fp8 = \"bf16\", t.fp8 { recipe = \"tensorwise\" }\n"));
+  for (const char* gather : {"false", "true"}) {
+    const Outcome outcome = here(std::string("export TYCHO_STANDIN_GPUS=4; tycho launch -n 4 run x.lua "
+                                             "device=cuda parallel.dp_shard=2 parallel.tp=2 run_dir=") +
+                                 gather + " fp8.gather=" + gather);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  }
+  EXPECT_EQ(numbers("true", "loss"), numbers("false", "loss"));
+}
+
 TEST_F(Verbs, ALongPromptTakesFlashAttention) {
   write(recipe("r.precision, r.max_duration = \"bf16\", \"4ba\"\n"));
   ASSERT_EQ(train("run", "cuda").code, 0);

@@ -19,6 +19,7 @@ struct Fp8Config {
   Fp8Recipe recipe = Fp8Recipe::kNone;
   std::vector<std::string> skip;
   bool skip_small = false;
+  bool gather = false;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -35,6 +36,10 @@ struct Fp8Config {
       "Layers stay bf16 where torchao found no gain on an H100. Layers that are multiplied together (q, k "
       "and v; "
       "gate and up) count as one.");
+    v("gather", gather,
+      "Ranks that share parameters (parallel.dp_shard, parallel.cp) gather the matrices of these layers as "
+      "codes of one byte, not as bf16. Needs recipe = \"tensorwise\". The same bits as without; nothing is "
+      "gathered where no ranks share parameters.");
   }
 
   bool is_used() const { return recipe != Fp8Recipe::kNone; }

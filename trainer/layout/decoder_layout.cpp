@@ -58,11 +58,16 @@ class BlockBuilder {
     built_.unit.base = s_.lora.is_used();
     place_adapters();
     fp8_ = fp8_layers(built_.unit, built_.layers, s_.fp8);
-    for (Fp8Product& product : fp8_.products)
+    for (Fp8Product& product : fp8_.products) {
+      product.factors = num_views() + 2 * static_cast<int>(at.adapters.size()) + product.view;
       product.cast_along = product.view == at.down_weight
                                ? !s_.ffn.activation.is_defined()
                                : s_.norms_before() && (product.view == at.up_weight ||
                                                        (product.view == at.qkv_weight && !reuses_x_));
+      for (const LinearLayer& layer : built_.layers)
+        if (s_.fp8.gather && layer_outputs(built_.unit, layer).view == product.view)
+          built_.unit.params[static_cast<size_t>(layer.param)].coded = true;
+    }
     built_.at.fp8 = fp8_.products;
     return std::move(built_);
   }
@@ -79,6 +84,7 @@ class BlockBuilder {
     return num_params() - 1;
   }
   int num_params() const { return static_cast<int>(built_.unit.params.size()); }
+  int num_views() const { return num_params() + static_cast<int>(built_.unit.stacks.size()); }
   std::string full_name(const std::string& name) const {
     return fmt::format("{}.{}", built_.unit.name, name);
   }
@@ -193,7 +199,7 @@ class BlockBuilder {
 
   /// Assigns views of adapters, which follow the block's own views.
   void place_adapters() {
-    int view = num_params() + static_cast<int>(built_.unit.stacks.size());
+    int view = num_views();
     for (const LinearLayer& layer : adapted_layers(built_.layers, s_.lora)) {
       const LayerOutputs outputs = layer_outputs(built_.unit, layer);
       built_.at.adapters.push_back({.weight = outputs.view,

@@ -22,7 +22,8 @@ struct AdapterViews {
 };
 /// Views of a block's unit; -1 where the model has none. up_* is gate and up stacked where the feed-forward
 /// is gated. qkv_* is the queries' alone in a block that reuses keys and values or another block's input; a
-/// block that reuses another block's input has kv_* in addition.
+/// block that reuses another block's input has kv_* in addition. Views of adapters follow the unit's own, and
+/// factors of the unit's own views follow these, where the unit is gathered as codes of fp8.
 struct BlockParams {
   int norm1_weight = -1, norm1_bias = -1, norm2_weight = -1, norm2_bias = -1;
   int norm1_after_weight = -1, norm1_after_bias = -1, norm2_after_weight = -1, norm2_after_bias = -1;

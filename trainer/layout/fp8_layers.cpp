@@ -166,7 +166,7 @@ std::vector<ConfigProblem> fp8_problems(const DecoderSpec& spec, int64_t tp) {
 }
 
 Fp8Config named_fp8(const DecoderSpec& whole) {
-  Fp8Config named = {.recipe = whole.fp8.recipe};
+  Fp8Config named = {.recipe = whole.fp8.recipe, .gather = whole.fp8.gather};
   if (!named.is_used()) return named;
   for (const Fp8Layers& block : all_layers(whole))
     for (const std::string& name : kept_names(block)) named.skip.push_back(name);
@@ -189,7 +189,8 @@ std::string fp8_text(const DecoderSpec& spec) {
                                  linear_layer_names(spec).size(), enum_name(spec.fp8.recipe));
   for (const auto& [reason, names] : kept)
     text += fmt::format("; bf16: {} ({})", fmt::join(names, ", "), reason);
-  return text + "; the head multiplies in bf16";
+  text += "; the head multiplies in bf16";
+  return spec.fp8.gather ? text + "; parallel.dp_shard gathers codes" : text;
 }
 
 int64_t fp8_bytes(const DecoderSpec& spec, BatchShape shape, bool on_gpu) {

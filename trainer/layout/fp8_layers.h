@@ -17,6 +17,7 @@ namespace tycho {
 /// Linear layers that are multiplied together, in fp8: a view of their block's unit.
 struct Fp8Product {
   int view = -1;
+  int factors = -1;              // view of the factors of the weight's rows, where the weight is codes
   std::vector<int64_t> outputs;  // of each layer; each has scales of its own
   int64_t inputs = 0;
   Fp8Recipe recipe = Fp8Recipe::kNone;

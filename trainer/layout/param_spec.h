@@ -57,6 +57,7 @@ struct ParamSpec {
   std::optional<ParamPart> part = {};
   bool gives_logits = false;  // the head multiplies by it
   int64_t zero_rows = 0;      // rows of zeros that follow it in its unit's buffers (tp_units)
+  bool coded = false;         // ranks that share it gather codes of fp8, with which it is multiplied
 
   /// Number of elements that it takes in its unit's buffers.
   int64_t room() const;

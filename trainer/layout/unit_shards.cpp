@@ -69,26 +69,4 @@ UnitBuffers grad_buffers(const std::vector<UnitSpec>& units, const ShardRules& r
   return take_turns(units, rules, rules.keep_grads, [](const UnitSpec& unit) { return !unit.frozen(); });
 }
 
-int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& rules,
-                          int64_t micro_batches) {
-  const UnitBuffers buffers = param_buffers(units, rules);
-  std::vector<size_t> held(buffers.elements.size(), units.size());
-  int64_t sum = 0;
-  const auto use = [&](size_t unit) {
-    size_t& holds = held[static_cast<size_t>(buffers.of_unit[unit])];
-    if (holds == unit || units[unit].params.empty()) return;
-    holds = unit;
-    sum += rules.num_ranks * shard_elements(units[unit].numel(), rules.num_ranks);
-  };
-  const size_t lowest_trained = lowest_trained_unit(units), own = num_own_units(units);
-  for (int64_t i = 0; i < micro_batches; ++i) {
-    for (size_t u = 0; u < units.size(); ++u) use(u);
-    if (rules.tied) use(0);
-    for (size_t u = own - 1; u-- > std::max<size_t>(lowest_trained, 1);) use(u);
-    for (size_t u = units.size(); u-- > own;)
-      if (static_cast<size_t>(units[u].adapts) >= lowest_trained) use(u);
-  }
-  return sum;
-}
-
 }  // namespace tycho

@@ -57,8 +57,4 @@ UnitBuffers param_buffers(const std::vector<UnitSpec>& units, const ShardRules& 
 /// Assigns buffers for whole gradients, by the rules of param_buffers. Frozen units have none.
 UnitBuffers grad_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules);
 
-/// Number of elements of all parameters that are gathered on a rank in a step of `micro_batches`, padding
-/// included: units that are still whole from an earlier use are not counted again.
-int64_t gathered_elements(const std::vector<UnitSpec>& units, const ShardRules& rules, int64_t micro_batches);
-
 }  // namespace tycho

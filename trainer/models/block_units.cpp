@@ -6,9 +6,12 @@
 namespace tycho {
 namespace {
 
-void join(const Views& own, const Views& adapters, Views& both) {
-  both.assign(own.begin(), own.end());
+/// Puts adapters after the first `count` of a unit's own views.
+void join(const Views& own, size_t count, const Views& adapters, Views& both) {
+  const auto end = own.begin() + static_cast<std::ptrdiff_t>(count);
+  both.assign(own.begin(), end);
   both.insert(both.end(), adapters.begin(), adapters.end());
+  both.insert(both.end(), end, own.end());
 }
 
 }  // namespace
@@ -27,7 +30,7 @@ BlockUnits::BlockUnits(const ModelLayout& layout, UnitStore& units)
 const Views& BlockUnits::acquire(int64_t block, Pass pass) {
   const Views& params = units_.acquire(own(block), pass);
   if (adapters(block) < 0) return params;
-  join(params, units_.acquire(adapters(block), pass), params_);
+  join(params, num_views(block), units_.acquire(adapters(block), pass), params_);
   return params_;
 }
 
@@ -39,7 +42,7 @@ void BlockUnits::release(int64_t block, Pass pass) {
 Views& BlockUnits::grads(int64_t block) {
   Views& grads = units_.grads(own(block));
   if (adapters(block) < 0) return grads;
-  join(grads, units_.grads(adapters(block)), grads_);
+  join(grads, num_views(block), units_.grads(adapters(block)), grads_);
   return grads_;
 }
 

@@ -9,8 +9,8 @@
 
 namespace tycho {
 
-/// Gives a block one list of views, in which those of its adapters follow its own. Used for one block at a
-/// time.
+/// Gives a block one list of views, in which those of its adapters follow its own (BlockParams). Used for one
+/// block at a time.
 class BlockUnits {
  public:
   /// `units` must outlive this object.
@@ -26,6 +26,8 @@ class BlockUnits {
 
  private:
   static int own(int64_t block) { return static_cast<int>(block) + 1; }
+  /// Number of the block's own parameters and stacks.
+  size_t num_views(int64_t block) const { return units_.layout(own(block)).views().size(); }
   int adapters(int64_t block) const { return adapters_[static_cast<size_t>(block)]; }
 
   UnitStore& units_;

@@ -118,7 +118,7 @@ Tensor Decoder::run(std::vector<CachedRows> rows, const Tensor& tokens_N, const 
 Tensor Decoder::head_logits(const Tensor& x_ND, int64_t num_sequences) {
   Tensor logits = at::empty({num_sequences, layout_.vocab_size}, options_.dtype(at::kFloat));
   if (part_.is_last()) {
-    const AcquiredHead head(units_, spec_, Pass::kForward);
+    const AcquiredHead head(units_, spec_, Pass::kGeneration);
     logits = head_last_logits(head_, head.params(), x_ND, num_sequences, layout_.vocab_size);
   }
   stage_.share(logits, part_.num_stages - 1);
@@ -126,7 +126,7 @@ Tensor Decoder::head_logits(const Tensor& x_ND, int64_t num_sequences) {
 }
 
 Tensor Decoder::embed(const Tensor& tokens_N, int64_t seq) {
-  const Views& table = units_.acquire(0, Pass::kForward);
+  const Views& table = units_.acquire(0, Pass::kGeneration);
   Tensor x_ND = at::empty({tokens_N.numel(), layout_.width}, options_);
   int64_t done = 0;
   for (const CachedRows& rows : cache_.pass) {
@@ -143,7 +143,7 @@ Tensor Decoder::embed(const Tensor& tokens_N, int64_t seq) {
   }
   if (head_.region.is_shared()) head_.region.leave(x_ND, x_ND);
   if (const double scale = embedding_scale(spec_, x_ND.scalar_type()); scale != 1) x_ND.mul_(scale);
-  units_.release(0, Pass::kForward);
+  units_.release(0, Pass::kGeneration);
   return x_ND;
 }
 
@@ -153,10 +153,10 @@ Tensor Decoder::run_chunk(const StagePart::Chunk& chunk, Tensor x_ND, std::vecto
     if (spec_.shares_x()) inputs[static_cast<size_t>(i)] = x_ND;
     if (look.streams != nullptr) look.streams->push_back(x_ND.clone());
     cache_.attention = i == look.attention_block ? look.attention : nullptr;
-    x_ND = blocks_[static_cast<size_t>(i)].forward_cached(block_units_.acquire(i, Pass::kForward), x_ND,
+    x_ND = blocks_[static_cast<size_t>(i)].forward_cached(block_units_.acquire(i, Pass::kGeneration), x_ND,
                                                           inputs[static_cast<size_t>(spec_.block(i).x_block)],
                                                           cache_);
-    block_units_.release(i, Pass::kForward);
+    block_units_.release(i, Pass::kGeneration);
   }
   return x_ND;
 }

@@ -37,7 +37,7 @@ BranchInput DecoderBlock::attention_input(const Views& p, const Tensor& x_SD, Bl
   if (!norms_before_) return {x_SD};
   Views& keep = act.saved;
   Tensor& normed_SD = keep[block_saved::kNormed1];
-  std::optional<RowCast> cast = casts ? attention_.cast_of_input(normed_SD, act) : std::nullopt;
+  std::optional<RowCast> cast = casts ? attention_.cast_of_input(p, normed_SD, act) : std::nullopt;
   norm_.forward(norm1(p), x_SD, stats1(keep), normed_SD, no_terms(), cast ? &*cast : nullptr);
   if (reuses_x_) norm_.forward(norm1(p), act.x_of_kv_SD, stats_kv(keep), keep[block_saved::kNormedKv]);
   return {normed_SD, finished(cast, normed_SD)};
@@ -47,7 +47,7 @@ BranchInput DecoderBlock::feed_forward_input(const Views& p, BlockActivations ac
   const Tensor& middle_SD = act.saved[block_saved::kMiddle];
   if (!norms_before_) return {middle_SD};
   Tensor& normed_SD = act.saved[block_saved::kNormed2];
-  std::optional<RowCast> cast = casts ? feed_forward_.cast_of_input(normed_SD, act) : std::nullopt;
+  std::optional<RowCast> cast = casts ? feed_forward_.cast_of_input(p, normed_SD, act) : std::nullopt;
   norm_.forward(norm2(p), middle_SD, stats2(act.saved), normed_SD, no_terms(), cast ? &*cast : nullptr);
   return {normed_SD, finished(cast, normed_SD)};
 }
@@ -59,7 +59,7 @@ BranchInput DecoderBlock::attend(const Views& p, const BranchInput& input, const
     attention_.forward(p, input, x_SD, act, middle_SD, /*next=*/nullptr);
     return {middle_SD};
   }
-  std::optional<RowCast> cast = feed_forward_.cast_of_input(normed_SD, act);
+  std::optional<RowCast> cast = feed_forward_.cast_of_input(p, normed_SD, act);
   const NextNorm next = {norm_, norm2(p), stats2(act.saved), normed_SD, cast ? &*cast : nullptr};
   attention_.forward(p, input, x_SD, act, middle_SD, &next);
   return {normed_SD, finished(cast, normed_SD)};

@@ -30,8 +30,8 @@ class FeedForward {
   void forward(const Views& p, const BranchInput& input, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD) const;
   /// Returns the cast of the input that the kernel which computes it should make, if any.
-  std::optional<RowCast> cast_of_input(const Tensor& x_SD, BlockActivations act) const {
-    return input_cast(fp8_linear_of(at_, at_.up_weight, region_, act), x_SD);
+  std::optional<RowCast> cast_of_input(const Views& p, const Tensor& x_SD, BlockActivations act) const {
+    return input_cast(fp8_linear_of(at_, at_.up_weight, region_, p, act), x_SD);
   }
   /// Fills slot kUp as forward does, and with `whole` the slot of the branch's output, and does nothing else.
   void recompute(const Views& p, const BranchInput& input, BlockActivations act, bool whole) const;
@@ -55,13 +55,13 @@ class FeedForward {
   LinearParams up(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.up_weight)], view(p, fuses_bias() ? -1 : at_.up_bias), in_out_,
             layer_adapters(at_, at_.up_weight, region_.context(), p, act...),
-            fp8_linear_of(at_, at_.up_weight, region_, act...)};
+            fp8_linear_of(at_, at_.up_weight, region_, p, act...)};
   }
   template <class... Act>
   LinearParams down(const Views& p, Act... act) const {
     return {p[static_cast<size_t>(at_.down_weight)], view(p, at_.down_bias), in_out_,
             layer_adapters(at_, at_.down_weight, region_.context(), p, act...),
-            fp8_linear_of(at_, at_.down_weight, region_, act...)};
+            fp8_linear_of(at_, at_.down_weight, region_, p, act...)};
   }
   /// Fills slot kUp, with the product that forward has computed; with a fused GELU also slot kHidden.
   void forward_up(const Views& p, const BranchInput& input, BlockActivations act) const;

@@ -29,15 +29,31 @@ ShareMaxima shared_if(bool is_part, const Fp8Linear& layer) {
   return [region = layer.region](Tensor& amax) { amax.copy_(region->gathered(amax).amax(0)); };
 }
 
+const Tensor* factors_of(const Tensor& weight, const Views& p, const Fp8Product& product) {
+  return weight.scalar_type() == at::kFloat8_e4m3fn ? &p[static_cast<size_t>(product.factors)] : nullptr;
+}
+
+/// Returns a layer's weight as an operand: its own rows, or its columns. It is cast, unless it is codes,
+/// which all ranks have made with the scale of the whole matrix.
+Fp8Matrix weight_operand(const Fp8Linear& layer, const Tensor& weight, int64_t first_row, bool transposed,
+                         Fp8Group group, bool cuts_sum, const std::vector<int64_t>& sections) {
+  if (layer.weight_factors == nullptr)
+    return to_fp8(weight, transposed, group, casts_of(layer.product->recipe).number, sections,
+                  shared_if(cuts_sum || group == Fp8Group::kWhole, layer));
+  const Fp8Matrix codes = {weight, layer.weight_factors->narrow(0, first_row, weight.size(0))};
+  return transposed ? fp8_transposed(codes) : codes;
+}
+
 }  // namespace
 
-Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region, const Views& p,
                         const BlockActivations&) {
   for (const Fp8Product& product : at.fp8)
-    if (product.view == view) return {&product, &region, nullptr};
+    if (product.view == view)
+      return {&product, &region, nullptr, factors_of(p[static_cast<size_t>(view)], p, product)};
   return {};
 }
-Fp8Linear fp8_linear_of(const BlockParams&, int, const ParallelRegion&) { return {}; }
+Fp8Linear fp8_linear_of(const BlockParams&, int, const ParallelRegion&, const Views&) { return {}; }
 
 bool has_fp8_weight_gradient(const Fp8Linear& layer) {
   return layer.product->recipe != Fp8Recipe::kRowwiseWithGwHp;
@@ -66,8 +82,7 @@ void fp8_linear(const Fp8Linear& layer, const Tensor& weight, bool in_out, const
   fp8_product(
       layer.x ? *layer.x
               : to_fp8(x_NK, /*transposed=*/false, casts.group, casts.number, {}, shared_if(cuts_sum, layer)),
-      to_fp8(weight, /*transposed=*/in_out, casts.group, casts.number, product.outputs,
-             shared_if(cuts_sum || casts.group == Fp8Group::kWhole, layer)),
+      weight_operand(layer, weight, 0, /*transposed=*/in_out, casts.group, cuts_sum, product.outputs),
       added_NM, /*fast=*/true, y_NM);
 }
 
@@ -77,12 +92,11 @@ void fp8_input_gradient(const Fp8Linear& layer, const Tensor& weight, bool in_ou
   const bool cuts_sum = !layer.product->cuts_inputs;
   int64_t first = 0;
   for (const int64_t outputs : layer.product->outputs) {
-    fp8_product(
-        to_fp8(dy_NM.narrow(1, first, outputs), /*transposed=*/false, casts.group, casts.gradient, {},
-               shared_if(cuts_sum, layer)),
-        to_fp8(weight.narrow(in_out ? 1 : 0, first, outputs), /*transposed=*/!in_out, casts.weight_to_input,
-               casts.number, {}, shared_if(cuts_sum || casts.weight_to_input == Fp8Group::kWhole, layer)),
-        first > 0 ? dx_NK : Tensor(), /*fast=*/false, dx_NK);
+    fp8_product(to_fp8(dy_NM.narrow(1, first, outputs), /*transposed=*/false, casts.group, casts.gradient, {},
+                       shared_if(cuts_sum, layer)),
+                weight_operand(layer, weight.narrow(in_out ? 1 : 0, first, outputs), in_out ? 0 : first,
+                               /*transposed=*/!in_out, casts.weight_to_input, cuts_sum, {}),
+                first > 0 ? dx_NK : Tensor(), /*fast=*/false, dx_NK);
     first += outputs;
   }
 }

@@ -8,28 +8,31 @@
 #include "trainer/layout/fp8_layers.h"
 #include "trainer/models/activations.h"
 #include "trainer/models/parallel_region.h"
+#include "trainer/sharding/gathered_unit.h"
 
 namespace tycho {
 
 // N tokens, K inputs, M outputs, those of this rank along tp. Weights are [M, K], or [K, M] when in_out.
 // Layers that are stacked in one matrix have scales of their own. x, dy and weights are cast again by each
-// function. Ranks along tp share the largest magnitudes that scales are made of, so that codes are those of
-// one rank: then all functions but has_fp8_weight_gradient are collective.
+// function; weights that are codes already are transposed where a product needs it. Ranks along tp share the
+// largest magnitudes that scales are made of, so that codes are those of one rank: then all functions but
+// has_fp8_weight_gradient are collective.
 
 /// A product in fp8, or in the inputs' own dtype if `product` is null. region: the ranks that share the
 /// layer.
 struct Fp8Linear {
   const Fp8Product* product = nullptr;
   const ParallelRegion* region = nullptr;
-  const Fp8Matrix* x = nullptr;  // x of fp8_linear, where input_cast() has made it
+  const Fp8Matrix* x = nullptr;            // x of fp8_linear, where input_cast() has made it
+  const Tensor* weight_factors = nullptr;  // of the weight's rows, where the weight is codes (CodedUnit)
 
   explicit operator bool() const { return product != nullptr; }
 };
-/// Returns the product of that view of a block, for a pass of training or evaluation. Generation computes in
-/// bf16: it has no pass.
-Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region,
+/// Returns the product of that view of a block's views, for a pass of training or evaluation. Generation
+/// computes in bf16: it has no pass.
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region, const Views& p,
                         const BlockActivations& act);
-Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region);
+Fp8Linear fp8_linear_of(const BlockParams& at, int view, const ParallelRegion& region, const Views& p);
 
 /// Returns a cast for the kernel that computes x, the product's whole input on this rank; none where the
 /// product is not in fp8, or ranks share the scales of x or gather its rows.

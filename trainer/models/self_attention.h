@@ -52,9 +52,9 @@ class SelfAttention {
   void forward(const Views& p, const BranchInput& input, const Tensor& residual_SD, BlockActivations act,
                Tensor& y_SD, const NextNorm* next) const;
   /// Returns the cast of the input that the kernel which computes it should make, if any.
-  std::optional<RowCast> cast_of_input(const Tensor& x_SD, BlockActivations act) const {
+  std::optional<RowCast> cast_of_input(const Views& p, const Tensor& x_SD, BlockActivations act) const {
     if (reuses_x_) return std::nullopt;
-    return input_cast(fp8_linear_of(at_, at_.qkv_weight, region_, act), x_SD);
+    return input_cast(fp8_linear_of(at_, at_.qkv_weight, region_, p, act), x_SD);
   }
   /// Computes dx_SD from dy_SD; gradients are written to g, or added. Call it for blocks that reuse keys and
   /// values before the block that has them: they leave their gradient with that block.
@@ -83,7 +83,7 @@ class SelfAttention {
   LinearParams layer(int weight, int bias, const Views& p, Act... act) const {
     return {p[static_cast<size_t>(weight)], view(p, bias), in_out_,
             layer_adapters(at_, weight, region_.context(), p, act...),
-            fp8_linear_of(at_, weight, region_, act...)};
+            fp8_linear_of(at_, weight, region_, p, act...)};
   }
   /// Scratch for separate products of queries and of keys and values: [N, E] and [N, 2 K d].
   struct Apart {

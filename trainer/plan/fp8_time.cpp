@@ -12,6 +12,8 @@ namespace {
 constexpr double kSpeedup = 1.7;
 /// Bytes of a cast, for each element: of rows, and of columns or whole matrices, which are read twice.
 constexpr double kRowBytes = 3, kOtherBytes = 5;
+/// Bytes of a code that is transposed.
+constexpr double kTurnBytes = 2;
 /// Bytes of an element that a cast does not read where the element is still in a register.
 constexpr double kReadBytes = 2;
 
@@ -25,7 +27,8 @@ struct Work {
 };
 
 /// Returns the work of a product of the forward pass, and of those of its gradients.
-Work work_of(const Fp8Product& product, Recompute mode, bool trains_weight, const Fp8Calls& calls) {
+Work work_of(const Fp8Product& product, Recompute mode, bool trains_weight, bool in_out,
+             const Fp8Calls& calls) {
   const auto tp = static_cast<double>(calls.tp), N = calls.tokens,
              K = static_cast<double>(product.inputs) / (product.cuts_inputs ? tp : 1),
              M = static_cast<double>(product.all_outputs()) / (product.cuts_inputs ? 1 : tp);
@@ -33,9 +36,11 @@ Work work_of(const Fp8Product& product, Recompute mode, bool trains_weight, cons
   const bool dw = trains_weight && product.recipe != Fp8Recipe::kRowwiseWithGwHp;
   const double row_bytes = product.recipe == Fp8Recipe::kTensorwise ? kOtherBytes : kRowBytes;
   const double x_bytes = row_bytes - (casts_along(product, calls) ? kReadBytes : 0);
-  const double casts = forwards * (x_bytes * N * K + row_bytes * M * K) +  // x and w
-                       row_bytes * N * M + kOtherBytes * M * K +           // dy and w, transposed
-                       (dw ? kOtherBytes * (N * K + N * M) : 0);           // x and dy, transposed
+  const double w_bytes = calls.has_codes ? (in_out ? kTurnBytes : 0) : row_bytes,
+               turned_bytes = calls.has_codes ? (in_out ? 0 : kTurnBytes) : kOtherBytes;
+  const double casts = forwards * (x_bytes * N * K + w_bytes * M * K) +  // x and w
+                       row_bytes * N * M + turned_bytes * M * K +        // dy and w, transposed
+                       (dw ? kOtherBytes * (N * K + N * M) : 0);         // x and dy, transposed
   return {2 * N * M * K * (forwards + 1 + (dw ? 1 : 0)), casts};
 }
 
@@ -46,7 +51,8 @@ double fp8_added_s(const TrainConfig& config, const DecoderSpec& spec, const Fp8
   Work all;
   for (int64_t i = 0; i < spec.layers; ++i)
     for (const Fp8Product& product : block_fp8_layers(spec, i).products) {
-      const Work work = work_of(product, config.recompute.of(i), !config.model.lora.is_used(), calls);
+      const Work work =
+          work_of(product, config.recompute.of(i), !config.model.lora.is_used(), spec.in_out, calls);
       all.flops += work.flops, all.bytes += work.bytes;
     }
   return all.bytes / calls.bytes_per_s - all.flops / calls.flops_per_s * (1 - 1 / kSpeedup);

@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 
+#include "trainer/layout/coded_unit.h"
+#include "trainer/layout/gathered_bytes.h"
 #include "trainer/layout/param_rules.h"
 #include "trainer/layout/unit_layout.h"
 #include "trainer/recipe/ema_steps.h"
@@ -14,7 +16,7 @@
 namespace tycho {
 namespace {
 
-constexpr int64_t kMasterBytes = 4, kPage = 4096;
+constexpr int64_t kMasterBytes = 4, kFactorBytes = 4, kPage = 4096;
 
 int64_t paged(int64_t num_bytes) { return (num_bytes + kPage - 1) / kPage * kPage; }
 
@@ -33,6 +35,17 @@ int64_t own_buffers(const std::vector<UnitSpec>& units, const ShardRules& rules,
     sum += paged(numel * bytes_per_element);
   }
   return sum;
+}
+
+/// Returns the places of units that are gathered as codes.
+std::vector<CodedUnitLayout> coded_units(const TrainConfig& config, const std::vector<UnitSpec>& units,
+                                         const ShardRules& rules) {
+  std::vector<CodedUnitLayout> coded;
+  for (const UnitSpec& unit : units)
+    if (const auto places = coded_unit_layout(unit, rules.num_ranks);
+        places && config.precision == Precision::kBf16)
+      coded.push_back(*places);
+  return coded;
 }
 
 int64_t shared_buffers(const UnitBuffers& buffers, int64_t bytes_per_element) {
@@ -239,6 +252,10 @@ std::vector<ByteItem> state_memory(const TrainConfig& config, const ModelLayout&
     items.push_back({"whole units", shared_buffers(buffers, compute_bytes(config)),
                      fmt::format("{}, {} at a time", type, buffers.elements.size())});
   }
+  int64_t codes = 0;
+  for (const CodedUnitLayout& unit : coded_units(config, units, rules))
+    codes += paged(unit.bytes_each()) + paged(unit.num_factors() * kFactorBytes);
+  if (codes > 0) items.push_back({"codes", codes, note("fp8, and factors")});
   items.push_back(
       {"gradients", own_buffers(trained_units(config, layout), rules, kMasterBytes), note("fp32")});
   if (shared) {
@@ -288,9 +305,14 @@ std::vector<ByteItem> step_traffic(const TrainConfig& config, const ModelLayout&
   std::vector<ByteItem> items;
   if (rules.num_ranks > 1) {
     const std::vector<UnitSpec> units = with_frozen(layout.units, rules_of(config, layout));
-    const int64_t gathered = gathered_elements(units, rules, micro_batches) * compute_bytes(config);
+    const int64_t gathered = gathered_bytes(units, rules, micro_batches, compute_bytes(config));
+    const size_t num_coded = coded_units(config, units, rules).size();
     const int64_t times = rules.keep_grads ? 1 : micro_batches;
-    items.push_back({"dp_shard", from_others(gathered, rules.num_ranks), "parameters gathered"});
+    items.push_back(
+        {"dp_shard", from_others(gathered, rules.num_ranks),
+         config.model.fp8.gather
+             ? fmt::format("parameters gathered, {} of {} units as codes of fp8", num_coded, units.size())
+             : "parameters gathered"});
     items.push_back(
         {"dp_shard", from_others(reduced * reduced_bytes(rules) * times, rules.num_ranks),
          fmt::format("gradients summed, {}", times == 1 ? "once" : std::to_string(times) + " times")});

@@ -142,6 +142,7 @@ double fp8_s(const TrainConfig& config, const DecoderSpec& spec, const StepWork&
   const Fp8Calls calls = {.tokens = tokens_at_once,
                           .tp = work.mesh.size(Axis::kTp),
                           .cuts_tokens = config.parallel.sequence_parallel,
+                          .has_codes = config.model.fp8.gather && work.mesh.size(kShardAxes) > 1,
                           .flops_per_s = flops_per_s,
                           .bytes_per_s = memory_rate(machine)};
   return fp8_added_s(config, spec, calls) * static_cast<double>(work.micro_batches) /

@@ -118,7 +118,13 @@ void check_fp8(const TrainConfig& config, ConfigProblems& problems) {
   constexpr const char* kWithoutRecipe = "unless fp8.recipe is set";
   problems.idle("fp8.skip", !fp8.skip.empty(), fp8.is_used(), kWithoutRecipe);
   problems.idle("fp8.skip_small", fp8.skip_small, fp8.is_used(), kWithoutRecipe);
+  problems.idle("fp8.gather", fp8.gather, fp8.is_used(), kWithoutRecipe);
   if (!fp8.is_used()) return;
+  if (fp8.gather && fp8.recipe != Fp8Recipe::kTensorwise)
+    problems.add("fp8.gather",
+                 "needs one scale for each matrix, which {} does not have: remove it, or set fp8.recipe = "
+                 "\"tensorwise\"",
+                 enum_name(fp8.recipe));
   if (config.precision != Precision::kBf16)
     problems.add("fp8.recipe", "{} needs bf16, but precision is fp32; set precision = \"bf16\"",
                  enum_name(fp8.recipe));

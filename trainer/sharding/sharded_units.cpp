@@ -15,6 +15,7 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     : rules_(rules),
       cp_(groups.cp),
       partial_(std::move(partial)),
+      coded_(specs.size(), groups.tp),
       num_own_units_(static_cast<int>(num_own_units(specs))) {
   const UnitBuffers of_params = param_buffers(specs, rules), of_grads = grad_buffers(specs, rules);
   for (const int64_t elements : of_params.elements)
@@ -25,6 +26,10 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
           {.flat = flat_buffer(elements, at::kFloat, device),
            .sent = rules.reduce_bf16 ? flat_buffer(elements, at::kBFloat16, device) : Tensor()});
   units_.reserve(specs.size());
+  std::vector<Communicator*> all_owners;
+  for (const UnitSpec& spec : specs) all_owners.push_back(&groups.of(spec).owners);
+  std::vector<std::optional<CodedUnitLayout>> places(specs.size());
+  if (dtype == at::kBFloat16) places = CodedUnits::places(specs, all_owners, groups.tp);
   for (size_t u = 0; u < specs.size(); ++u) {
     UnitLayout layout(specs[u]);
     const auto [owners, replicas] = groups.of(specs[u]);
@@ -55,6 +60,11 @@ ShardedUnits::ShardedUnits(const std::vector<UnitSpec>& specs, at::ScalarType dt
     };
     owned_.push_back(
         own_shard(layout, range.begin, range.end, own(units_.back().params), own(units_.back().grads), use));
+    if (places[u])
+      coded_.add(u,
+                 CodedUnit(layout, *places[u], owners.rank(), units_.back().params,
+                           param_buffers_[static_cast<size_t>(of_params.of_unit[u])].flat),
+                 owners);
     across_.emplace_back(replicas.size() > 1 ? units_.back().grads : Tensor(), rules.reduce_bf16);
   }
   lowest_trained_ = static_cast<int>(lowest_trained_unit(specs));
@@ -70,6 +80,8 @@ void ShardedUnits::register_buffers() {
   for (const ParamBuffer& buffer : param_buffers_) keep(owners, buffer.flat);
   for (GradBuffer& buffer : grad_buffers_) keep(owners, sent_of(buffer));
   for (const Unit& unit : units_) keep(unit.owners, unit.params), keep(unit.owners, unit.grads);
+  for (int u = 0; u < num_units(); ++u)
+    if (const CodedUnit* coded = coded_.of(u)) keep(at(u).owners, coded->sent());
   for (size_t u = 0; u < units_.size(); ++u) keep(units_[u].replicas, across_[u].sent());
 }
 
@@ -79,44 +91,57 @@ Tensor ShardedUnits::span(const Tensor& flat, const Unit& unit) const {
 
 const Views& ShardedUnits::acquire(int unit, Pass pass) {
   ParamBuffer& buffer = params_of(unit);
-  start_gather({unit});
+  start_gather({unit}, pass);
   ++buffer.num_holders;  // before the next unit, which may want the same buffer
-  start_gather(next_after(unit, pass));
+  start_gather(next_after(unit, pass), pass);
   wait_for(buffer);
-  return at(unit).gathered.params();
+  return buffer.coded != nullptr ? buffer.coded->params() : at(unit).gathered.params();
 }
 
 void ShardedUnits::release(int unit, Pass) { --params_of(unit).num_holders; }
 
-void ShardedUnits::start_gather(const std::vector<int>& units) {
+std::vector<GroupedCall> ShardedUnits::gathers_of(Unit& unit) {
+  const ParamBuffer& buffer = param_buffers_[static_cast<size_t>(unit.param_buffer)];
+  if (buffer.coded != nullptr) return buffer.coded->gathers();
+  return {GroupedCall::all_gather(span(buffer.flat, unit), unit.params)};
+}
+
+void ShardedUnits::start_gather(const std::vector<int>& units, Pass pass) {
   std::vector<Unit*> left;
   for (const int unit : units) {
     ParamBuffer& buffer = params_of(unit);
-    if (buffer.unit == unit && buffer.version == version_) continue;
+    CodedUnit* const coded = pass == Pass::kGeneration ? nullptr : coded_.of(unit);
+    if (buffer.unit == unit && buffer.version == version_ && buffer.coded == coded) continue;
     TYCHO_CHECK(buffer.num_holders == 0, "[parallel] {} is wanted while {} is in use",
                 at(unit).layout.spec().name, at(buffer.unit).layout.spec().name);
     wait_for(buffer);
     buffer.unit = unit;
     buffer.version = version_;
+    buffer.coded = coded;
+    if (coded != nullptr) coded_.make(version_);
     left.push_back(&at(unit));
   }
   while (!left.empty()) {  // together where ranks are the same
     const auto others = std::stable_partition(
         left.begin(), left.end(), [&](const Unit* unit) { return &unit->owners == &left.front()->owners; });
     std::vector<GroupedCall> calls;
+    std::vector<ParamBuffer*> of_call;
     for (auto unit = left.begin(); unit != others; ++unit)
-      calls.push_back(GroupedCall::all_gather(
-          span(param_buffers_[static_cast<size_t>((*unit)->param_buffer)].flat, **unit), (*unit)->params));
+      for (const GroupedCall& call : gathers_of(**unit)) {
+        calls.push_back(call);
+        of_call.push_back(&param_buffers_[static_cast<size_t>((*unit)->param_buffer)]);
+      }
     const ForUnit noted(left.front()->layout.spec().name);
     auto arrivals = left.front()->owners.start_together(calls);
-    for (size_t i = 0; i < calls.size(); ++i)
-      param_buffers_[static_cast<size_t>(left[i]->param_buffer)].arrival = std::move(arrivals[i]);
+    for (size_t i = 0; i < calls.size(); ++i) of_call[i]->arrivals.push_back(std::move(arrivals[i]));
     left.erase(left.begin(), others);
   }
 }
 
 void ShardedUnits::wait_for(ParamBuffer& buffer) {
-  if (buffer.arrival) std::exchange(buffer.arrival, nullptr)->wait();
+  if (buffer.arrivals.empty()) return;
+  for (const auto& arrival : std::exchange(buffer.arrivals, {})) arrival->wait();
+  if (buffer.coded != nullptr) buffer.coded->place();
 }
 
 // Follows the order in which models use units. A tied head uses the first unit once more, after all others.
@@ -128,15 +153,15 @@ std::vector<int> ShardedUnits::next_after(int unit, Pass pass) {
   };
   const int head = num_own_units_ - 1;
   if (unit > head) {  // adapters, in the order of their blocks
-    if (pass == Pass::kForward && unit + 1 < num_units()) add(unit + 1);
+    if (pass != Pass::kBackward && unit + 1 < num_units()) add(unit + 1);
     if (pass == Pass::kBackward && unit > num_own_units_ && layout(unit - 1).spec().adapts >= lowest_trained_)
       add(unit - 1);
     return units;
   }
   const bool of_head = rules_.tied && unit == 0 && params_of(head).num_holders > 0;
   if (pass == Pass::kBackward && unit > std::max(lowest_trained_, 1)) add(unit - 1);
-  if (pass == Pass::kForward && unit < head && !of_head) add(unit + 1);
-  if (pass == Pass::kForward && unit + 1 == head && rules_.tied) add(0);
+  if (pass != Pass::kBackward && unit < head && !of_head) add(unit + 1);
+  if (pass != Pass::kBackward && unit + 1 == head && rules_.tied) add(0);
   return units;
 }
 
@@ -235,7 +260,7 @@ void ShardedUnits::forget_gathered() {
 }
 
 Tensor ShardedUnits::param(int unit, size_t i) {
-  start_gather({unit});
+  start_gather({unit}, Pass::kGeneration);
   wait_for(params_of(unit));
   return at(unit).gathered.params()[i].clone();
 }

@@ -8,6 +8,8 @@
 #include "trainer/layout/param_spec.h"
 #include "trainer/layout/unit_layout.h"
 #include "trainer/layout/unit_shards.h"
+#include "trainer/sharding/coded_unit.h"
+#include "trainer/sharding/coded_units.h"
 #include "trainer/sharding/gathered_unit.h"
 #include "trainer/sharding/owned_range.h"
 #include "trainer/sharding/partial_gradients.h"
@@ -18,8 +20,9 @@ namespace tycho {
 
 /// The owners of a unit hold equal ranges of it: weights, gradients and the
 /// optimizer's state. acquire gathers a unit into one of a few buffers, while the next one in the order of
-/// use is being gathered. Gradients of a unit are summed over the owners, each of which keeps its range,
-/// while the backward pass continues below; its replicas add theirs after the last micro-batch.
+/// use is being gathered; matrices that multiply in fp8 travel as codes if their specs say so. Gradients of a
+/// unit are summed over the owners, each of which keeps its range, while the backward pass continues below;
+/// its replicas add theirs after the last micro-batch.
 class ShardedUnits final : public UnitStore {
  public:
   /// Requires that the owners of each unit divide `rules.num_ranks`, and that `rules.cp` is the size of
@@ -55,8 +58,9 @@ class ShardedUnits final : public UnitStore {
     Tensor flat;
     int unit = UnitBuffers::kNone;  // unit whose parameters are in the buffer, or being gathered
     int64_t version = 0;            // version of those parameters
+    CodedUnit* coded = nullptr;     // they come as codes; null: as they are
     int num_holders = 0;
-    std::unique_ptr<Pending> arrival;
+    std::vector<std::unique_ptr<Pending>> arrivals;
   };
   struct GradBuffer {
     Tensor flat;
@@ -74,8 +78,10 @@ class ShardedUnits final : public UnitStore {
   static Tensor& sent_of(GradBuffer& buffer) { return buffer.sent.defined() ? buffer.sent : buffer.flat; }
   /// Returns the part of a buffer that a unit fills, padding included.
   Tensor span(const Tensor& flat, const Unit& unit) const;
-  /// Starts to gather parameters together, unless they are gathered already.
-  void start_gather(const std::vector<int>& units);
+  /// Starts to gather parameters together for a pass, unless they are gathered already.
+  void start_gather(const std::vector<int>& units, Pass pass);
+  /// Returns the calls that gather a unit into its buffer.
+  std::vector<GroupedCall> gathers_of(Unit& unit);
   void wait_for(ParamBuffer& buffer);
   /// Returns the units that are used after this one, and may be gathered meanwhile.
   std::vector<int> next_after(int unit, Pass pass);
@@ -92,6 +98,7 @@ class ShardedUnits final : public UnitStore {
   std::vector<ParamBuffer> param_buffers_;
   std::vector<GradBuffer> grad_buffers_;
   std::vector<Unit> units_;
+  CodedUnits coded_;
   std::vector<OwnedRange> owned_;
   std::vector<GradientSum> across_;  // sums over replicas, of each unit
   std::vector<std::shared_ptr<void>> registrations_;

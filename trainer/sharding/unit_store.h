@@ -19,7 +19,8 @@
 
 namespace tycho {
 
-enum class Pass { kForward, kBackward };
+/// Use of a unit. kGeneration: forward, in the compute dtype, where the others may get codes of fp8.
+enum class Pass { kForward, kBackward, kGeneration };
 
 /// Gives a block its full parameters while it computes. Collective on the dp_shard axis when sharded.
 class UnitStore {
@@ -27,7 +28,8 @@ class UnitStore {
   virtual ~UnitStore() = default;
   virtual int num_units() const = 0;
   virtual const UnitLayout& layout(int unit) const = 0;
-  /// Returns the unit's parameters, complete until release. Waits while they are being gathered. In stores
+  /// Returns the unit's parameters, complete until release; as codes of fp8 where a store gathers those
+  /// (CodedUnit). Waits while they are being gathered. In stores
   /// that keep whole units, such as the two below, they stay valid after release.
   virtual const Views& acquire(int unit, Pass pass) = 0;
   virtual void release(int unit, Pass pass) = 0;

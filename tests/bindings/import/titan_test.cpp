@@ -113,8 +113,11 @@ TEST(Titan, Float8IsFp8WhereAConverterNeedsIt) {
                   "\"self_attn.k_proj\", \"layers.0.mlp\", \"down_proj\" } }");
   ASSERT_EQ(filtered.notes.size(), 1U);
   EXPECT_CONTAINS(filtered.notes[0], "the output multiplies in bf16 here");
-  EXPECT_CONTAINS(made(on, "enable_fsdp_float8_all_gather = true\n").notes.at(1),
-                  "parameters are gathered in bf16 here");
+  const Imported gathered = made(on,
+                                 "enable_fsdp_float8_all_gather = true\n"
+                                 "precompute_float8_dynamic_scale_for_fsdp = true\n");
+  EXPECT_CONTAINS(gathered.lua, "\nr.fp8 = t.fp8 { recipe = \"tensorwise\", gather = true }\n");
+  EXPECT_CONTAINS(gathered.lua, "all scales are always computed at once after a step");
   EXPECT_LACKS(made("", "recipe_name = \"rowwise\"\n").lua, "r.fp8");
   EXPECT_CONTAINS(made("converters = []\n", "recipe_name = \"rowwise\"\n").lua, "no converter needs it");
   EXPECT_THROW(made("converters = [\"quantize.linear.mx\"]\n", ""), Error);

@@ -11,7 +11,7 @@
 
 namespace tycho {
 
-/// Counts what goes by; the elements of all ranks together.
+/// Counts what goes by, of all ranks together: bytes that are gathered, elements that are summed.
 struct Traffic {
   int64_t gathered = 0, scattered = 0, reduced = 0;
 };
@@ -45,8 +45,11 @@ class LateWorld final : public Communicator {
         traffic.reduced += out.numel();
         return later([this, out]() mutable { group_->all_reduce(out); });
       case GroupedCall::Op::kAllGather:
-        traffic.gathered += out.numel();
-        out.fill_(std::numeric_limits<float>::quiet_NaN());
+        traffic.gathered += static_cast<int64_t>(out.nbytes());
+        if (out.scalar_type() == at::kByte)
+          out.fill_(0x7f);  // NaN of e4m3
+        else
+          out.fill_(std::numeric_limits<float>::quiet_NaN());
         return later([this, out, in]() mutable { group_->all_gather(out, in); });
       case GroupedCall::Op::kReduceScatter:
         traffic.scattered += in.numel();

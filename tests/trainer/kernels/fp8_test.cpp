@@ -1,6 +1,11 @@
 // Codes and scales of fp8 against c10's rounding, and products of codes against double.
 #include "trainer/kernels/fp8.h"
 
+#include <ATen/core/IListRef.h>
+#include <ATen/ops/cat.h>
+
+#include <cmath>
+
 #include "tests/trainer/kernels/kernel_test.h"
 #include "trainer/kernels/activation.h"
 

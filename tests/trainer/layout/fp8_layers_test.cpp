@@ -62,6 +62,27 @@ TEST(Fp8Layers, AreSkippedByPartsOfTheirNames) {
             "gate_proj, up_proj, down_proj (fp8.skip); the head multiplies in bf16");
 }
 
+TEST(Fp8Layers, AreGatheredAsCodesIfAskedFor) {
+  Fp8Config fp8 = {.recipe = Fp8Recipe::kTensorwise, .skip = {"down_proj"}};
+  const auto coded = [&] {
+    std::vector<std::string> names;
+    for (const ParamSpec& param : decoder_layout(spec_with(fp8)).units[1].params)
+      if (param.coded) names.push_back(param.name.substr(std::string("model.layers.0.").size()));
+    return names;
+  };
+  EXPECT_TRUE(coded().empty());
+  fp8.gather = true;
+  EXPECT_EQ(coded(), (std::vector<std::string>{"self_attn.q_proj.weight", "self_attn.k_proj.weight",
+                                               "self_attn.v_proj.weight", "self_attn.o_proj.weight",
+                                               "mlp.gate_proj.weight", "mlp.up_proj.weight"}));
+  EXPECT_TRUE(fp8_text(spec_with(fp8)).ends_with("multiplies in bf16; parallel.dp_shard gathers codes"));
+  // Factors of the unit's own views follow those of adapters.
+  const UnitSpec unit = decoder_layout(spec_with(fp8)).units[1];
+  const auto num_views = static_cast<int>(unit.params.size() + unit.stacks.size());
+  for (const Fp8Product& product : block_params(spec_with(fp8), 0).fp8)
+    EXPECT_EQ(product.factors, num_views + product.view);
+}
+
 TEST(Fp8Layers, NeedDimsThatAreMultiplesOf16) {
   const DecoderSpec spec = spec_with({.recipe = Fp8Recipe::kRowwise},
                                      {.width = 64, .layers = 1, .heads = 4, .kv_heads = 4, .ffn_width = 100});

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "trainer/layout/gathered_bytes.h"
+
 namespace tycho {
 namespace {
 
@@ -67,12 +69,12 @@ TEST(UnitShards, CountsWhatIsGatheredByHand) {
   const auto units = units_of({64, 64, 64, 64, 64, 64});
   const ShardRules rules{.num_ranks = 2};
   // Forward: all six. Backward: blocks 4 and 3 are still there, 2 and 1 come again.
-  EXPECT_EQ(gathered_elements(units, rules, 1), 64 * 8);
+  EXPECT_EQ(gathered_bytes(units, rules, 1, 4), 4 * 64 * 8);
   // Then block 1 and 2 are there, embedding and head share a buffer.
-  EXPECT_EQ(gathered_elements(units, rules, 2), 64 * (8 + 6));
+  EXPECT_EQ(gathered_bytes(units, rules, 2, 4), 4 * 64 * (8 + 6));
   // A tied table stays.
-  EXPECT_EQ(gathered_elements(units, {.num_ranks = 2, .tied = true}, 2), 64 * (8 + 4));
-  EXPECT_EQ(gathered_elements(units, {.num_ranks = 2, .keep_params = true}, 5), 64 * 6);
+  EXPECT_EQ(gathered_bytes(units, {.num_ranks = 2, .tied = true}, 2, 2), 2 * 64 * (8 + 4));
+  EXPECT_EQ(gathered_bytes(units, {.num_ranks = 2, .keep_params = true}, 5, 4), 4 * 64 * 6);
 }
 
 }  // namespace

@@ -86,6 +86,35 @@ void expect_sum(const std::vector<Tensor>& parts, const Tensor& whole, bool stac
   EXPECT_TRUE(((sum - whole.to(at::kFloat)).abs() <= magnitude / 128).all().item<bool>());
 }
 
+TEST(Fp8LinearOfCodes, HasTheBitsOfOneThatCastsItsWeight) {
+  for (const bool in_out : {false, true}) {
+    const std::vector<int64_t> outputs = in_out ? std::vector<int64_t>{96} : kOutputs;
+    const Inputs in = inputs_of(96);
+    const Layer layer = {Fp8Recipe::kTensorwise, false, in_out};
+    const Results cast = products(layer, outputs, in, {});
+    const Fp8Product product = {
+        .view = 0, .factors = 1, .outputs = outputs, .inputs = kInputs, .recipe = layer.recipe};
+    const Tensor weight = in_out ? in.w_MK.t().contiguous() : in.w_MK;
+    const Fp8Matrix codes =
+        to_fp8(weight, false, Fp8Group::kWhole, {}, in_out ? std::vector<int64_t>{} : outputs);
+    const BlockParams at = {.fp8 = {product}};
+    const Views views = {codes.codes_RD, codes.factors_R};
+    const ParallelRegion region;
+    Views none;
+    std::vector<Tensor> no_state;
+    const PackedDocuments no_documents;
+    const BlockActivations act = {none, none, none, {}, no_state, none, {}, no_documents};
+    const Fp8Linear linear = fp8_linear_of(at, 0, region, views, act);
+    ASSERT_TRUE(linear);
+    EXPECT_FALSE(fp8_linear_of(at, 0, region, views)) << "generation has no pass";
+    Results made = {at::empty_like(in.dy_NM), at::empty_like(in.x_NK), {}};
+    fp8_linear(linear, views[0], in_out, in.x_NK, {}, made.y_NM);
+    fp8_input_gradient(linear, views[0], in_out, in.dy_NM, made.dx_NK);
+    EXPECT_TRUE(at::equal(made.y_NM, cast.y_NM));
+    EXPECT_TRUE(at::equal(made.dx_NK, cast.dx_NK));
+  }
+}
+
 class Fp8LinearTest : public testing::TestWithParam<Fp8Recipe> {};
 
 TEST_P(Fp8LinearTest, CutsOutputsAsOneRankHasThem) {

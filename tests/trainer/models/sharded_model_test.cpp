@@ -9,6 +9,7 @@
 #include "tests/trainer/comm/thread_world.h"
 #include "tests/trainer/models/model_cases.h"
 #include "trainer/comm/mesh.h"
+#include "trainer/layout/gathered_bytes.h"
 #include "trainer/models/decoder.h"
 #include "trainer/models/model.h"
 #include "trainer/sharding/init.h"
@@ -107,7 +108,7 @@ void ShardedModel::expect_as_one_rank(const Sharing& sharing) {
     }
     const auto& group = static_cast<const LateWorld&>(mesh.group(kShardAxes));
     EXPECT_EQ(group.in_flight, 0);
-    EXPECT_EQ(group.traffic.gathered, 2 * gathered_elements(specs, rules, sharing.micro_batches))
+    EXPECT_EQ(group.traffic.gathered, 2 * gathered_bytes(specs, rules, sharing.micro_batches, sizeof(float)))
         << "what tycho plan counts";
     EXPECT_EQ(group.traffic.scattered,
               2 * (sharing.keep_grads ? 1 : sharing.micro_batches) * trained(specs, rules));

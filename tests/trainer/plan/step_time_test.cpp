@@ -103,6 +103,17 @@ TEST(StepTime, PricesFp8ByItsProductsAndCasts) {
               1e-12);
   EXPECT_NEAR(saved_s(Fp8Recipe::kTensorwise),
               expected_s(3, 5 * (2 * N * (inputs + outputs) + 2 * weights) - along), 1e-12);
+  with.model.fp8.gather = true;
+  const double one_rank_s = saved_s(Fp8Recipe::kTensorwise);
+  EXPECT_NEAR(one_rank_s, expected_s(3, 5 * (2 * N * (inputs + outputs) + 2 * weights) - along), 1e-12)
+      << "nothing is gathered";
+  const StepWork shared = {.mesh = {{1, 1, 2, 1, 1}}};
+  with.model.fp8.gather = false;
+  const double cast_s = step_time(with, shared, machine()).fp8_s;
+  with.model.fp8.gather = true;
+  EXPECT_NEAR(cast_s - step_time(with, shared, machine()).fp8_s, layers * (10 - 2) * weights / bytes_per_s,
+              1e-12);
+  with.model.fp8.gather = false;
   const double once_s = saved_s(Fp8Recipe::kRowwise);
   with.recompute.mode = Recompute::kSelective;  // multiplies gate and up again
   const double up = 2 * D * F;

@@ -144,6 +144,17 @@ TEST(CheckConfig, WantsBf16ForFp8) {
   EXPECT_EQ(problems_after(fp8(Precision::kBf16, 2), 2), "");
   EXPECT_EQ(problems_after([](TrainConfig& c) { c.model.fp8.skip = {"down_proj"}; }),
             "fp8.skip: has no effect unless fp8.recipe is set; remove it");
+  EXPECT_EQ(problems_after([](TrainConfig& c) { c.model.fp8.gather = true; }),
+            "fp8.gather: has no effect unless fp8.recipe is set; remove it");
+  const auto gather = [](Fp8Recipe recipe) {
+    return [=](TrainConfig& c) {
+      c.precision = Precision::kBf16, c.model.fp8.recipe = recipe, c.model.fp8.gather = true;
+    };
+  };
+  EXPECT_EQ(problems_after(gather(Fp8Recipe::kTensorwise)), "");
+  EXPECT_EQ(problems_after(gather(Fp8Recipe::kRowwise)),
+            "fp8.gather: needs one scale for each matrix, which rowwise does not have: remove it, or set "
+            "fp8.recipe = \"tensorwise\"");
 }
 
 TEST(CheckConfig, WantsAModelForAdapters) {
