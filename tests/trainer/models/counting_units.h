@@ -22,7 +22,7 @@ class CountingUnits final : public UnitStore {
   int num_units() const override { return units_.num_units(); }
   const UnitLayout& layout(int unit) const override { return units_.layout(unit); }
   const Views& acquire(int unit, Pass pass) override {
-    ++(pass == Pass::kForward ? forward : backward)[static_cast<size_t>(unit)];
+    ++(pass == Pass::kBackward ? backward : forward)[static_cast<size_t>(unit)];
     ++held;
     most_held = std::max(most_held, held);
     return units_.acquire(unit, pass);
