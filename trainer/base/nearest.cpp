@@ -46,20 +46,26 @@ bool contains(const std::string& a, const std::string& b) {
 
 std::vector<std::string> nearest(std::string_view given, const std::vector<std::string>& known) {
   const std::string wanted = lower(given).substr(0, 64);
-  std::vector<std::pair<size_t, std::string>> close;
+  struct Close {
+    size_t distance;
+    bool other_start;  // people seldom mistype the first letter: of t.sqr's neighbours, sqrt comes before qr
+    std::string name;
+  };
+  std::vector<Close> close;
   for (const std::string& name : known) {
     const std::string candidate = lower(name);
     const size_t distance = edit_distance(wanted, candidate);
     const size_t limit = std::max<size_t>(1, std::max(wanted.size(), candidate.size()) / 3);
     const bool near = distance <= limit && distance < candidate.size();
     if (near || contains(wanted, candidate) || contains(candidate, wanted))
-      close.emplace_back(distance, name);
+      close.push_back({distance, wanted.substr(0, 1) != candidate.substr(0, 1), name});
   }
-  std::stable_sort(close.begin(), close.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(close.begin(), close.end(), [](const Close& a, const Close& b) {
+    return std::pair(a.distance, a.other_start) < std::pair(b.distance, b.other_start);
+  });
   if (close.size() > kMaxSuggestions) close.resize(kMaxSuggestions);
   std::vector<std::string> names;
-  for (auto& [distance, name] : close) names.push_back(std::move(name));
+  for (Close& one : close) names.push_back(std::move(one.name));
   return names;
 }
 

@@ -18,6 +18,8 @@ TEST(Nearest, FindsTypos) {
   EXPECT_EQ(nearest("LR", kKnown), Names{"lr"});
 }
 
+TEST(Nearest, PrefersTheSameFirstLetter) { EXPECT_EQ(nearest("sqr", {"qr", "sqrt"}), (Names{"sqrt", "qr"})); }
+
 TEST(Nearest, FindsLongerAndShorterForms) {
   EXPECT_EQ(nearest("warmup_steps", kKnown), Names{"warmup"});
   EXPECT_EQ(nearest("batch", kKnown), (Names{"micro_batch", "global_batch"}));

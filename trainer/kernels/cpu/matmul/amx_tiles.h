@@ -78,8 +78,9 @@ struct AmxTiles {
   static constexpr int64_t kPerElement = 2, kRows = 32, kWeightRows = 32, kGradientRows = 32;
   static constexpr int64_t kElementsAtOnce = 16, kChunkTokens = 256;
   static_assert(kTileColumns == 32 && kStepDepth % kElementsAtOnce == 0 && kChunkTokens % kRows == 0);
-  static constexpr int64_t kWeightUnit = kWeightRows, kPanelColumns = 64;
-  static constexpr int64_t kStripDepth = kStepDepth, kGradientDepth = kStepDepth;
+  static constexpr int64_t kWeightUnit = kWeightRows;
+  static constexpr int64_t kGradientDepth = kStepDepth;
+  static constexpr Cuts cuts() { return {kStepDepth, 64, false}; }
   struct LeftMemory {
     Pair by_columns[kStepDepth * kGradientRows];
     float by_rows[kGradientRows * copied_row_step(kStepDepth)];  // the bits of pairs

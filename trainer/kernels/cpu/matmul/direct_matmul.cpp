@@ -6,6 +6,14 @@
 namespace tycho::TYCHO_ISA {
 namespace {
 
+bool is_amd() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
+
 struct Fp32Tiles {
   using Operand = float;
   using Element = float;
@@ -14,9 +22,6 @@ struct Fp32Tiles {
   // cache.
   static constexpr int64_t kWeightUnit = 3 * kLanes, kWeightRows = 2 * kWeightUnit,
                            kChunkTokens = 32 * kLanes;
-  static constexpr int64_t kPanelColumns = 8 * kLanes;
-  // A strip of this depth fills half of an L1 cache of 32 KiB; tiles of the left operand pass by.
-  static constexpr int64_t kStripDepth = (int64_t{1} << 12) / kTileColumns;
   // A task's rows of a gradient, for so many tokens, fit the L2 cache (384 KiB with AVX-512, 192 else), and
   // its sums are read and written seldom.
   static constexpr int64_t kGradientRows = 12 * kLanes, kGradientDepth = 512;
@@ -24,6 +29,12 @@ struct Fp32Tiles {
   using LeftMemory = float[kGradientDepth * kGradientRows];
   struct Task {};
 
+  /// AVX-512 on Intel's processors wants strips that fill half of the L1 cache, between which tiles of tokens
+  /// pass by; on AMD's (Zen 4) twice that depth and tokens in place are 1.04 to 1.2 times as fast.
+  static Cuts cuts() {
+    static const bool halves = kLanes == 16 && !is_amd();
+    return halves ? Cuts{128, 128, true} : Cuts{kStepDepth, 64, false};
+  }
   static int64_t elements(int64_t depth) { return depth; }
   template <int64_t Width>
   static void lay_out_rows(const float* x, int64_t row_step, int64_t rows, int64_t depth, float* out) {

@@ -12,8 +12,9 @@
 //   LeftMemory, lay_out_left                 the left operand, if it is contiguous along its rows
 //   kGradientRows, kGradientDepth            rows, and elements of the depth, that lay_out_left takes at most
 //   kWeightUnit, kWeightRows                 a task has at most kWeightRows rows of weights, a multiple of
-//   units kChunkTokens, kPanelColumns              tokens at once, and columns of a panel of weights
-//   kStripDepth             elements of the depth at once, where the left operand is laid out
+//                                            units
+//   kChunkTokens            tokens at once
+//   cuts()                  what this processor computes at once
 //   Task                    lives as long as a thread multiplies
 //   add_products            c = a · strip, or +=; may fetch what is ahead
 #pragma once
@@ -41,6 +42,13 @@ TYCHO_SIMD constexpr int64_t copied_row_step(int64_t elements) {
   const int64_t step = ceil_div(elements, 16) * 16 + 16;
   return step % 512 == 0 ? step + 16 : step;
 }
+
+/// Sizes that a processor's caches prefer. Results have the same bits for any.
+struct Cuts {
+  int64_t strip_depth;    // elements of the depth at once, where the left operand is laid out
+  int64_t panel_columns;  // columns of a panel of weights
+  bool tokens_as_tiles;   // tokens that many columns use are laid out as tiles
+};
 
 template <class Kind>
 using Left = TileLeftOf<typename Kind::Element>;

@@ -76,38 +76,39 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
 template <class Kind>
 struct TokensAsLeft {
   Left<Kind> rows;
-  int64_t depth_step;
+  int64_t strip_depth, depth_step;
 
   Left<Kind> from(int64_t row, int64_t k) const {
     const Left<Kind> a = rows.from_row(row);
-    return {a.data + (a.tile_step > 0 ? k / Kind::kStripDepth * depth_step : k), a.row_step, a.k_step,
-            a.tile_step};
+    return {a.data + (a.tile_step > 0 ? k / strip_depth * depth_step : k), a.row_step, a.k_step, a.tile_step};
   }
 };
 
 /// Returns all tokens as the left operand: in place, or laid out.
 template <class Kind>
-static TokensAsLeft<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens) {
+static TokensAsLeft<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand& tokens, Cuts cuts) {
   using Element = typename Kind::Element;
-  constexpr int64_t kStep = Kind::kStripDepth;
   const auto* x = static_cast<const typename Kind::Operand*>(tokens.data);
   if constexpr (Kind::kPerElement == 1) {
-    const bool laid_out =
-        Kind::kMayCopyRows && (Kind::copies_rows(tokens.row_step) || shape.columns >= kManyColumns);
-    if (!laid_out) return {{x, tokens.row_step, 1}, 1};
-    // Tiles of a step of the depth lie one after the other, so that products can fetch the next ones.
-    const int64_t tiles = ceil_div(shape.rows, kTileRows), step = tiles * kTileRows * kStep;
-    auto* memory =
-        static_cast<Element*>(caller_memory(ceil_div(shape.depth, kStep) * step * int64_t{sizeof(Element)}));
-    for_blocks(tiles, tiles * kTileRows * shape.depth, [&](int64_t tile) {
-      const int64_t row = tile * kTileRows;
-      for_steps(shape.depth, kStep, [&](int64_t k, int64_t n) {
-        Kind::template lay_out_rows<kTileRows>(x + row * tokens.row_step + k, tokens.row_step,
-                                               smaller(kTileRows, shape.rows - row), n,
-                                               memory + k / kStep * step + row * kStep);
+    const bool as_tiles =
+        cuts.tokens_as_tiles && (Kind::copies_rows(tokens.row_step) || shape.columns >= kManyColumns);
+    if (as_tiles) {
+      // Tiles of a step of the depth lie one after the other, so that products can fetch the next ones.
+      const int64_t strip_depth = cuts.strip_depth;
+      const int64_t tiles = ceil_div(shape.rows, kTileRows), step = tiles * kTileRows * strip_depth;
+      auto* memory = static_cast<Element*>(
+          caller_memory(ceil_div(shape.depth, strip_depth) * step * int64_t{sizeof(Element)}));
+      for_blocks(tiles, tiles * kTileRows * shape.depth, [&](int64_t tile) {
+        const int64_t row = tile * kTileRows;
+        for_steps(shape.depth, strip_depth, [&](int64_t k, int64_t n) {
+          Kind::template lay_out_rows<kTileRows>(x + row * tokens.row_step + k, tokens.row_step,
+                                                 smaller(kTileRows, shape.rows - row), n,
+                                                 memory + k / strip_depth * step + row * strip_depth);
+        });
       });
-    });
-    return {{memory, 1, kTileRows, kTileRows * kStep}, step};
+      return {{memory, 1, kTileRows, kTileRows * strip_depth}, strip_depth, step};
+    }
+    if (!Kind::copies_rows(tokens.row_step)) return {{x, tokens.row_step, 1}, 1, 1};
   }
   const int64_t blocks = ceil_div(shape.rows, Kind::kRows),
                 step = copied_row_step(Kind::elements(shape.depth)), block = Kind::kRows * step;
@@ -117,7 +118,7 @@ static TokensAsLeft<Kind> tokens_as_left(MatmulShape shape, const MatmulOperand&
     copy_rows<Kind>(x + row * tokens.row_step, tokens.row_step, smaller(Kind::kRows, shape.rows - row),
                     shape.depth, copied + row * step, step);
   });
-  return {{copied, step, 1}, 1};
+  return {{copied, step, 1}, 1, 1};
 }
 
 /// Computes tokens · weights; weights are contiguous along the columns. A panel of weights is copied for one
@@ -126,22 +127,23 @@ template <class Kind>
 static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
                               const MatmulResult& result) {
   using Element = typename Kind::Element;
-  constexpr int64_t kPanel = Kind::kPanelColumns, kDepth = Kind::kStripDepth,
-                    kTokens = Kind::kChunkTokens / Kind::kRows * Kind::kRows;
-  const TokensAsLeft<Kind> left = tokens_as_left<Kind>(shape, tokens);
+  constexpr int64_t kTokens = Kind::kChunkTokens / Kind::kRows * Kind::kRows;
+  const Cuts cuts = Kind::cuts();
+  const int64_t panel_columns = cuts.panel_columns, strip_depth = cuts.strip_depth;
+  const TokensAsLeft<Kind> left = tokens_as_left<Kind>(shape, tokens, cuts);
   const auto* w = static_cast<const typename Kind::Operand*>(weights.data);
   const int64_t work = shape.rows * shape.columns * shape.depth, w_step = weights.depth_step;
   const int64_t strips = ceil_div(shape.columns, kTileColumns),
-                tasks = even_tasks(strips, kPanel / kTileColumns);
+                tasks = even_tasks(strips, panel_columns / kTileColumns);
   for_blocks(tasks, work, [&](int64_t number) {
     [[maybe_unused]] const typename Kind::Task task;
     const Share share = share_of(strips, tasks, number);
     const int64_t first = share.first * kTileColumns,
                   columns = smaller(share.count * kTileColumns, shape.columns - first);
-    auto* tile =
-        static_cast<float*>(thread_memory((kDepth + kPanelTokens) * kPanel * int64_t{sizeof(float)}));
-    auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * kPanel);
-    for_steps(Kind::elements(shape.depth), kDepth, [&](int64_t k, int64_t n) {
+    auto* tile = static_cast<float*>(
+        thread_memory((strip_depth + kPanelTokens) * panel_columns * int64_t{sizeof(float)}));
+    auto* panel = reinterpret_cast<Element*>(tile + kPanelTokens * panel_columns);
+    for_steps(Kind::elements(shape.depth), strip_depth, [&](int64_t k, int64_t n) {
       for (int64_t row = 0; row < n; ++row) {
         const int64_t at_depth = (k + row) * Kind::kPerElement;
         const auto* from = w + at_depth * w_step + first;
@@ -149,23 +151,23 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
           for (int64_t i = 0; i < Kind::kPerElement; ++i)  // each row is on its own page
             __builtin_prefetch(from + j + (kRowsAhead * Kind::kPerElement + i) * w_step);
           Kind::lay_out_element(from + j, w_step, shape.depth - at_depth, smaller(kTileColumns, columns - j),
-                                panel + j * kDepth + row * kTileColumns, kTileColumns);
+                                panel + j * strip_depth + row * kTileColumns, kTileColumns);
         }
       }
       for (int64_t row = 0; row < shape.rows; row += kTokens) {
         // While one chunk of tokens is multiplied, strip after strip, the next one is fetched in as many
         // parts.
         const Left<Kind> a = left.from(row, k);
-        const int64_t part =
-            a.tile_step > 0 ? kTokens * kDepth * int64_t{sizeof(Element)} * kTileColumns / columns / 64 * 64
-                            : 0;
+        const int64_t part = a.tile_step > 0 ? kTokens * strip_depth * int64_t{sizeof(Element)} *
+                                                   kTileColumns / columns / 64 * 64
+                                             : 0;
         const auto* next = reinterpret_cast<const char*>(left.from(row + kTokens, k).data);
         for (int64_t j = 0; j < columns; j += kTileColumns, next += part)
-          Kind::add_products(k > 0, smaller(kTokens, shape.rows - row), n, a, panel + j * kDepth,
-                             tile + row * kPanel + j, kPanel, {next, part});
+          Kind::add_products(k > 0, smaller(kTokens, shape.rows - row), n, a, panel + j * strip_depth,
+                             tile + row * panel_columns + j, panel_columns, {next, part});
       }
     });
-    write_tile(tile, kPanel, shape.rows, columns, result, 0, first, shape.columns);
+    write_tile(tile, panel_columns, shape.rows, columns, result, 0, first, shape.columns);
   });
 }
 
@@ -247,6 +249,7 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
   using Operand = typename Kind::Operand;
   using Element = typename Kind::Element;
   const GradientTask task = gradient_task<Kind>(shape.rows, shape.columns);
+  const int64_t strip_depth = Kind::cuts().strip_depth;
   const int64_t elements = Kind::elements(shape.depth), strips = ceil_div(shape.columns, kTileColumns),
                 strip_elements = elements * kTileColumns;
   auto* laid_out = static_cast<Element*>(caller_memory(strips * strip_elements * int64_t{sizeof(Element)}));
@@ -274,7 +277,7 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
           const MatmulResult sums = {result.data, result.dtype, k + i == 0 ? result.added : result.data};
           const bool in_place = sums.added == nullptr || sums.added == sums.data;
           const bool whole = in_place && columns == kTileColumns;
-          count = smaller(whole ? Kind::kStripDepth : kStepDepth, n - i);
+          count = smaller(whole ? strip_depth : kStepDepth, n - i);
           float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
           if (sums.added && s + 1 < strips)
             prefetch_rows(end + kTileColumns, shape.columns, a.tile_step > 0 ? kTileRows : rows);

@@ -53,8 +53,9 @@ struct PairTiles {
   static constexpr int64_t kWeightRows = 48, kGradientRows = 48;  // rows of a task: a multiple of a tile's
                                                                   // rows
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
-  static constexpr int64_t kWeightUnit = kWeightRows, kChunkTokens = 256, kPanelColumns = 64;
-  static constexpr int64_t kStripDepth = kStepDepth, kGradientDepth = kStepDepth;
+  static constexpr int64_t kWeightUnit = kWeightRows, kChunkTokens = 256;
+  static constexpr int64_t kGradientDepth = kStepDepth;
+  static constexpr Cuts cuts() { return {kStepDepth, 64, false}; }
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};
 
