@@ -2,6 +2,7 @@
 #include "trainer/kernels/cpu/expression/tile_instructions.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
+#include "trainer/kernels/cpu/processor.h"
 #include "trainer/kernels/cpu/weights.h"
 
 namespace tycho::TYCHO_ISA {
@@ -55,8 +56,9 @@ class Tiles {
       fill_tile(program.constants[i], constants_ + i * kTile);
     auto* from = reinterpret_cast<From*>(memory + constant_bytes + step_bytes);
     auto* streams = reinterpret_cast<bool*>(from + num_places_);
-    const bool asks =
-        shape.rows * shape.dim * program.num_arrays * static_cast<int64_t>(sizeof(float)) > kCachedBytes;
+    // AMD's processors (Zen 4) see by themselves what is read next, and lose a third to requests.
+    const int64_t bytes = shape.rows * shape.dim * program.num_arrays * static_cast<int64_t>(sizeof(float));
+    const bool asks = bytes > kCachedBytes && !is_amd();
     for (int64_t i = 0; i < num_places_; ++i) from[i] = i >= first_constant_ ? From::kNumber : From::kMemory;
     for (uint16_t i = 0; i < program.num_arrays; ++i) {
       if (arrays[i].step == 0)

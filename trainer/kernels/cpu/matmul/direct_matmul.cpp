@@ -2,17 +2,10 @@
 #include "trainer/kernels/cpu/matmul/direct_matmul.h"
 
 #include "trainer/kernels/cpu/matmul/direct_products.h"
+#include "trainer/kernels/cpu/processor.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
-
-bool is_amd() {
-#if defined(__x86_64__)
-  return __builtin_cpu_is("amd") != 0;
-#else
-  return false;
-#endif
-}
 
 struct Fp32Tiles {
   using Operand = float;
