@@ -56,9 +56,8 @@ class Tiles {
       fill_tile(program.constants[i], constants_ + i * kTile);
     auto* from = reinterpret_cast<From*>(memory + constant_bytes + step_bytes);
     auto* streams = reinterpret_cast<bool*>(from + num_places_);
-    // AMD's processors (Zen 4) see by themselves what is read next, and lose a third to requests.
     const int64_t bytes = shape.rows * shape.dim * program.num_arrays * static_cast<int64_t>(sizeof(float));
-    const bool asks = bytes > kCachedBytes && !is_amd();
+    const bool asks = bytes > kCachedBytes && !(is_amd() && updates_weights());
     for (int64_t i = 0; i < num_places_; ++i) from[i] = i >= first_constant_ ? From::kNumber : From::kMemory;
     for (uint16_t i = 0; i < program.num_arrays; ++i) {
       if (arrays[i].step == 0)
@@ -85,6 +84,13 @@ class Tiles {
 
  private:
   static bool is_used(const ProgramMemory& array) { return array.read || array.written; }
+  /// AMD's processors (Zen 4) see by themselves what an optimizer reads next, and lose a quarter to requests;
+  /// activations gain a tenth.
+  bool updates_weights() const {
+    for (int64_t i = 0; i < program_.num_arrays; ++i)
+      if (arrays_[i].weights) return true;
+    return false;
+  }
 
   /// Runs the program on elements [begin, end) of a row, in this thread's memory: the table of places, then
   /// temporary tiles and tiles of arrays that are not used in place.
