@@ -60,11 +60,9 @@ double compare(const char* name, int64_t rows, int64_t columns, int64_t depth, b
 /// Starts the program again with OpenMP threads that sleep when they wait: ATen's would spin on a core while
 /// ours compute. libgomp reads that before main begins.
 void let_threads_sleep(char** argv) {
-  if (setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0) == 0 &&
-      std::getenv("TYCHO_BENCH_AGAIN") == nullptr) {
-    setenv("TYCHO_BENCH_AGAIN", "1", 1);
-    execv("/proc/self/exe", argv);
-  }
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/1);
+  execv("/proc/self/exe", argv);
 }
 
 }  // namespace

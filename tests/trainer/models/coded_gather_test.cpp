@@ -26,7 +26,7 @@ struct Gather {
   bool codes = false, keep_params = false;
   RecomputeConfig recompute = {};
 };
-/// What every rank has seen, and the bytes that one rank has gathered.
+/// Results of all ranks, and the number of bytes that one rank has gathered.
 struct Seen {
   std::vector<std::vector<Tensor>> tensors;
   int64_t gathered = 0;

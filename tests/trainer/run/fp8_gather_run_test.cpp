@@ -44,7 +44,7 @@ class Fp8GatherRun : public ShardedRun {
           numbers.push_back(key + " " + value.dump());
     return {numbers, newest_tensors()};
   }
-  /// Whether all blocks travel as codes, by the plan.
+  /// True if all blocks travel as codes, by the plan.
   bool gathers_codes(const TestMesh& mesh) {
     mesh.set(config_.parallel);
     const Plan plan = make_plan(config_, {.num_ranks = mesh.num_ranks()});
