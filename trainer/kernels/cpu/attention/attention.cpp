@@ -15,21 +15,24 @@ struct Running {
 };
 
 /// Replaces scores by exp(score - maximum so far), and rescales earlier sums when a row's maximum has grown.
-void soften(int64_t queries, int64_t width, bool first, float* scores, Running& running, float* out) {
+void soften(const Triangle& seen, int64_t queries, int64_t width, bool first, float* scores, Running& running,
+            float* out) {
   for (int64_t row = 0; row < queries; ++row) {
     float* score = scores + row * kTileTokens;
+    const int64_t keys = seen.seen_keys(row + 1);
     Vec tile_most = load(score, Full{});
-    for (int64_t i = kLanes; i < kTileTokens; i += kLanes)
-      tile_most = at_least(load(score + i, Full{}), tile_most);
+    for (int64_t i = kLanes; i < keys; i += kLanes) tile_most = at_least(load(score + i, Full{}), tile_most);
     const float before = first ? -kInfinity : running.most[row];
     const float most = __builtin_fmaxf(before, max_lanes(tile_most));
     const float shift = most == -kInfinity ? 0.0f : most;  // nothing seen yet: every term is 0
     Vec sum{};
-    for (int64_t i = 0; i < kTileTokens; i += kLanes) {
+    for (int64_t i = 0; i < keys; i += kLanes) {
       const Vec p = exp(load(score + i, Full{}) - shift);
       sum += p;
       store(score + i, p, Full{});
     }
+    for (int64_t i = ceil_div(keys, kLanes) * kLanes; i < kTileTokens; i += kLanes)
+      store(score + i, Vec{}, Full{});
     running.most[row] = most;
     if (first) {
       running.sum[row] = sum_lanes(sum);
@@ -101,15 +104,15 @@ struct Forward {
           if (!share_documents(document_T, query, queries, key.token, key.count)) continue;
           scores_of(rules, head, d, document_T, q, width, query, queries, keys_T + tile * k_floats, key.token,
                     key.count, scores, nullptr);
-          soften(queries, width, is_first, scores, running, sum);
+          const Triangle seen(query, queries, key.token, key.count);
+          soften(seen, queries, width, is_first, scores, running, sum);
           if (rules.dropout.p > 0)
             drop(mask_row(shape, rules, sequence, head, query), queries, key.token, scores, factors);
           const float* value = values + tile * q_floats;
           if (is_first)
-            tile_product<false>(queries, width, key.count, {scores, kTileTokens, 1}, value, width, sum,
-                                width);
+            seen.sum_over_keys<false>(width, scores, value, sum);
           else
-            tile_product<true>(queries, width, key.count, {scores, kTileTokens, 1}, value, width, sum, width);
+            seen.sum_over_keys<true>(width, scores, value, sum);
           is_first = false;
         }
         if (!is_part)

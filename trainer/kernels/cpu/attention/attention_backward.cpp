@@ -57,10 +57,12 @@ struct Backward {
 
   /// Overwrites dp with the gradient of the tile's products, softmax (kept dp - dot), and p with the
   /// probabilities that multiplied the values: kept softmax, where kept are the factors of dropout.
-  void score_gradients(const Workspace& work, int64_t queries, const float* log_sum_exp,
+  void score_gradients(const Workspace& work, const Triangle& seen, int64_t queries, const float* log_sum_exp,
                        const float* dot) const {
-    for (int64_t row = 0; row < queries; ++row)
-      for (int64_t i = row * kTileTokens; i < (row + 1) * kTileTokens; i += kLanes) {
+    for (int64_t row = 0; row < queries; ++row) {
+      const int64_t end = (row + 1) * kTileTokens, end_seen = row * kTileTokens + seen.seen_keys(row + 1);
+      int64_t i = row * kTileTokens;
+      for (; i < end_seen; i += kLanes) {
         const Vec p = exp(load(work.p + i, Full{}) - log_sum_exp[row]);
         const Vec kept = rules.dropout.p > 0 ? load(work.kept + i, Full{}) : broadcast(1.0f);
         Vec gradient = p * (kept * load(work.dp + i, Full{}) - dot[row]);
@@ -68,6 +70,11 @@ struct Backward {
         store(work.p + i, kept * p, Full{});
         store(work.dp + i, gradient, Full{});
       }
+      for (; i < end; i += kLanes) {
+        store(work.p + i, Vec{}, Full{});
+        store(work.dp + i, Vec{}, Full{});
+      }
+    }
   }
 
   /// Computes dot[row] = out · dout of a query: the sum over keys of kept p dp.
@@ -102,17 +109,14 @@ struct Backward {
       const int64_t first = number * kTileTokens, keys = key.count;
       scores_of(rules, head, d, document_T, work.q, width, query, queries, work.keys_T + first * d, key.token,
                 keys, work.p, work.cap_slope);
-      tile_product<false>(queries, kTileTokens, d, {work.dout, width, 1}, work.values_T + first * d,
-                          kTileTokens, work.dp, kTileTokens);
+      const Triangle seen(query, queries, key.token, keys);
+      seen.scores(d, {work.dout, width, 1}, work.values_T + first * d, work.dp);
       if (rules.dropout.p > 0)
         dropout_tile(rules, mask_row(shape, rules, sequence, head, query), queries, key.token, work.kept);
-      score_gradients(work, queries, log_sum_exp_BHT + first_row, dot);
-      tile_product<true>(keys, width, queries, {work.p, 1, kTileTokens}, work.dout, width,
-                         work.dvalues + first * width, width);
-      tile_product<true>(keys, width, queries, {work.dp, 1, kTileTokens}, work.q, width,
-                         work.dkeys + first * width, width);
-      tile_product<true>(queries, width, keys, {work.dp, kTileTokens, 1}, work.keys + first * width, width,
-                         work.dq, width);
+      score_gradients(work, seen, queries, log_sum_exp_BHT + first_row, dot);
+      seen.sum_over_queries(width, work.p, work.dout, work.dvalues + first * width);
+      seen.sum_over_queries(width, work.dp, work.q, work.dkeys + first * width);
+      seen.sum_over_keys<true>(width, work.dp, work.keys + first * width, work.dq);
     }
     const int64_t place = (sequence * shape.seq + tile.row) * gradients.q_step + head * d;
     if (is_part)

@@ -172,14 +172,57 @@ TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t
   }
 }
 
+/// What the causal order leaves of a tile of queries by keys: row i sees keys 0 to i + ahead.
+class Triangle {
+ public:
+  Triangle(int64_t first_query, int64_t queries, int64_t first_key, int64_t keys)
+      : queries_(queries), keys_(keys), ahead_(first_query - first_key) {}
+  /// Returns how many keys the first `rows` queries see, all together.
+  TYCHO_SIMD_MEMBER int64_t seen_keys(int64_t rows) const { return larger(0, smaller(keys_, ahead_ + rows)); }
+
+  /// scores [queries, kTileTokens] = a [queries, depth] · keys_T [depth, kTileTokens], as far as queries see
+  /// keys; 0 elsewhere.
+  void scores(int64_t depth, TileLeft a, const float* keys_T, float* out) const {
+    for (int64_t row = 0; row < queries_; row += kTileRows) {
+      const int64_t rows = smaller(kTileRows, queries_ - row), width = tile_width(seen_keys(row + rows));
+      float* to = out + row * kTileTokens;
+      tile_product<false>(rows, width, depth, a.from_row(row), keys_T, kTileTokens, to, kTileTokens);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t column = width; column < kTileTokens; column += kLanes)
+          store(to + i * kTileTokens + column, Vec{}, Full{});
+    }
+  }
+  /// sums [queries, width] = p [queries, keys] · rows [keys, width], or += when Add, without keys that are
+  /// not seen, where p is 0.
+  template <bool Add>
+  void sum_over_keys(int64_t width, const float* p, const float* rows_KW, float* sums) const {
+    for (int64_t row = 0; row < queries_; row += kTileRows) {
+      const int64_t rows = smaller(kTileRows, queries_ - row);
+      tile_product<Add>(rows, width, seen_keys(row + rows), {p + row * kTileTokens, kTileTokens, 1}, rows_KW,
+                        width, sums + row * width, width);
+    }
+  }
+  /// sums [keys, width] += pᵀ [keys, queries] · rows [queries, width], without queries that do not see a key.
+  void sum_over_queries(int64_t width, const float* p, const float* rows_QW, float* sums) const {
+    for (int64_t key = 0; key < keys_; key += kTileRows) {
+      const int64_t first = smaller(queries_, larger(0, key - ahead_));
+      tile_product<true>(smaller(kTileRows, keys_ - key), width, queries_ - first,
+                         {p + first * kTileTokens + key, 1, kTileTokens}, rows_QW + first * width, width,
+                         sums + key * width, width);
+    }
+  }
+
+ private:
+  int64_t queries_, keys_, ahead_;
+};
+
 /// Computes the scores of a tile: products of `queries` packed rows (scaled) with the transposed keys, then
 /// the rules.
 TYCHO_SIMD void scores_of(const ScoreRules& rules, int64_t head, int64_t head_dim, const int32_t* document_T,
                           const float* q, int64_t q_width, int64_t first_query, int64_t queries,
                           const float* keys_T, int64_t first_key, int64_t keys, float* scores,
                           float* cap_slope) {
-  tile_product<false>(queries, kTileTokens, head_dim, {q, q_width, 1}, keys_T, kTileTokens, scores,
-                      kTileTokens);
+  Triangle(first_query, queries, first_key, keys).scores(head_dim, {q, q_width, 1}, keys_T, scores);
   score_tile(rules, head, document_T, first_query, queries, first_key, keys, scores, cap_slope);
 }
 
