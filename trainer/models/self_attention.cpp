@@ -288,17 +288,24 @@ void SelfAttention::backward(const Views& p, const Tensor& x_SD, BlockActivation
 }
 
 // A prompt's own keys are next to its queries, as in training; later tokens find theirs only in the cache.
-bool SelfAttention::starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP,
-                                      int64_t length) const {
-  return length == 0 && shape.seq > 1 && !reuses_ && (rules_.alibi_H == nullptr || alibi_.defined()) &&
-         attention_route(qkv_NP.device(), qkv_NP.scalar_type(), shape, rules_) == AttentionRoute::kFlash;
+bool SelfAttention::starts_as_in_training(const AttentionShape& shape, const Tensor& qkv_NP,
+                                          int64_t length) const {
+  if (length > 0 || shape.seq == 1 || reuses_) return false;
+  const AttentionRoute route = attention_route(qkv_NP.device(), qkv_NP.scalar_type(), shape, rules_);
+  return route == AttentionRoute::kTiles ||
+         (route == AttentionRoute::kFlash && (rules_.alibi_H == nullptr || alibi_.defined()));
 }
 
 Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const {
-  Tensor out_NE;
+  Tensor out_NE, log_sum_exp_BHT;
+  if (qkv_NP.is_cpu()) {
+    out_NE = at::empty({qkv_NP.size(0), shape.heads * shape.head_dim}, qkv_NP.options());
+    log_sum_exp_BHT = at::empty({shape.batch, shape.heads, shape.seq}, qkv_NP.options().dtype(at::kFloat));
+  }
+  std::vector<Tensor> state;
   FlashRules flash;
   if (alibi_.defined()) flash.alibi = {alibi_.query_H8, alibi_.key_T8.narrow(0, 0, shape.seq)};
-  flash_attention(shape, rules_, flash, packed_rows(shape, qkv_NP), out_NE);
+  attention(shape, rules_, packed_rows(shape, qkv_NP), {out_NE, log_sum_exp_BHT, state}, flash);
   return out_NE;
 }
 
@@ -318,7 +325,7 @@ Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCac
   if (cache.attention != nullptr)
     *cache.attention = attention_weights(shape, rules_, heads_BTHd.narrow(2, 0, heads).contiguous(), keys,
                                          rows.length + seq);
-  if (starts_with_flash(shape, qkv_NP, rows.length)) return prompt_attention(shape, qkv_NP);
+  if (starts_as_in_training(shape, qkv_NP, rows.length)) return prompt_attention(shape, qkv_NP);
   // In separate memory: the bits of MKL's products depend on the alignment of operands.
   const Tensor q_BTHd = heads_BTHd.narrow(2, 0, heads).clone(at::MemoryFormat::Contiguous);
   return attention_cached(shape, rules_, q_BTHd, keys, values, rows.length + seq);

@@ -92,7 +92,7 @@ class SelfAttention {
   Apart apart(BlockActivations act) const;
   /// Returns the attention of rows of the cache, [N, E]. Adds their tokens' keys and values to the cache.
   Tensor attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCache& cache) const;
-  bool starts_with_flash(const AttentionShape& shape, const Tensor& qkv_NP, int64_t length) const;
+  bool starts_as_in_training(const AttentionShape& shape, const Tensor& qkv_NP, int64_t length) const;
   Tensor prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const;
   void project(const Views& p, const BranchInput& input, BlockActivations act, Tensor& raw_NP) const;
   /// Computes dx_SD, and slot kDNormedKv where keys and values come from another input.

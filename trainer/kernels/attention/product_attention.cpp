@@ -10,6 +10,8 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -187,6 +189,24 @@ Tensor attend(const AttentionShape& s, const ScoreRules& rules, const Tensor& q_
       .reshape({s.batch * s.seq, s.heads * s.head_dim});
 }
 
+/// Returns attention of one query of each sequence by the CPU's kernel.
+Tensor attend_with_last(const char* op, const AttentionShape& s, const ScoreRules& rules,
+                        const Tensor& q_BTHd, const Tensor& key_cache, const Tensor& value_cache,
+                        int64_t num_keys) {
+  for (const Tensor& side : {key_cache, value_cache})
+    TYCHO_CHECK(side.sizes() == key_cache.sizes() && side.strides() == key_cache.strides() &&
+                    side.size(0) == s.batch && side.size(1) == s.kv_heads && side.size(3) == s.head_dim &&
+                    side.stride(3) == 1 && side.stride(2) == s.head_dim,
+                "[{}] expected a cache [{}, {}, positions, {}] with contiguous rows, got [{}]", op, s.batch,
+                s.kv_heads, s.head_dim, fmt::join(side.sizes(), ", "));
+  Tensor out_NE = at::empty({s.batch, s.heads * s.head_dim}, q_BTHd.options());
+  const CachedKeys cache = {key_cache.const_data_ptr<float>(), value_cache.const_data_ptr<float>(),
+                            key_cache.stride(0), key_cache.stride(1), num_keys};
+  kernels(q_BTHd).attention_cached(s, rules, dtype_of(op, q_BTHd), q_BTHd.const_data_ptr(), cache,
+                                   out_NE.mutable_data_ptr(), nullptr);
+  return out_NE;
+}
+
 /// Returns a slice's rows of [B, H, T].
 Tensor statistics(const Slice& slice, const Tensor& x_BHT) {
   return x_BHT[slice.sequence]
@@ -253,6 +273,8 @@ Tensor attention_cached(const AttentionShape& s, const ScoreRules& rules, const 
   TYCHO_CHECK(key_cache.dim() == 4 && num_keys >= s.seq && num_keys <= key_cache.size(2),
               "[{}] expected {} <= keys <= positions of the cache, got {} keys and a cache of {}", op, s.seq,
               num_keys, key_cache.dim() == 4 ? key_cache.size(2) : 0);
+  if (q_BTHd.is_cpu() && s.seq == 1 && key_cache.scalar_type() == at::kFloat)
+    return attend_with_last(op, s, rules, q_BTHd, key_cache, value_cache, num_keys);
   const int64_t at_once = queries_at_once(s.batch * s.heads, num_keys);
   if (s.seq <= at_once) return attend(s, rules, q_BTHd, key_cache, value_cache, num_keys);
   // For a long prompt, the scores of a span of queries exist at once, over the keys that its last query may

@@ -120,6 +120,12 @@ struct AttentionInputs {
   const void* kv = nullptr;
   int64_t kv_step = 0;
 };
+/// The first `count` keys and values of each head in a cache: rows of d elements, one after the other. Steps
+/// are the number of elements between two sequences, and between two heads.
+struct CachedKeys {
+  const float *keys = nullptr, *values = nullptr;
+  int64_t sequence_step = 0, head_step = 0, count = 0;
+};
 /// Rows of the gradients of AttentionInputs.
 struct AttentionGradients {
   void* dq = nullptr;
@@ -354,6 +360,10 @@ struct KernelTable {
                              const float* log_sum_exp_BHT, const void* dout, AttentionGradients,
                              Stream) = nullptr;
 
+  /// out [B, H*d] = attention of the last token of each sequence, q [B, H*d], to the keys of a cache.
+  void (*attention_cached)(AttentionShape, ScoreRules, Dtype, const void* q, CachedKeys, void* out,
+                           Stream) = nullptr;
+
   /// out [4 groups] = the numbers of counters first_counter, first_counter + 1, ... to the bit
   /// (base/random/normal_numbers.h). Runs on the calling thread only.
   void (*normal_numbers)(int64_t groups, uint64_t key, uint64_t first_counter, double std,
@@ -375,7 +385,8 @@ struct KernelTable {
 // clang-format on
 /// Entries of the CPU only: a GPU's products and attention are ATen's, and its initial weights come from the
 /// CPU.
-#define TYCHO_CPU_ONLY_KERNELS(X) X(matmul) X(attention) X(attention_backward) X(normal_numbers)
+#define TYCHO_CPU_ONLY_KERNELS(X) \
+  X(matmul) X(attention) X(attention_backward) X(attention_cached) X(normal_numbers)
 
 /// Declares the kernel of that entry in the surrounding namespace.
 #define TYCHO_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;

@@ -84,9 +84,10 @@ TEST_P(ProductAttentionTest, CachedEqualsTheLastRowsOfTheWhole) {
                                            as_double(values).narrow(2, 0, s.seq), rules);
     AttentionShape shape = s;
     shape.seq = queries;
-    const Tensor out = attention_cached(shape, rules, q, keys, values, s.seq);
     // With a cache in bf16 the scores are rounded before the softmax.
-    expect_near(out, oracle.transpose(1, 2).reshape({s.batch * queries, s.heads * s.head_dim}), 1e-5, 0x1p-6);
+    for (const at::ScalarType cached : {type, at::kFloat})
+      expect_near(attention_cached(shape, rules, q, keys.to(cached), values.to(cached), s.seq),
+                  oracle.transpose(1, 2).reshape({s.batch * queries, s.heads * s.head_dim}), 1e-5, 0x1p-6);
   }
 }
 
@@ -160,6 +161,11 @@ TEST(CachedAttention, WeightsAreTheSharesOfKeys) {
 
 TEST(CachedAttention, NamesArgumentsThatDoNotFit) {
   const Tensor q = at::ones({1, 2, 2, 4}), cache = at::ones({1, 1, 8, 4});
+  EXPECT_NE(error_of([&] {
+              attention_cached({1, 1, 2, 1, 4}, {}, q.narrow(1, 0, 1).contiguous(), at::ones({1, 1, 8, 5}),
+                               cache, 8);
+            }).find("expected a cache [1, 1, positions, 4] with contiguous rows, got [1, 1, 8, 5]"),
+            std::string::npos);
   EXPECT_NE(error_of([&] {
               attention_cached({1, 2, 2, 1, 4}, {}, q, cache, cache, 9);
             }).find("cache of 8"),
