@@ -20,8 +20,8 @@ parts=(
   'data_test NumpyRng*:Shuffle*'
   'kernels_test *generic*:KernelTables.*-*FunctionsAreWithinAFewUlp*'  # that one takes minutes more
 )
-check version 0 "tycho 0" tycho version
-check engine 0 $'kernels             cpu generic\ninstruction_sets    generic' tycho version --engine
+check version 0 $'tycho                     0.' tycho version
+check engine 0 $'kernels                   cpu generic\ninstruction_sets          generic' tycho version --engine
 check doctor 0 "" tycho doctor
 check recipe 0 "" tycho check "$TYCHO_SOURCE_DIR/recipes/demo.lua"
 for part in "${parts[@]}"; do

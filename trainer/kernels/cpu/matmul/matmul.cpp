@@ -20,6 +20,12 @@ constexpr int kFewRows = 8;
 constexpr int kDotRows = kLanes == 16 ? 4 : kLanes == 8 ? 3 : 2, kDotColumns = kLanes == 16 ? 3 : 2;
 /// Columns of a task of such products: few, so that threads end at the same time.
 constexpr int64_t kDotTaskColumns = 48;
+/// Returns the steps of the depth of a task that reads whole rows of the right operand: enough that the sums
+/// of all tasks stay small beside it.
+TYCHO_SIMD int64_t task_steps(int64_t depth) {
+  constexpr int64_t kLeast = 96, kMostTasks = 32, kSteps = 4;
+  return larger(kLeast, ceil_div(depth, kMostTasks * kSteps) * kSteps);
+}
 static_assert(kTaskRows % kTileRows == 0 && kBlockColumns % kTaskColumns == 0);
 
 /// Lays out `count` rows of an operand, `depth` of each, as a strip of Width rows, k-major; missing rows are
@@ -262,7 +268,7 @@ TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int6
 #pragma GCC unroll 4
     for (int k = 0; k < Steps; ++k) x[k] = load(right + k * right_step + i, lanes);
     for (int row = 0; row < Rows; ++row) {
-      float* at = sums + row * kTaskColumns + i;
+      float* at = sums + row * columns + i;
       Vec sum = load(at, lanes);
 #pragma GCC unroll 4
       for (int k = 0; k < Steps; ++k) sum += broadcast(left[row * depth + k]) * x[k];
@@ -271,32 +277,52 @@ TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int6
   });
 }
 
+/// Computes a result [Rows, columns] of a right operand that is contiguous along its columns. A task reads
+/// some steps of the depth, which lie one after the other, whole; `partials` are their sums, [tasks, Rows,
+/// columns]. Tasks depend on the depth alone, as do bits.
 template <int Rows, class R>
-void sums_of_steps(const float* left, int64_t depth, const R* right, int64_t right_step, int64_t columns,
-                   float* sums) {
+void sums_of_steps(MatmulShape shape, const float* left, const R* right, int64_t right_step,
+                   const MatmulResult& result, float* partials) {
   constexpr int kSteps = 4;  // one load and store of the sums for so many products
-  for (int64_t i = 0; i < Rows * kTaskColumns; ++i) sums[i] = 0;
-  int64_t k = 0;
-  for (; k + kSteps <= depth; k += kSteps)
-    add_steps<Rows, kSteps>(left + k, depth, right + k * right_step, right_step, columns, sums);
-  for (; k < depth; ++k)
-    add_steps<Rows, 1>(left + k, depth, right + k * right_step, right_step, columns, sums);
+  const int64_t steps = task_steps(shape.depth), tasks = ceil_div(shape.depth, steps),
+                sums = Rows * shape.columns;
+  for_blocks(tasks, shape.columns * shape.depth, [&](int64_t task) {
+    float* to = partials + task * sums;
+    __builtin_memset(to, 0, sums * sizeof(float));
+    int64_t k = task * steps;
+    const int64_t end = smaller(shape.depth, k + steps);
+    for (; k + kSteps <= end; k += kSteps)
+      add_steps<Rows, kSteps>(left + k, shape.depth, right + k * right_step, right_step, shape.columns, to);
+    for (; k < end; ++k)
+      add_steps<Rows, 1>(left + k, shape.depth, right + k * right_step, right_step, shape.columns, to);
+  });
+  for_blocks(ceil_div(shape.columns, kTaskColumns), tasks * sums, [&](int64_t number) {
+    float tile[Rows * kTaskColumns];
+    const int64_t first = number * kTaskColumns, columns = smaller(kTaskColumns, shape.columns - first);
+    for (int64_t row = 0; row < Rows; ++row)
+      for_lanes(columns, [&](int64_t i, auto lanes) {
+        const float* from = partials + row * shape.columns + first + i;
+        Vec sum = load(from, lanes);
+        for (int64_t task = 1; task < tasks; ++task) sum += load(from + task * sums, lanes);
+        store(tile + row * kTaskColumns + i, sum, lanes);
+      });
+    write(tile, Rows, columns, result, first, shape.columns);
+  });
 }
 
 /// Computes a result [Rows, columns], reading the right operand once in place. left: [Rows, depth].
 template <int Rows, class R>
 void few_rows(MatmulShape shape, const float* left, const R* right, const MatmulOperand& from,
-              const MatmulResult& result) {
+              const MatmulResult& result, float* partials) {
   if constexpr (Rows > 0) {
-    if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, right, from, result);
-    const int64_t task = from.depth_step == 1 ? kDotTaskColumns : kTaskColumns;
-    for_blocks(ceil_div(shape.columns, task), shape.columns * shape.depth, [&](int64_t number) {
+    if (shape.rows != Rows) return few_rows<Rows - 1>(shape, left, right, from, result, partials);
+    if (from.depth_step != 1)
+      return sums_of_steps<Rows>(shape, left, right, from.depth_step, result, partials);
+    for_blocks(ceil_div(shape.columns, kDotTaskColumns), shape.columns * shape.depth, [&](int64_t number) {
       float tile[Rows * kTaskColumns];
-      const int64_t first = number * task, columns = smaller(task, shape.columns - first);
-      if (from.depth_step == 1)
-        dot_rows<Rows>(left, right + first * from.row_step, from.row_step, columns, shape.depth, tile);
-      else
-        sums_of_steps<Rows>(left, shape.depth, right + first, from.depth_step, columns, tile);
+      const int64_t first = number * kDotTaskColumns,
+                    columns = smaller(kDotTaskColumns, shape.columns - first);
+      dot_rows<Rows>(left, right + first * from.row_step, from.row_step, columns, shape.depth, tile);
       write(tile, Rows, columns, result, first, shape.columns);
     });
   }
@@ -312,15 +338,18 @@ void widen_rows(MatmulShape shape, const L* left, int64_t step, float* out) {
 
 void few_rows(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
               const MatmulResult& result) {
-  auto* rows = static_cast<float*>(caller_memory(shape.rows * shape.depth * int64_t{sizeof(float)}));
+  const int64_t sums =
+      right.depth_step == 1 ? 0 : ceil_div(shape.depth, task_steps(shape.depth)) * shape.columns;
+  auto* rows = static_cast<float*>(caller_memory(shape.rows * (shape.depth + sums) * int64_t{sizeof(float)}));
+  float* partials = rows + shape.rows * shape.depth;
   if (left.dtype == Dtype::kFp32)
     widen_rows(shape, static_cast<const float*>(left.data), left.row_step, rows);
   else
     widen_rows(shape, static_cast<const Bf16*>(left.data), left.row_step, rows);
   if (right.dtype == Dtype::kFp32)
-    few_rows<kFewRows>(shape, rows, static_cast<const float*>(right.data), right, result);
+    few_rows<kFewRows>(shape, rows, static_cast<const float*>(right.data), right, result, partials);
   else
-    few_rows<kFewRows>(shape, rows, static_cast<const Bf16*>(right.data), right, result);
+    few_rows<kFewRows>(shape, rows, static_cast<const Bf16*>(right.data), right, result, partials);
 }
 
 }  // namespace
