@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "bench/peak_flops.h"
 #include "trainer/base/json.h"
 #include "trainer/device/device.h"
 #include "trainer/huggingface/hf_config.h"
@@ -29,6 +30,13 @@ struct Loaded {
   at::ScalarType dtype;
   LocalUnits& units;
 };
+
+/// Bytes of all weights: what a token of a model with tied embeddings reads at least.
+double weight_bytes(const ModelConfig& config, at::ScalarType dtype) {
+  int64_t elements = 0;
+  for (const UnitSpec& unit : model_layout(config).units) elements += unit.numel();
+  return static_cast<double>(elements) * static_cast<double>(c10::elementSize(dtype));
+}
 
 /// The likeliest tokens after each prompt.
 std::vector<std::vector<int32_t>> write(const Loaded& model, const std::vector<TextToGrow>& texts) {
@@ -108,8 +116,11 @@ int main(int argc, char** argv) {
   // The first token's time is the prompt's.
   double after_first_s = 0;
   for (size_t i = 1; i < token_s.size(); ++i) after_first_s += token_s[i];
-  const Json result = {{"tokens", tokens},
-                       {"prompt_s", token_s.front()},
-                       {"tokens_per_s", static_cast<double>(new_tokens - 1) / after_first_s}};
+  const double tokens_per_s = static_cast<double>(new_tokens - 1) / after_first_s;
+  const Json result = {
+      {"tokens", tokens},
+      {"prompt_s", token_s.front()},
+      {"tokens_per_s", tokens_per_s},
+      {"memory_share", tokens_per_s * weight_bytes(config, dtype) / reading_rate(std::atoi(argv[5]))}};
   fmt::print("{}\n", result.dump());
 }

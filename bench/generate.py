@@ -78,6 +78,8 @@ def table(args, results):
             void = "" if r["same_tokens"] or precision != "fp32" else " (other tokens: void)"
             lines.append(f"| {precision}, {text} | {spread(r['tycho'], key, digits)} | {spread(r['peer'], key, digits)} | "
                          f"{faster:.2f}x faster{void} |")
+        if args.texts == 1:
+            lines.append(f"| {precision}, share of the rate at which memory is read | {spread(r['tycho'], 'memory_share', 2)} | | |")
     return "\n".join(lines)
 
 

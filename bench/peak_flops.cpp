@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -148,6 +149,29 @@ double streaming_rate() {
   std::vector<double> rates;
   for (int round = 0; round < 9; ++round) rates.push_back(2.0 * kBytes / seconds([&] { to.copy_(from); }));
   return median(rates);
+}
+
+double reading_rate(int num_threads) {
+  constexpr size_t kNumbers = size_t{256 << 20} / sizeof(uint64_t);
+  const std::vector<uint64_t> memory(kNumbers, 1);
+  const size_t part = kNumbers / static_cast<size_t>(num_threads);
+  std::atomic<uint64_t> all = 0;
+  double best = 0;
+  for (int round = 0; round < 9; ++round) {
+    const double took = seconds([&] {
+      std::vector<std::thread> threads;
+      for (size_t i = 0; i < static_cast<size_t>(num_threads); ++i)
+        threads.emplace_back([&, from = memory.data() + i * part] {
+          std::array<uint64_t, 4> sums = {};  // so that additions do not wait for each other
+          for (size_t at = 0; at + sums.size() <= part; at += sums.size())
+            for (size_t k = 0; k < sums.size(); ++k) sums[k] += from[at + k];
+          all += sums[0] + sums[1] + sums[2] + sums[3];
+        });
+      for (std::thread& thread : threads) thread.join();
+    });
+    best = std::max(best, static_cast<double>(kNumbers * sizeof(uint64_t)) / took);
+  }
+  return all == 0 ? 0 : best;
 }
 
 }  // namespace tycho

@@ -19,4 +19,7 @@ PeakFlops peak_flops(std::string_view table, bool bf16, int num_threads);
 /// some rounds.
 double streaming_rate();
 
+/// Returns bytes per second of threads that read 256 MiB together and add it up: the best of some rounds.
+double reading_rate(int num_threads);
+
 }  // namespace tycho

@@ -1,7 +1,7 @@
 // Temperature tuning of attention: scales queries by a factor that grows with their position.
 #pragma once
 #include "trainer/kernels/tensor.h"
-#include "trainer/kernels/twins/kernel_table.h"
+#include "trainer/kernels/twins/row_positions.h"
 
 namespace tycho {
 

@@ -7,7 +7,9 @@
 
 #include "trainer/base/activation.h"
 #include "trainer/expression/tile_code.h"
+#include "trainer/kernels/twins/cached_keys.h"
 #include "trainer/kernels/twins/row_extras.h"
+#include "trainer/kernels/twins/row_positions.h"
 
 namespace tycho {
 
@@ -68,28 +70,6 @@ enum TokenStatistic : int {
   kTokenStatistics
 };
 
-struct RopeShape {
-  int64_t rows = 0;  // N = B*T tokens
-  int64_t seq = 0;   // T: row r has position first_position + r % seq
-  int64_t first_position = 0;
-  int64_t row_width = 0;      // elements between rows: (H + 2K) * d
-  int64_t rotated_heads = 0;  // leading heads of a row to rotate: H + K
-  int64_t head_dim = 0;       // d
-  int64_t rotary_dim = 0;     // leading elements of a head to rotate; the table's row has as many
-};
-
-/// Row r has position position_N[r], or, if it is null, first_position + r % seq.
-struct RowPositions {
-  int64_t seq = 1, first_position = 0;
-  const int32_t* position_N = nullptr;
-};
-
-/// Factors of queries: 1 + attn_scale ln(floor((position + counts_from) / floor_scale) + 1).
-struct TemperatureRule {
-  float attn_scale = 0.0f, floor_scale = 8192.0f;
-  int64_t counts_from = 1;  // number of a sequence's first token: 1 in Llama 4, 0 in Ministral 3
-};
-
 /// Consecutive tokens of a sequence, from position `first` on.
 struct TokenSpan {
   int64_t first = 0, count = 0;
@@ -119,12 +99,6 @@ struct AttentionInputs {
   int64_t q_step = 0;
   const void* kv = nullptr;
   int64_t kv_step = 0;
-};
-/// The first `count` keys and values of each head in a cache: rows of d elements, one after the other. Steps
-/// are the number of elements between two sequences, and between two heads.
-struct CachedKeys {
-  const float *keys = nullptr, *values = nullptr;
-  int64_t sequence_step = 0, head_step = 0, count = 0;
 };
 /// Rows of the gradients of AttentionInputs.
 struct AttentionGradients {

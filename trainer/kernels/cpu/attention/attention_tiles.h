@@ -172,7 +172,7 @@ TYCHO_SIMD void dropout_tile(const ScoreRules& rules, int64_t first_row, int64_t
   }
 }
 
-/// What the causal order leaves of a tile of queries by keys: row i sees keys 0 to i + ahead.
+/// Products of a tile of queries by keys without what the causal order hides: row i sees keys 0 to i + ahead.
 class Triangle {
  public:
   Triangle(int64_t first_query, int64_t queries, int64_t first_key, int64_t keys)
