@@ -2,8 +2,8 @@
 set(folder trainer/kernels)
 tycho_test(kernels_test TORCH
   SOURCES ${folder}/kernel_test.cpp ${folder}/activation_test.cpp
-          ${folder}/optimizer/adamw_step_test.cpp ${folder}/attention/alibi_columns_test.cpp ${folder}/attention/attention_oracle.cpp
-          ${folder}/attention/attention_rows_test.cpp ${folder}/attention/attention_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
+          ${folder}/optimizer/adamw_step_test.cpp ${folder}/attention/alibi_columns_test.cpp ${folder}/attention/attention_check.cpp ${folder}/attention/attention_oracle.cpp
+          ${folder}/attention/attention_rows_test.cpp ${folder}/attention/attention_test.cpp ${folder}/attention/flash_attention_3_test.cpp ${folder}/bias_test.cpp ${folder}/clamp_test.cpp
           ${folder}/cross_entropy_test.cpp ${folder}/dropout_test.cpp ${folder}/layer_norm_test.cpp
           ${folder}/embedding_test.cpp ${folder}/optimizer/grad_norm_test.cpp ${folder}/kernel_table_test.cpp ${folder}/kernel_work_test.cpp ${folder}/library_product_test.cpp ${folder}/matmul_oracle.cpp
           ${folder}/matmul_tables_test.cpp ${folder}/matmul_test.cpp

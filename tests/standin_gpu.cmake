@@ -19,7 +19,7 @@ target_link_options(standin_gpu PRIVATE LINKER:-soname,libcuda.so.1)
 tycho_standin_nvrtc(standin_nvrtc 92 plain_kernel.h "-O2" "")
 # A tree of its own: the program, the engine, and a libtycho_cuda.so whose kernels and operators run on the CPU.
 set(standin ${CMAKE_BINARY_DIR}/standin)
-add_library(standin_cuda SHARED ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
+add_library(standin_cuda SHARED ${folder}/plugin/attention_on_host.cpp ${folder}/plugin/boxed.cpp ${folder}/plugin/host_side.cpp ${folder}/plugin/own_entries.cpp ${folder}/plugin/plugin.cpp ${folder}/plugin/recorded_entries.cpp ${folder}/plugin/uses.cpp
   ${CMAKE_SOURCE_DIR}/trainer/kernels/kernel_table.cpp ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/driver_plugin.cpp
   ${CMAKE_SOURCE_DIR}/trainer/cuda_plugin/entry/nccl_plugin.cpp)
 foreach(part cublas_lt library_product lt_problem nvrtc program_cache program_places run_program status)
@@ -31,11 +31,18 @@ target_include_directories(standin_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIR
 target_link_libraries(standin_cuda PRIVATE tycho_flags fmt::fmt tycho_twins tycho_kernels_cpu Torch::cuda Torch::nccl standin_gpu CUDA::cudart)
 set_target_properties(standin_cuda PROPERTIES OUTPUT_NAME tycho_cuda LIBRARY_OUTPUT_DIRECTORY ${standin}/lib)
 set_property(TARGET standin_cuda APPEND PROPERTY INSTALL_RPATH ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+# A library with FlashAttention-3's operators, which runs name in TYCHO_FLASH_ATTN_3.
+add_library(standin_flash_3 MODULE ${folder}/flash_attn_3/flash_attn_3.cpp ${folder}/plugin/attention_on_host.cpp ${folder}/plugin/uses.cpp)
+target_compile_definitions(standin_flash_3 PRIVATE AT_PER_OPERATOR_HEADERS)
+target_include_directories(standin_flash_3 SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+target_link_libraries(standin_flash_3 PRIVATE tycho_flags fmt::fmt tycho_twins Torch::cuda standin_gpu CUDA::cudart)
+target_link_options(standin_flash_3 PRIVATE LINKER:-z,lazy)
+set_target_properties(standin_flash_3 PROPERTIES PREFIX "" OUTPUT_NAME _C.abi3 LIBRARY_OUTPUT_DIRECTORY ${standin}/flash_attn_3)
 add_custom_target(standin_tree ALL
   COMMAND ${CMAKE_COMMAND} -E make_directory ${standin}/bin
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${standin}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho_engine> ${standin}/lib/libtycho_engine.so
-  DEPENDS tycho tycho_engine standin_cuda standin_gpu)
+  DEPENDS tycho tycho_engine standin_cuda standin_flash_3 standin_gpu)
 # A tree whose engine writes down what a GPU is given, and computes nothing.
 set(recorder ${CMAKE_BINARY_DIR}/recorder)
 add_library(standin_recorder SHARED ${folder}/recorder/engine.cpp ${folder}/recorder/lone_rank.cpp)
@@ -48,7 +55,7 @@ add_custom_target(recorder_tree ALL
   COMMAND ${CMAKE_COMMAND} -E make_directory ${recorder}/bin
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:tycho> ${recorder}/bin/tycho
   COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:standin_cuda> ${recorder}/lib/libtycho_cuda.so
-  DEPENDS tycho standin_recorder standin_cuda standin_gpu)
+  DEPENDS tycho standin_recorder standin_cuda standin_flash_3 standin_gpu)
 # Ranks that call every verb of the communicator; beside the plug-in, which they open.
 add_executable(standin_communicator ${folder}/communicator.cpp)
 target_link_libraries(standin_communicator PRIVATE tycho_device tycho_flags)
@@ -57,12 +64,12 @@ set_target_properties(standin_communicator PROPERTIES RUNTIME_OUTPUT_DIRECTORY $
 # Attention on a GPU against the oracle of the CPU's: the cases of kernels_test that want a GPU.
 set(kernels trainer/kernels)
 tycho_test(standin_attention_test TORCH LIBS kernels
-  SOURCES ${kernels}/kernel_test.cpp ${kernels}/attention/attention_oracle.cpp ${kernels}/attention/attention_test.cpp
-          ${kernels}/attention/packed_documents_test.cpp)
+  SOURCES ${kernels}/kernel_test.cpp ${kernels}/attention/attention_check.cpp ${kernels}/attention/attention_oracle.cpp ${kernels}/attention/attention_test.cpp
+          ${kernels}/attention/flash_attention_3_test.cpp ${kernels}/attention/packed_documents_test.cpp)
 target_compile_definitions(standin_attention_test PRIVATE TYCHO_CUDA_PLUGIN="$<TARGET_FILE:standin_cuda>"
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
-add_dependencies(standin_attention_test standin_cuda)
-set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
+add_dependencies(standin_attention_test standin_cuda standin_flash_3)
+set_tests_properties(standin_attention_test PROPERTIES ENVIRONMENT "${environment};TYCHO_FLASH_ATTN_3=$<TARGET_FILE:standin_flash_3>;GTEST_FILTER=*OnGpu*bf16:PackedDocumentsOnGpu*;LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 600)
 # Products by the library's C functions, whose rules the stand-in keeps.
 tycho_test(standin_products_test TORCH LIBS kernels
   SOURCES ${kernels}/kernel_test.cpp ${kernels}/library_product_test.cpp ${kernels}/matmul_oracle.cpp ${folder}/products_test.cpp)
@@ -70,12 +77,12 @@ target_compile_definitions(standin_products_test PRIVATE TYCHO_CUDA_PLUGIN="$<TA
   TYCHO_EMULATED_CUDA_PLUGIN="$<TARGET_FILE:emulated_cuda>")
 add_dependencies(standin_products_test standin_cuda)
 set_tests_properties(standin_products_test PROPERTIES ENVIRONMENT "${environment};LD_PRELOAD=$<TARGET_FILE:standin_gpu>" TIMEOUT 300)
-foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/tuning_test.cpp ${folder}/verbs_test.cpp ${folder}/vocabulary_test.cpp ${folder}/errors_test.cpp)
+foreach(source ${folder}/canonical_test.cpp ${folder}/context_test.cpp ${folder}/families_test.cpp ${folder}/flash_3_test.cpp ${folder}/memory_test.cpp ${folder}/order_mutants_test.cpp ${folder}/programs_test.cpp ${folder}/tuning_test.cpp ${folder}/verbs_test.cpp ${folder}/vocabulary_test.cpp ${folder}/errors_test.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(name standin_${name})
   tycho_test(${name} SOURCES ${source} LIBS base)
   target_compile_definitions(${name} PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_BUILD="${CMAKE_BINARY_DIR}"
-    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu>:$<TARGET_FILE:standin_nvrtc> ${standin}/bin/tycho"
+    TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu>:$<TARGET_FILE:standin_nvrtc> ${standin}/bin/tycho" TYCHO_FLASH_3="$<TARGET_FILE:standin_flash_3>"
     TYCHO_COMMUNICATOR="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> $<TARGET_FILE:standin_communicator>")
   add_dependencies(${name} standin_tree standin_nvrtc standin_communicator bench_nccl_loopback)
   set_tests_properties(${name} PROPERTIES TIMEOUT 900)
@@ -85,7 +92,7 @@ set_source_files_properties(${folder}/runtime/order.cpp PROPERTIES COMPILE_OPTIO
 # What orders the uses of memory, checked by itself.
 tycho_test(standin_order_test SOURCES ${folder}/order_test.cpp ${folder}/runtime/order.cpp)
 tycho_test(standin_launches_test SOURCES ${folder}/launches_test.cpp LIBS mds)
-target_compile_definitions(standin_launches_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+target_compile_definitions(standin_launches_test PRIVATE TYCHO_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TYCHO_FLASH_3="$<TARGET_FILE:standin_flash_3>"
   TYCHO_PROGRAM="env LD_PRELOAD=$<TARGET_FILE:standin_gpu> ${recorder}/bin/tycho")
 add_dependencies(standin_launches_test recorder_tree)
 set_tests_properties(standin_launches_test PROPERTIES TIMEOUT 1200)

@@ -38,8 +38,12 @@ std::vector<Finding> gpu_findings(const Json& versions) {
   if (!versions.contains("gpus")) return {};
   const std::string problem = versions.value("gpu_problem", "");
   if (problem.empty()) {
-    const std::string none = versions.value("nvrtc_problem", "");
+    const std::string none = versions.value("nvrtc_problem", ""), path = versions.value("flash_attn_3", ""),
+                      no_flash = versions.value("flash_attn_3_problem", "");
     return {{"cuda", Health::kOk, fmt::format("{} GPUs", versions.value("gpus", 0)), ""},
+            no_flash.empty() ? Finding{"flash_attn_3", Health::kOk, path.empty() ? "not found" : path, ""}
+                             : Finding{"flash_attn_3", Health::kWarn, no_flash,
+                                       "runs with attention.flash = 2 do not need it"},
             none.empty() ? Finding{"nvrtc", Health::kOk,
                                    fmt::format("{} in {}", versions.value("nvrtc", "?"),
                                                versions.value("nvrtc_path", "?")),

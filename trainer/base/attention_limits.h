@@ -1,5 +1,5 @@
-// Limits of attention on a GPU, which plans count with and kernels keep: what flash attention supports, and
-// how many scores plain products hold at once.
+// Limits of attention on a GPU, which plans count with and kernels keep: what flash attention 2 and 3 and
+// cuDNN support, and how many scores plain products hold at once.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,6 +20,10 @@ struct GpuAttentionCase {
   /// all.
   bool documents = false;
   int64_t window = -1;
+  bool any_order = false;  // gradients may be added in any order
+
+  /// Returns the width of a head with the columns of ALiBi.
+  int64_t width() const { return head_dim + (alibi ? kAlibiColumns : 0); }
 };
 
 /// Returns why flash attention cannot compute this case, or nullptr when it can. Plain products, which are
@@ -30,9 +34,33 @@ inline const char* flash_obstacle(const GpuAttentionCase& c) {
   if (c.cut && c.drops) return "it drops other weights in every part of a sequence that parallel.cp shares";
   if (c.softcap) return "it does not support a soft cap";
   if (c.head_dim % 8 != 0) return "it needs a head width that is a multiple of 8";
-  if (c.head_dim + (c.alibi ? kAlibiColumns : 0) > kWidest)
+  if (c.width() > kWidest)
     return c.alibi ? "with ALiBi it needs a head width of at most 248"
                    : "it needs a head width of at most 256";
+  if (c.alibi && c.seq > kMostAlibiPositions) return "with ALiBi it supports at most 65,536 positions";
+  return nullptr;
+}
+
+/// Returns the width of heads that FlashAttention-3 has a kernel for, at least `width`.
+inline int64_t flash_3_width(int64_t width) {
+  for (const int64_t kernel : {64, 96, 128, 192})
+    if (width <= kernel) return kernel;
+  return 256;
+}
+
+/// Returns why FlashAttention-3 cannot compute this case, or nullptr when it can.
+inline const char* flash_3_obstacle(const GpuAttentionCase& c) {
+  constexpr int64_t kWidest = 256, kWidestInOrder = 192;
+  if (!c.bf16) return "it needs precision=bf16";
+  if (c.drops) return "it does not support dropout";
+  if (c.softcap && c.alibi) return "it does not support a soft cap together with ALiBi";
+  if (c.head_dim % 8 != 0) return "it needs a head width that is a multiple of 8";
+  if (c.width() > kWidest)
+    return c.alibi ? "with ALiBi it needs a head width of at most 248"
+                   : "it needs a head width of at most 256";
+  if (!c.any_order && c.width() > kWidestInOrder)
+    return c.alibi ? "with ALiBi and attention.deterministic it needs a head width of at most 184"
+                   : "with attention.deterministic it needs a head width of at most 192";
   if (c.alibi && c.seq > kMostAlibiPositions) return "with ALiBi it supports at most 65,536 positions";
   return nullptr;
 }

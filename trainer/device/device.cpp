@@ -21,7 +21,9 @@
 #include "trainer/device/gpu_driver.h"
 #include "trainer/device/gpus.h"
 #include "trainer/device/libtorch_version.h"
+#include "trainer/kernels/attention/flash_attention_3.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/library_folder.h"
 #include "trainer/kernels/matmul.h"
 #include "trainer/kernels/twins/kernel_table.h"
 #include "trainer/kernels/twins/library_products.h"
@@ -31,15 +33,8 @@
 namespace tycho {
 namespace {
 
-// The folder of the shared library that holds a function.
-std::filesystem::path folder_of(void* function) {
-  Dl_info info;
-  dladdr(function, &info);
-  return std::filesystem::absolute(info.dli_fname).parent_path();
-}
-
 // The folder that holds this code's shared library: the plug-in is installed there.
-std::filesystem::path own_folder() { return folder_of(reinterpret_cast<void*>(&own_folder)); }
+std::filesystem::path own_folder() { return library_folder(reinterpret_cast<void*>(&own_folder)); }
 
 const DriverTable* driver = nullptr;
 void set_driver(const DriverTable* table) { driver = table; }
@@ -50,7 +45,8 @@ const std::string& load_cuda_plugin() {
     const std::string path = own_folder() / "libtycho_cuda.so";
     if (access(path.c_str(), F_OK) != 0) return path + " does not exist: this build has no CUDA support";
     // LibTorch's CUDA half beside its CPU half, wherever that was found: its own libraries follow it by name.
-    const std::string torch = folder_of(reinterpret_cast<void*>(&at::get_num_threads)) / "libtorch_cuda.so";
+    const std::string torch =
+        library_folder(reinterpret_cast<void*>(&at::get_num_threads)) / "libtorch_cuda.so";
     if (access(torch.c_str(), F_OK) != 0)
       return torch + " does not exist: this LibTorch is for CPUs only, and that of PyPI has CUDA";
     if (dlopen(torch.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return std::string(dlerror());
@@ -133,7 +129,10 @@ Json usable_gpus() {
   const GpuSurroundings around = gpu_surroundings();
   if (state.num_gpus > 0) {
     const ProgramCompiler& nvrtc = driver->program_compiler();
+    const std::string flash_3 = flash_3_path(torch_packages());
     return {{"gpus", state.num_gpus},
+            {"flash_attn_3", flash_3},
+            {"flash_attn_3_problem", flash_3.empty() ? "" : flash_3_problem()},
             {"nvrtc", fmt::format("{}.{}", nvrtc.version / 1000, nvrtc.version % 1000 / 10)},
             {"nvrtc_path", nvrtc.path},
             {"nvrtc_problem", nvrtc.problem}};
@@ -194,13 +193,24 @@ std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig
         "CPUs have no products of fp8: operands are rounded to fp8 and multiplied as bf16, which is slower "
         "than precision = \"bf16\" alone");
   if (device.is_cpu()) return notes;
-  const DecoderSpec spec = decoder_spec(config.model);
+  const DecoderSpec spec = decoder_spec(config.model, config.attention);
+  if (const char* why = flash_3_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp);
+      spec.attention.flash_3 && why != nullptr)
+    notes.push_back(fmt::format("attention does not use FlashAttention-3: {}", why));
   if (const char* obstacle = gpu_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp))
     notes.push_back(fmt::format("attention uses plain products instead of flash attention: {}", obstacle));
-  else if (!config.attention.deterministic)
+  else if (!config.attention.deterministic && !spec.attention.flash_3)
     if (const char* why = cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp))
       notes.push_back(fmt::format("attention uses flash attention instead of cuDNN's: {}", why));
   return notes;
+}
+
+void require_flash_3(const at::Device& device, const TrainConfig& config) {
+  const DecoderSpec spec = decoder_spec(config.model, config.attention);
+  const bool bf16 = config.precision == Precision::kBf16;
+  if (device.is_cpu() || !uses_flash_3(spec, bf16, config.seq_len, config.parallel.cp)) return;
+  if (const std::string& problem = flash_3_problem(); !problem.empty())
+    fail(ExitCode::kTopology, "{}", problem);
 }
 
 Json engine_versions() {

@@ -38,6 +38,9 @@ int64_t device_memory_bytes(const at::Device& device);
 /// flash attention cannot compute.
 std::vector<std::string> speed_notes(const at::Device& device, const TrainConfig& config);
 
+/// Throws Error (kTopology) if FlashAttention-3 computes this run's attention and its library cannot be used.
+void require_flash_3(const at::Device& device, const TrainConfig& config);
+
 /// Returns versions: of LibTorch, its instruction set on this CPU, the kernels and the instruction sets that
 /// they exist for, and the library that multiplies matrices in each precision.
 Json engine_versions();

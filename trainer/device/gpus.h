@@ -6,7 +6,8 @@
 
 namespace tycho {
 
-/// Returns {"gpus": 8, "nvrtc": "13.0", "nvrtc_path": path, "nvrtc_problem": ""}; with CUDA's reason {"gpus":
+/// Returns {"gpus": 8, "nvrtc": "13.0", "nvrtc_path": path, "nvrtc_problem": "", "flash_attn_3": path or "",
+/// "flash_attn_3_problem": ""}; with CUDA's reason {"gpus":
 /// 0, "has_driver": true, "gpu_problem": text}; {} for a build without CUDA. Opens libtycho_cuda.so.
 Json usable_gpus();
 

@@ -12,6 +12,7 @@ DecoderSpec decoder_spec(const ModelConfig& config, const AttentionConfig& atten
   spec.lora = config.lora;
   spec.fp8 = config.fp8;
   spec.attention.any_order = !attention.deterministic;
+  spec.attention.flash_3 = attention.flash == 3;
   return spec;
 }
 

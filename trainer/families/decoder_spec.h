@@ -41,6 +41,7 @@ struct AttentionSpec {
   NormSpec qk = {.kind = NormKind::kLayer};  // of queries and keys
   double dropout = 0;
   bool any_order = false;  // gradients may be added in any order (AttentionConfig); not the family's
+  bool flash_3 = false;    // FlashAttention-3 computes what it can (AttentionConfig); not the family's
 
   int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   int64_t width() const { return heads * head_dim; }

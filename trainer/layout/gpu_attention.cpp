@@ -47,6 +47,33 @@ int64_t ring_flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, i
          kFp32 * tokens / 2 * a.heads * a.head_dim;
 }
 
+/// Returns the bytes of FlashAttention-3's fp32 sums for the gradients of `queries` and `keys` tokens of each
+/// sequence: of q, of shared k and v, and two numbers for each query. Rows are rounded up to the blocks of
+/// its kernels for compute capability 9.0 (mha_bwd in hopper/flash_api.cpp of commit 0251105).
+int64_t flash_3_sums(const AttentionSpec& a, int64_t width, int64_t sequences, int64_t queries,
+                     int64_t keys) {
+  const int64_t kernel = flash_3_width(width), key_block = kernel <= 128 ? 128 : kernel <= 192 ? 96 : 80;
+  // Of causal calls, and others: 96 or 128, and 64 or 80, by soft cap and window.
+  const int64_t rows = kernel <= 64    ? std::max(rounded(queries, 96), rounded(queries, 128))
+                       : kernel == 128 ? std::max(rounded(queries, 64), rounded(queries, 80))
+                                       : rounded(queries, 64);
+  const int64_t shared = a.kv_heads < a.heads ? 2 * a.kv_heads * rounded(keys, key_block) * kernel : 0;
+  return kFp32 * sequences * (a.heads * rows * (kernel + 2) + shared);
+}
+
+/// Returns the bytes of FlashAttention-3: of its sums; where it does not write gradients in their places, of
+/// these in memory of their own; of what a ring adds them to; and with ALiBi, of wider copies of q, k, v, out
+/// and its gradient.
+int64_t flash_3_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, const CpShape& cp) {
+  const int64_t width = a.head_dim + (alibi ? kAlibiColumns : 0), parts = cp.ring ? 2 : 1;
+  const int64_t own = shape.tokens() / cp.size, keys = cp.ring ? own : shape.tokens();
+  const int64_t gradients = cp.size > 1 || alibi ? own / parts * a.heads + keys / parts * 2 * a.kv_heads : 0;
+  const int64_t copies = alibi ? own * 3 * a.heads + keys * 2 * a.kv_heads : 0;
+  const int64_t ring_sum = cp.ring ? kFp32 * own / 2 * a.heads * a.head_dim : 0;
+  return kBf16 * width * (gradients + copies) + ring_sum +
+         flash_3_sums(a, width, shape.batch, own / parts / shape.batch, keys / parts / shape.batch);
+}
+
 /// Returns the bytes of plain products: scores, weights and their gradient in fp32, weights and gradient in
 /// bf16, and tanh or dropout.
 int64_t product_bytes(const AttentionSpec& a, BatchShape shape, const CpShape& cp) {
@@ -71,19 +98,40 @@ GpuAttentionCase case_of(const DecoderSpec& s, const BlockSpec& block, bool bf16
           .seq = seq,
           .cut = cp > 1,
           .drops = s.attention.dropout > 0,
-          .window = block.window};
+          .window = block.window,
+          .any_order = s.attention.any_order};
+}
+
+bool is_flash_3(const DecoderSpec& s, const GpuAttentionCase& block) {
+  return s.attention.flash_3 && flash_3_obstacle(block) == nullptr;
 }
 
 }  // namespace
 
 bool has_fused_attention(const DecoderSpec& s, const BlockSpec& block, bool bf16, int64_t seq, int64_t cp) {
-  return flash_obstacle(case_of(s, block, bf16, seq, cp)) == nullptr;
+  const GpuAttentionCase own = case_of(s, block, bf16, seq, cp);
+  return is_flash_3(s, own) || flash_obstacle(own) == nullptr;
 }
 
 const char* gpu_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
   for (const BlockSpec& block : s.blocks)
-    if (const char* obstacle = flash_obstacle(case_of(s, block, bf16, seq, cp))) return obstacle;
+    if (!has_fused_attention(s, block, bf16, seq, cp))
+      return flash_obstacle(case_of(s, block, bf16, seq, cp));
   return nullptr;
+}
+
+const char* flash_3_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
+  for (const BlockSpec& block : s.blocks)
+    if (const char* obstacle = flash_3_obstacle(case_of(s, block, bf16, seq, cp))) return obstacle;
+  return nullptr;
+}
+
+bool uses_flash_3(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
+  return std::any_of(s.blocks.begin(), s.blocks.end(), [&](const BlockSpec& block) {
+    GpuAttentionCase evaluated = case_of(s, block, bf16, seq, cp);
+    evaluated.drops = false;
+    return is_flash_3(s, evaluated);
+  });
 }
 
 const char* cudnn_attention_obstacle(const DecoderSpec& s, bool bf16, int64_t seq, int64_t cp) {
@@ -98,6 +146,10 @@ GpuAttentionBytes gpu_attention_bytes(const DecoderSpec& s, bool bf16, BatchShap
   GpuAttentionBytes bytes;
   for (const BlockSpec& block : s.blocks) {
     const bool alibi = has_alibi(s, block), flash = has_fused_attention(s, block, bf16, shape.seq, cp.size);
+    if (is_flash_3(s, case_of(s, block, bf16, shape.seq, cp.size))) {
+      bytes.passing = std::max(bytes.passing, flash_3_bytes(s.attention, alibi, shape, cp));
+      continue;
+    }
     if (flash) bytes.copies = copies;
     const auto of_flash = cp.ring ? ring_flash_bytes : flash_bytes;
     bytes.passing = std::max(bytes.passing, flash ? of_flash(s.attention, alibi, shape, cp.size, copies)

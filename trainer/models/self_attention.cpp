@@ -85,6 +85,7 @@ SelfAttention::SelfAttention(const DecoderSpec& spec, int64_t block, BatchShape 
   rules_.window = block_.window;
   rules_.dropout_heads = spec.attention.all_heads;
   rules_.any_order = spec.attention.any_order;
+  rules_.flash_3 = spec.attention.flash_3;
   if (!block_.positions) return;
   if (!tables.rotary.empty()) cos_sin_ = tables.rotary[block_.rotary];
   slopes_H_ = tables.slopes_H, alibi_ = tables.alibi;
@@ -293,7 +294,7 @@ bool SelfAttention::starts_as_in_training(const AttentionShape& shape, const Ten
   if (length > 0 || shape.seq == 1 || reuses_) return false;
   const AttentionRoute route = attention_route(qkv_NP.device(), qkv_NP.scalar_type(), shape, rules_);
   return route == AttentionRoute::kTiles ||
-         (route == AttentionRoute::kFlash && (rules_.alibi_H == nullptr || alibi_.defined()));
+         (is_flash(route) && (rules_.alibi_H == nullptr || alibi_.defined()));
 }
 
 Tensor SelfAttention::prompt_attention(const AttentionShape& shape, const Tensor& qkv_NP) const {

@@ -101,26 +101,39 @@ void add_activations(const TrainConfig& config, const RankShare& share, BatchSha
   const GpuAttentionBytes attention =
       gpu_attention_bytes(spec, bf16, shape, cp_shape(config.parallel), gpu.num_sms);
   const char* obstacle = gpu_attention_obstacle(spec, bf16, shape.seq, config.parallel.cp);
+  const char* no_flash_3 = spec.attention.flash_3
+                               ? flash_3_attention_obstacle(spec, bf16, shape.seq, config.parallel.cp)
+                               : nullptr;
+  const auto lacking = [](const char* name, const char* why) {
+    return why == nullptr ? "" : fmt::format(", without {}: {}", name, why);
+  };
   memory.push_back(
       {"attention", own.of_library + attention.passing,
-       fmt::format("{} of it while a block is computed{}{}",
+       fmt::format("{} of it while a block is computed{}{}{}",
                    human_bytes(static_cast<double>(attention.passing)),
                    attention.copies > 1 ? fmt::format(", {} copies of dq", attention.copies) : "",
-                   obstacle ? fmt::format(", without flash attention: {}", obstacle) : "")});
+                   lacking("flash attention", obstacle), lacking("FlashAttention-3", no_flash_3))});
 }
 
-/// Refuses models whose products in fp8, or whose gradient, the GPU cannot compute.
+/// Refuses models whose products in fp8, or whose attention, the GPU cannot compute.
 void check_gpu(const TrainConfig& config, const GpuShape& gpu, const std::string& name) {
-  constexpr int kOldestForFp8 = 89;
-  if (config.model.fp8.is_used() && gpu.compute_capability > 0 && gpu.compute_capability < kOldestForFp8)
+  constexpr int kOldestForFp8 = 89, kFlash3 = 9;
+  const int capability = gpu.compute_capability;
+  const std::string own_name = name.empty() ? "this GPU" : name;
+  if (config.model.fp8.is_used() && capability > 0 && capability < kOldestForFp8)
     fail(ExitCode::kUsage,
          "[plan] fp8 needs compute capability 8.9 or newer (L40S, H100), and {} has {}.{}: remove fp8",
-         name.empty() ? "this GPU" : name, gpu.compute_capability / 10, gpu.compute_capability % 10);
+         own_name, capability / 10, capability % 10);
   const bool bf16 = config.precision == Precision::kBf16;
-  const std::string problem =
-      flash_gradient_problem(decoder_spec(config.model), bf16, config.seq_len, config.parallel.cp, gpu);
-  if (problem.empty()) return;
-  fail(ExitCode::kUsage, "[plan] {} on {}", problem, name.empty() ? "this GPU" : name);
+  const DecoderSpec spec = decoder_spec(config.model, config.attention);
+  if (capability > 0 && capability / 10 != kFlash3 &&
+      uses_flash_3(spec, bf16, config.seq_len, config.parallel.cp))
+    fail(
+        ExitCode::kUsage,
+        "[plan] attention.flash = 3 needs compute capability 9.x (H100, H200), and {} has {}.{}: set it to 2",
+        own_name, capability / 10, capability % 10);
+  const std::string problem = flash_gradient_problem(spec, bf16, config.seq_len, config.parallel.cp, gpu);
+  if (!problem.empty()) fail(ExitCode::kUsage, "[plan] {} on {}", problem, own_name);
 }
 
 /// Returns true when weights are copied for checkpoints: a GPU's to the host in any case, and bf16 ones as

@@ -44,6 +44,7 @@ void look_around(RunParts& run, const RunRequest& request, const std::string& ru
   run.device = choose_device(run.config.device, request.place.local_rank);
   if (run.world->rank() != 0) silence_product_notes();
   expect_tuned_products(run.config.products.tuned);
+  require_flash_3(run.device, run.config);
   require_given_threads(run.config, run.device);
   run.memory_before = memory_bytes(run.device);
   const int64_t planned_bytes = require_memory(run.config, run.device, request);

@@ -106,6 +106,15 @@ TEST_F(DoctorTest, ADriverWithoutAGpuThatCudaCanUseIsAFailure) {
   };
   EXPECT_EQ(nvrtc(R"({"gpus": 8, "nvrtc": "13.0", "nvrtc_path": "/a/b.so"})").at("text"), "13.0 in /a/b.so");
   EXPECT_EQ(nvrtc(R"({"gpus": 8, "nvrtc_problem": "expected NVRTC"})").at("level"), "warn");
+  const auto flash_3 = [&](const std::string& gpus) {
+    return findings(
+        here("export TYCHO_FAKE_VERSIONS='" + gpus + "'; bin/tycho doctor --json"))["flash_attn_3"];
+  };
+  EXPECT_EQ(flash_3(R"({"gpus": 8, "flash_attn_3": ""})").at("text"), "not found");
+  EXPECT_EQ(flash_3(R"({"gpus": 8, "flash_attn_3": "/a/b.so"})").at("text"), "/a/b.so");
+  const Json other = flash_3(R"({"gpus": 8, "flash_attn_3": "/a/b.so", "flash_attn_3_problem": "expected"})");
+  EXPECT_EQ(other.at("level"), "warn");
+  EXPECT_EQ(other.at("text"), "expected");
   EXPECT_TRUE(cuda("{}").is_null());
 }
 

@@ -1,29 +1,22 @@
 // Operators that LibTorch has on GPUs only: products with sums in fp32, and attention of flash and cuDNN
 // written out.
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/add.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <array>
-#include <cmath>
 #include <cstdlib>
-#include <initializer_list>
-#include <set>
+#include <optional>
+#include <string>
 #include <tuple>
 
+#include "tests/standin_gpu/plugin/attention_on_host.h"
 #include "tests/standin_gpu/plugin/boxed.h"
+#include "tests/standin_gpu/plugin/host_views.h"
 #include "tests/standin_gpu/plugin/recorded_entries.h"
-#include "tests/standin_gpu/plugin/uses.h"
 #include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 
@@ -43,31 +36,6 @@ const std::array<const char*, 10> kOwn = {"_scaled_mm.out",
                                           "_flash_attention_backward",
                                           "_scaled_dot_product_cudnn_attention",
                                           "_scaled_dot_product_cudnn_attention_backward"};
-
-/// The same memory.
-Tensor on_cpu(const Tensor& x) {
-  return x.defined() && x.is_cuda()
-             ? at::from_blob(x.data_ptr(), x.sizes(), x.strides(), x.options().device(at::kCPU))
-             : x;
-}
-Tensor wide(const Tensor& x) { return on_cpu(x).to(at::kFloat); }
-
-void put(Tensor& to, const Tensor& cpu) {
-  Tensor view = on_cpu(to);
-  view.copy_(cpu);
-}
-/// Tells the checker of an operator on the current stream.
-void tell(const char* name, std::initializer_list<Tensor> read, std::initializer_list<Tensor> written) {
-  Uses uses;
-  for (const Tensor& x : read) add_uses(uses, x, /*written=*/false);
-  for (const Tensor& x : written) add_uses(uses, x, /*written=*/true);
-  enqueued_now(name, uses);
-}
-Tensor on_device(const Tensor& cpu, const Tensor& like) {
-  Tensor made = at::empty(cpu.sizes(), like.options().dtype(cpu.scalar_type()));
-  if (cpu.numel() > 0) put(made, cpu);
-  return made;
-}
 
 /// LibTorch 2.11 adds to numbers of the sum's type; up to 2.9 the type of the operands was asked for:
 /// TYCHO_STANDIN_TORCH=2.9.
@@ -129,124 +97,33 @@ Tensor& scaled_mm_out(const Tensor& a, const Tensor& b, const Tensor& factor_a, 
   return out;
 }
 
-/// One sequence of queries and its keys, rows of [.., heads, d].
-struct Span {
-  int64_t first_q, num_q, first_k, num_k;
-};
-
-/// What both passes share.
-struct Flash {
-  Tensor q, k, v;  // [rows, heads, d], fp32 on the CPU
-  std::vector<Span> spans;
-  double scale;
-  int64_t left, right;
-  double dropout;
-
-  Flash(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& starts_q,
-        const Tensor& starts_k, double dropout_p, bool causal, std::optional<double> given_scale,
-        std::optional<int64_t> window_left, std::optional<int64_t> window_right)
-      : dropout(dropout_p) {
-    const int64_t d = query.size(-1);
-    TORCH_CHECK(query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kHalf,
-                "FlashAttention only support fp16 and bf16 data type");
-    TORCH_CHECK(d % 8 == 0 && d <= 256,
-                "FlashAttention wants head dimensions that are multiples of 8, at most 256");
-    for (const Tensor* x : {&query, &key, &value})
-      TORCH_CHECK(x->stride(-1) == 1, "FlashAttention wants a contiguous last dimension");
-    TORCH_CHECK(query.size(-2) % key.size(-2) == 0, "query heads must be a multiple of key heads");
-    scale = given_scale.value_or(1.0 / std::sqrt(static_cast<double>(d)));
-    left = window_left.value_or(-1);
-    right = causal ? 0 : window_right.value_or(-1);
-    if (starts_q.defined()) {
-      const Tensor a = on_cpu(starts_q), b = on_cpu(starts_k);
-      for (int64_t i = 0; i + 1 < a.numel(); ++i) {
-        const auto at_q = [&](int64_t j) { return static_cast<int64_t>(a.const_data_ptr<int32_t>()[j]); };
-        const auto at_k = [&](int64_t j) { return static_cast<int64_t>(b.const_data_ptr<int32_t>()[j]); };
-        spans.push_back({at_q(i), at_q(i + 1) - at_q(i), at_k(i), at_k(i + 1) - at_k(i)});
-      }
-    } else {
-      for (int64_t b = 0; b < query.size(0); ++b)
-        spans.push_back({b * query.size(1), query.size(1), b * key.size(1), key.size(1)});
-    }
-    const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
-    q = rows(query), k = rows(key), v = rows(value);
-    const int64_t group = q.size(1) / k.size(1);
-    k = k.repeat_interleave(group, 1), v = v.repeat_interleave(group, 1);
-  }
-
-  /// Rows of a span by head, [heads, rows, d].
-  static Tensor part(const Tensor& x, int64_t first, int64_t count) {
-    return x.narrow(0, first, count).transpose(0, 1);
-  }
-
-  /// Scores [heads, queries, keys], -infinity where a query must not look. The last query sees the last key.
-  Tensor scores(const Span& s) const {
-    Tensor all = at::matmul(part(q, s.first_q, s.num_q), part(k, s.first_k, s.num_k).transpose(1, 2)) * scale;
-    const Tensor behind =
-        at::arange(s.num_k).unsqueeze(0) - (at::arange(s.num_q).unsqueeze(1) + (s.num_k - s.num_q));
-    if (right >= 0) all = all.masked_fill(behind > right, -INFINITY);
-    if (left >= 0) all = all.masked_fill(behind < -left, -INFINITY);
-    return all;
-  }
-
-  /// 0 where dropout drops, else 1 / (1 - p): the same for the same seed and span.
-  Tensor kept(const Span& s, uint64_t seed) const {
-    const at::Generator generator =
-        at::detail::createCPUGenerator(seed + static_cast<uint64_t>(s.first_q) * 0x9e3779b9);
-    const Tensor random =
-        at::rand({q.size(1), s.num_q, s.num_k}, generator, at::TensorOptions().dtype(at::kFloat));
-    return (random >= dropout).to(at::kFloat) / (1 - dropout);
-  }
-};
-
-/// [batch, heads, queries], or [heads, all queries] of sequences that lie one behind the other.
-Tensor statistics_like(const Tensor& query) {
-  if (query.dim() == 3) return at::empty({query.size(1), query.size(0)}, at::kFloat);
-  return at::empty({query.size(0), query.size(2), query.size(1)}, at::kFloat);
-}
-Tensor statistics_part(const Tensor& all, size_t index, const Span& s) {
-  return all.dim() == 2 ? all.narrow(1, s.first_q, s.num_q) : all[static_cast<int64_t>(index)];
-}
-
 /// Returns what flash attention returns, without a note of the call.
-std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> attention_results(
-    const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
-    const OptionalTensor& starts_k, int64_t, int64_t, double dropout_p, bool causal, bool,
-    std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
-    const OptionalTensor&, const OptionalTensor&) {
-  const Flash flash(query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor()), dropout_p,
-                    causal, scale, left, right);
-  const uint64_t seed =
-      dropout_p > 0 ? at::globalContext().defaultGenerator(query.device()).current_seed() : 0;
-  Tensor out = at::empty(flash.q.sizes(), at::kFloat), log_sum_exp = statistics_like(query);
-  for (size_t i = 0; i < flash.spans.size(); ++i) {
-    const Span& s = flash.spans[i];
-    const Tensor scores = flash.scores(s), sums = scores.logsumexp(-1);
-    statistics_part(log_sum_exp, i, s).copy_(sums);
-    Tensor weights = (scores - sums.unsqueeze(-1)).exp();
-    if (dropout_p > 0) weights = weights * flash.kept(s, seed);
-    weights = weights.to(query.scalar_type()).to(at::kFloat);
-    Flash::part(out, s.first_q, s.num_q).copy_(at::matmul(weights, Flash::part(flash.v, s.first_k, s.num_k)));
-  }
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> attention_results(const Tensor& query, const Tensor& key,
+                                                                     const Tensor& value,
+                                                                     const Tensor& starts_q,
+                                                                     const Tensor& starts_k,
+                                                                     AttentionRules rules) {
+  if (rules.dropout > 0) rules.seed = at::globalContext().defaultGenerator(query.device()).current_seed();
+  const auto [out, log_sum_exp] = HostAttention(query, key, value, starts_q, starts_k, rules).forward();
   Tensor state = at::zeros({2}, at::kLong);
-  state.mutable_data_ptr<int64_t>()[0] = static_cast<int64_t>(seed);
+  state.mutable_data_ptr<int64_t>()[0] = static_cast<int64_t>(rules.seed);
   std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> results = {
       on_device(out.to(query.scalar_type()).view(query.sizes()), query), on_device(log_sum_exp, query),
       on_device(state, query), on_device(at::zeros({}, at::kLong), query),
       on_device(at::empty({0}, query.scalar_type()), query)};
-  tell("attention", {query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor())},
+  tell("attention", {query, key, value, starts_q, starts_k},
        {std::get<0>(results), std::get<1>(results), std::get<2>(results)});
   return results;
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
     const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& starts_q,
-    const OptionalTensor& starts_k, int64_t longest_q, int64_t longest_k, double dropout_p, bool causal,
-    bool mask, std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
-    const OptionalTensor& used_k, const OptionalTensor& slopes) {
+    const OptionalTensor& starts_k, int64_t, int64_t, double dropout_p, bool causal, bool,
+    std::optional<double> scale, std::optional<int64_t> left, std::optional<int64_t> right,
+    const OptionalTensor&, const OptionalTensor&) {
   called("flash attention");
-  return attention_results(query, key, value, starts_q, starts_k, longest_q, longest_k, dropout_p, causal,
-                           mask, scale, left, right, used_k, slopes);
+  return attention_results(query, key, value, starts_q.value_or(Tensor()), starts_k.value_or(Tensor()),
+                           {dropout_p, causal, scale, left, right});
 }
 
 /// Memory that flash attention takes for dq, one fp32 sum, or in a fixed order: an fp32 sum for each of
@@ -262,41 +139,19 @@ Tensor workspace_of_dq(const Tensor& query, size_t num_spans) {
 }
 
 /// Gradients of queries, keys and values, however they are added.
-std::tuple<Tensor, Tensor, Tensor> gradients_of(const Flash& flash, const Tensor& d_out, const Tensor& query,
-                                                const Tensor& key, const Tensor& value, const Tensor& out,
-                                                const Tensor& log_sum_exp, const Tensor& state,
-                                                double dropout_p) {
-  const auto seed = static_cast<uint64_t>(on_cpu(state).const_data_ptr<int64_t>()[0]);
-  const auto rows = [](const Tensor& x) { return wide(x).reshape({-1, x.size(-2), x.size(-1)}); };
-  const Tensor dy = rows(d_out), y = rows(out), sums = on_cpu(log_sum_exp);
-  Tensor dq = at::zeros_like(flash.q), dk = at::zeros_like(flash.k), dv = at::zeros_like(flash.v);
-  const auto rounded = [&](const Tensor& x) { return x.to(query.scalar_type()).to(at::kFloat); };
-  for (size_t i = 0; i < flash.spans.size(); ++i) {
-    const Span& s = flash.spans[i];
-    const Tensor weights = (flash.scores(s) - statistics_part(sums, i, s).unsqueeze(-1)).exp();
-    const Tensor dy_s = Flash::part(dy, s.first_q, s.num_q);
-    const Tensor dot = (dy_s * Flash::part(y, s.first_q, s.num_q)).sum(-1, /*keepdim=*/true);
-    Tensor d_weights = at::matmul(dy_s, Flash::part(flash.v, s.first_k, s.num_k).transpose(1, 2)),
-           dropped = weights;
-    if (dropout_p > 0) {
-      const Tensor kept = flash.kept(s, seed);
-      d_weights = d_weights * kept, dropped = weights * kept;
-    }
-    const Tensor d_scores = rounded((d_weights - dot) * weights);
-    Flash::part(dq, s.first_q, s.num_q)
-        .copy_(at::matmul(d_scores, Flash::part(flash.k, s.first_k, s.num_k)) * flash.scale);
-    Flash::part(dk, s.first_k, s.num_k)
-        .copy_(at::matmul(d_scores.transpose(1, 2), Flash::part(flash.q, s.first_q, s.num_q)) * flash.scale);
-    Flash::part(dv, s.first_k, s.num_k).copy_(at::matmul(rounded(dropped).transpose(1, 2), dy_s));
-  }
-  const auto shared = [&](const Tensor& x, const Tensor& like) {
-    const Tensor sum = x.view({x.size(0), like.size(-2), x.size(1) / like.size(-2), x.size(2)}).sum(2);
-    return on_device(sum.to(like.scalar_type()).reshape(like.sizes()), like);
-  };
-  std::tuple<Tensor, Tensor, Tensor> results = {shared(dq, query), shared(dk, key), shared(dv, value)};
+std::tuple<Tensor, Tensor, Tensor> gradients_of(const HostAttention& attention, const Tensor& d_out,
+                                                const Tensor& query, const Tensor& key, const Tensor& value,
+                                                const Tensor& out, const Tensor& log_sum_exp,
+                                                const Tensor& state) {
+  const HostGradients d = attention.backward(d_out, out, log_sum_exp);
+  std::tuple<Tensor, Tensor, Tensor> results = {on_device(d.q, query), on_device(d.k, key),
+                                                on_device(d.v, value)};
   tell("attention backward", {d_out, query, key, value, out, log_sum_exp, state},
        {std::get<0>(results), std::get<1>(results), std::get<2>(results)});
   return results;
+}
+uint64_t seed_of(const Tensor& state) {
+  return static_cast<uint64_t>(on_cpu(state).const_data_ptr<int64_t>()[0]);
 }
 
 std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Tensor& query, const Tensor& key,
@@ -309,9 +164,10 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
   TORCH_CHECK(
       at::globalContext().deterministicAlgorithms() || std::getenv("TYCHO_STANDIN_ANY_ORDER") != nullptr,
       "the stand-in's flash attention adds in any order unless deterministic algorithms are on");
-  const Flash flash(query, key, value, starts_q, starts_k, dropout_p, causal, scale, left, right);
-  const Tensor sums_of_dq = workspace_of_dq(query, flash.spans.size());
-  return gradients_of(flash, d_out, query, key, value, out, log_sum_exp, state, dropout_p);
+  const HostAttention attention(query, key, value, starts_q, starts_k,
+                                {dropout_p, causal, scale, left, right, /*softcap=*/0, seed_of(state)});
+  const Tensor sums_of_dq = workspace_of_dq(query, attention.num_sequences());
+  return gradients_of(attention, d_out, query, key, value, out, log_sum_exp, state);
 }
 
 /// Checks of sdp_utils.cpp, which a call of the operator itself does not get; of the rest, what cuDNN's
@@ -343,7 +199,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Ten
     double dropout_p, bool causal, bool, std::optional<double> scale) {
   check_cudnn(query, key, value, bias, dropout_p, causal);
   auto [out, log_sum_exp, state, unused, mask] = attention_results(
-      by_row(query), by_row(key), by_row(value), {}, {}, 0, 0, 0, causal, false, scale, {}, {}, {}, {});
+      by_row(query), by_row(key), by_row(value), {}, {}, {.causal = causal, .scale = scale});
   called("cuDNN's attention");
   return {
       by_row(out), log_sum_exp.unsqueeze(-1), Tensor(), Tensor(), query.size(2), key.size(2), state, unused,
@@ -359,9 +215,10 @@ std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor& d_out, const Ten
   check_cudnn(query, key, value, bias, dropout_p, causal);
   TORCH_CHECK(log_sum_exp.dim() == 4 && log_sum_exp.size(3) == 1 && max_q == query.size(2) && max_k == max_q,
               "expected the results of the forward pass");
-  const Flash flash(by_row(query), by_row(key), by_row(value), {}, {}, 0, causal, scale, {}, {});
-  auto [dq, dk, dv] = gradients_of(flash, by_row(d_out), by_row(query), by_row(key), by_row(value),
-                                   by_row(out), log_sum_exp.squeeze(-1), seed, 0);
+  const HostAttention attention(by_row(query), by_row(key), by_row(value), {}, {},
+                                {.causal = causal, .scale = scale});
+  auto [dq, dk, dv] = gradients_of(attention, by_row(d_out), by_row(query), by_row(key), by_row(value),
+                                   by_row(out), log_sum_exp.squeeze(-1), seed);
   return {by_row(dq), by_row(dk), by_row(dv)};
 }
 

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/standin_gpu/plugin/recorded_attention.h"
 #include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 #include "trainer/kernels/twins/kernel_work.h"
@@ -22,7 +23,6 @@ namespace {
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
 
-double bytes(const Tensor& x) { return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize()); }
 const char* name_of(at::ScalarType type) {
   return type == at::kFloat ? "fp32" : c10::elementSize(type) == 1 ? "fp8" : "bf16";
 }
@@ -80,58 +80,16 @@ Tensor& addmm_out(const Tensor& c, const Tensor& a, const Tensor& b, const at::S
   return addmm_to_out(c, a, b, out.scalar_type(), beta, alpha, out);
 }
 
-/// Sizes of a call of attention: rows [.., heads, d], or with `by_head` [.., heads, rows, d].
-struct Sizes {
-  int64_t sequences, queries, keys, heads, kv_heads, d;
-  double flops;  // of the two products forward, for the pairs of queries and keys that are looked at
-
-  Sizes(const Tensor& q, const Tensor& k, bool by_head, const OptionalTensor& starts, bool causal,
-        std::optional<int64_t> window)
-      : sequences(starts.has_value() && starts->defined() ? starts->numel() - 1 : q.size(0)),
-        queries(by_head ? q.size(2) : q.size(-3)),
-        keys(by_head ? k.size(2) : k.size(-3)),
-        heads(q.size(by_head ? 1 : -2)),
-        kv_heads(k.size(by_head ? 1 : -2)),
-        d(q.size(-1)) {
-    // Rows of several documents lie one behind the other, each as long as the average.
-    const int64_t together = q.dim() == 3 ? sequences : 1, t = queries / together, s = keys / together;
-    const tycho::TokenSpan asking = {causal ? s - t : s, t}, asked = {0, s};
-    flops = tycho::kAttentionFlops * tycho::seen_pairs(asking, asked, window.value_or(-1)) *
-            static_cast<double>(sequences * heads * d);
-  }
-};
-
-Tensor statistics(const Tensor& q, const Sizes& s) {
-  const auto options = q.options().dtype(at::kFloat);
-  return q.dim() == 3 ? at::empty({s.heads, q.size(0)}, options)
-                      : at::empty({q.size(0), s.heads, s.queries}, options);
-}
-
-void record_forward(const char* name, const Tensor& q, const Tensor& k, const Tensor& out, const Tensor& sums,
-                    const Sizes& s) {
-  standin_record(fmt::format("{} forward, width {}, {} tokens", name, s.d, s.keys).c_str(),
-                 bytes(q) + 2 * bytes(k), bytes(out) + bytes(sums), s.flops);
-}
-void record_backward(const char* name, const Tensor& q, const Tensor& k, const Sizes& s) {
-  standin_record(
-      fmt::format("{} backward, width {}, {} tokens, {} heads", name, s.d, s.keys, s.sequences * s.heads)
-          .c_str(),
-      2 * bytes(q) + 2 * bytes(k), bytes(q) + 2 * bytes(k),
-      tycho::kAttentionBackwardFlops / tycho::kAttentionFlops * s.flops);
-}
-
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_forward(
     const Tensor& q, const Tensor& k, const Tensor&, const OptionalTensor& starts_q, const OptionalTensor&,
     int64_t, int64_t, double, bool causal, bool, std::optional<double>, std::optional<int64_t> left,
     std::optional<int64_t>, const OptionalTensor&, const OptionalTensor&) {
-  const Sizes s(q, k, false, starts_q, causal, left);
-  const Tensor out = at::empty(q.sizes(), q.options()), sums = statistics(q, s);
+  const AttentionSizes s(q, k, false, starts_q, causal, left);
+  const Tensor out = at::empty(q.sizes(), q.options()), sums = statistics_of(q, s);
   record_forward("flash attention", q, k, out, sums, s);
   const auto state = at::empty({2}, q.options().dtype(at::kLong));
   return {out, sums, state, at::empty({}, state.options()), at::empty({0}, q.options())};
 }
-
-int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// Three kernels beside the main one: fp32 sums of dq, a number of them in a fixed order, start as zeros; dO
 /// times O is added up by row; and the sums become dq. Gradients of shared keys are added up over their query
@@ -142,7 +100,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
                                                   double, bool causal, const Tensor&, const Tensor&,
                                                   std::optional<double>, std::optional<int64_t> left,
                                                   std::optional<int64_t>) {
-  const Sizes s(q, k, false, starts_q, causal, left);
+  const AttentionSizes s(q, k, false, starts_q, causal, left);
   const bool ordered = at::globalContext().deterministicAlgorithms();
   const int64_t pairs = s.sequences * s.heads, copies = ordered ? (num_sms() + pairs - 1) / pairs : 1;
   const int64_t rows = q.dim() == 3 ? q.size(0) + 128 * s.sequences : q.size(0) * rounded(s.queries, 128);
@@ -170,7 +128,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& d_out, const Ten
 std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> cudnn_forward(
     const Tensor& q, const Tensor& k, const Tensor&, const OptionalTensor&, bool, double, bool causal, bool,
     std::optional<double>) {
-  const Sizes s(q, k, true, {}, causal, {});
+  const AttentionSizes s(q, k, true, {}, causal, {});
   const Tensor out = at::empty({q.size(0), q.size(2), q.size(1), q.size(3)}, q.options()).transpose(1, 2);
   const Tensor sums = at::empty({q.size(0), s.heads, s.queries, 1}, q.options().dtype(at::kFloat));
   record_forward("cuDNN attention", q, k, out, sums, s);
@@ -182,7 +140,7 @@ std::tuple<Tensor, Tensor, Tensor> cudnn_backward(const Tensor&, const Tensor& q
                                                   const Tensor&, const Tensor&, const Tensor&, const Tensor&,
                                                   const Tensor&, c10::SymInt, c10::SymInt, double,
                                                   bool causal, std::optional<double>) {
-  record_backward("cuDNN attention", q, k, Sizes(q, k, true, {}, causal, {}));
+  record_backward("cuDNN attention", q, k, AttentionSizes(q, k, true, {}, causal, {}));
   return {at::empty_like(q), at::empty_like(k), at::empty_like(v)};
 }
 

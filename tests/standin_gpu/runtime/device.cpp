@@ -52,7 +52,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "stand-in GPU");
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = standin::device_bytes();
-  properties->major = 9;
+  properties->major = standin::capability() / 10, properties->minor = standin::capability() % 10;
   properties->multiProcessorCount = standin::num_sms();
   properties->warpSize = 32;
   properties->maxThreadsPerBlock = 1024;
@@ -76,8 +76,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = 48 << 10; break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = properties.minor; break;
     case cudaDevAttrWarpSize: *value = 32; break;
     default: *value = 0;
   }

@@ -106,6 +106,7 @@ bool lasts(int code) { return code >= 700 && code < 800; }
 int num_devices() { return state().num_devices; }
 int driver_version() { return static_cast<int>(number_of("TYCHO_STANDIN_DRIVER", 13000)); }
 int num_sms() { return static_cast<int>(number_of("TYCHO_STANDIN_SMS", 4)); }
+int capability() { return static_cast<int>(number_of("TYCHO_STANDIN_CAPABILITY", 90)); }
 size_t device_bytes() { return state().device_bytes; }
 size_t free_bytes(int device) {
   const std::lock_guard lock(state().mutex);

@@ -29,6 +29,8 @@ int num_devices();
 int driver_version();
 /// Multiprocessors of each device: TYCHO_STANDIN_SMS, 4 when it is not set.
 int num_sms();
+/// Compute capability of each device, 10 times: TYCHO_STANDIN_CAPABILITY, 90 when it is not set.
+int capability();
 /// Of each device: TYCHO_STANDIN_MB, 1024 when it is not set.
 size_t device_bytes();
 size_t free_bytes(int device);

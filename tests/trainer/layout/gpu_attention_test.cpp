@@ -91,6 +91,82 @@ TEST(GpuAttention, CudnnTakesPlainCausalAttentionOfHeadsUpTo128) {
     EXPECT_NE(obstacle([&](GpuAttentionCase& c) { c.*rule = true; }), "");
 }
 
+TEST(GpuAttention, FlashAttention3TakesSoftCapsAndNoDropout) {
+  const GpuAttentionCase plain = {.bf16 = true, .head_dim = 128, .seq = 2048};
+  const auto obstacle = [&](auto change) {
+    GpuAttentionCase changed = plain;
+    change(changed);
+    const char* text = flash_3_obstacle(changed);
+    return text == nullptr ? std::string() : std::string(text);
+  };
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.softcap = c.cut = c.documents = true, c.window = 4; }), "");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.bf16 = false; }), "it needs precision=bf16");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.drops = true; }), "it does not support dropout");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.softcap = c.alibi = true; }),
+            "it does not support a soft cap together with ALiBi");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 100; }),
+            "it needs a head width that is a multiple of 8");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 192; }), "");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 200; }),
+            "with attention.deterministic it needs a head width of at most 192");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 192, c.alibi = true; }),
+            "with ALiBi and attention.deterministic it needs a head width of at most 184");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 256, c.any_order = true; }), "");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 264, c.any_order = true; }),
+            "it needs a head width of at most 256");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.head_dim = 256, c.any_order = c.alibi = true; }),
+            "with ALiBi it needs a head width of at most 248");
+  EXPECT_EQ(obstacle([](GpuAttentionCase& c) { c.alibi = true, c.seq = 65537; }),
+            "with ALiBi it supports at most 65,536 positions");
+  EXPECT_EQ(flash_3_width(8), 64);
+  EXPECT_EQ(flash_3_width(72), 96);
+  EXPECT_EQ(flash_3_width(128), 128);
+  EXPECT_EQ(flash_3_width(136), 192);
+  EXPECT_EQ(flash_3_width(200), 256);
+}
+
+TEST(GpuAttention, FlashAttention3TakesOneSumOfDqAndNoOtherGradients) {
+  LlamaConfig llama;
+  llama.width = 4096, llama.heads = 32, llama.kv_heads = 8, llama.layers = 1;
+  const DecoderSpec spec = decoder_spec({llama}, {.flash = 3});
+  const GpuAttentionBytes bytes = gpu_attention_bytes(spec, /*bf16=*/true, {1, 8192}, {}, 132);
+  EXPECT_EQ(bytes.copies, 0);
+  // Rounded up to blocks of 80 queries: 8,240. Of heads that share keys, sums of dk and dv.
+  const int64_t sums = 4 * (32 * int64_t{8240} * (128 + 2) + 2 * 8 * int64_t{8192} * 128);
+  EXPECT_EQ(bytes.passing, sums);
+  const GpuAttentionBytes gathered = gpu_attention_bytes(spec, /*bf16=*/true, {1, 8192}, {4}, 132);
+  EXPECT_EQ(gathered.passing, 2 * 128 * (2048 * 32 + 8192 * 2 * 8) +
+                                  4 * (32 * int64_t{2080} * (128 + 2) + 2 * 8 * int64_t{8192} * 128));
+  const GpuAttentionBytes ring = gpu_attention_bytes(spec, /*bf16=*/true, {1, 8192}, {4, 0, true}, 132);
+  EXPECT_EQ(ring.passing, 2 * 128 * (1024 * 32 + 1024 * 2 * 8) + 4 * 1024 * 32 * 128 +
+                              4 * (32 * int64_t{1040} * (128 + 2) + 2 * 8 * int64_t{1024} * 128));
+  MptConfig mpt = mpt_7b();
+  mpt.positions = PositionKind::kAlibi;
+  // Heads of 136, for which it has a kernel of 192: q, k, v, out and dout as copies, dq, dk and dv.
+  EXPECT_EQ(gpu_attention_bytes(decoder_spec({mpt}, {.flash = 3}), /*bf16=*/true, {1, 2048}, {}, 1).passing,
+            2 * 2048 * 136 * (8 * 32) + 4 * 2048 * 32 * (192 + 2));
+}
+
+TEST(GpuAttention, FlashAttention3FallsBackToFlashAttention2) {
+  const DecoderSpec gemma2 = decoder_spec({Gemma2Config()}, {.flash = 3}),
+                    free = decoder_spec({Gemma2Config()}, {.deterministic = false, .flash = 3});
+  EXPECT_STREQ(flash_3_attention_obstacle(gemma2, true, 2048),
+               "with attention.deterministic it needs a head width of at most 192");
+  EXPECT_STREQ(gpu_attention_obstacle(gemma2, true, 2048), "it does not support a soft cap");
+  EXPECT_FALSE(uses_flash_3(gemma2, true, 2048, 1));
+  EXPECT_EQ(flash_3_attention_obstacle(free, true, 2048), nullptr);
+  EXPECT_EQ(gpu_attention_obstacle(free, true, 2048), nullptr);
+  EXPECT_TRUE(uses_flash_3(free, true, 2048, 1));
+  EXPECT_GT(library_bytes(free, /*bf16=*/true, {1, 2048}), 0) << "its output stays where it is";
+  MptConfig mpt = mpt_7b();
+  mpt.attn_dropout = 0.1;
+  const DecoderSpec drops = decoder_spec({mpt}, {.flash = 3});
+  EXPECT_STREQ(flash_3_attention_obstacle(drops, true, 2048), "it does not support dropout");
+  EXPECT_TRUE(uses_flash_3(drops, true, 2048, 1)) << "in evaluations";
+  EXPECT_EQ(gpu_attention_bytes(drops, true, {2, 2048}, {}, 1).passing,
+            gpu_attention_bytes(decoder_spec({mpt}), true, {2, 2048}, {}, 1).passing);
+}
+
 std::string gradient_problem(int64_t head_dim, float dropout, bool alibi, int compute_capability) {
   MptConfig mpt = mpt_7b();
   mpt.width = head_dim * 16, mpt.heads = 16, mpt.attn_dropout = dropout;

@@ -27,8 +27,8 @@ class SpecVisitor {
 
   void fields(const std::string& path, AttentionSpec& s) {
     auto& [heads, kv_heads, head_dim, first_head, all_heads, qkv_bias, out_bias, softmax_scale, softcap,
-           clip_qkv, qk_norm, qk, dropout, any_order] = s;
-    static_cast<void>(any_order);  // the recipe's, for GPUs: no family sets it
+           clip_qkv, qk_norm, qk, dropout, any_order, flash_3] = s;
+    static_cast<void>(any_order), static_cast<void>(flash_3);  // the recipe's, for GPUs: no family sets them
     all(path + ".",
         {"heads", "kv_heads", "head_dim", "first_head", "all_heads", "qkv_bias", "out_bias", "softmax_scale",
          "softcap", "clip_qkv", "qk_norm", "qk", "dropout"},

@@ -1,4 +1,4 @@
-// Checks the arguments of attention, and chooses one of its four implementations.
+// Checks the arguments of attention, and chooses one of its implementations.
 #include "trainer/kernels/attention/attention.h"
 
 #include "trainer/base/error.h"
@@ -50,7 +50,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
   const auto device = rows.q_NE.device();
   const Steps steps = check_rows(op, s, rows, rows.q_NE.scalar_type(), device);
   const AttentionRoute route = attention_route(device, rows.q_NE.scalar_type(), s, rules);
-  const bool fused = !s.is_part() && (route == AttentionRoute::kFlash || route == AttentionRoute::kCudnn);
+  const bool fused = !s.is_part() && (is_flash(route) || route == AttentionRoute::kCudnn);
   if (!fused || saved.out_NE.defined())
     check_tensor(op, "out", saved.out_NE, {s.batch * s.seq, s.heads * s.head_dim}, out, device);
   if (!fused)
@@ -63,6 +63,7 @@ AttentionInputs check_attention(const char* op, const AttentionShape& s, const S
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& s,
                                const ScoreRules& rules) {
   if (device.is_cpu()) return AttentionRoute::kTiles;
+  if (uses_flash_3(type, s, rules)) return AttentionRoute::kFlash3;
   if (rules.any_order && cudnn_obstacle(type, s, rules) == nullptr) return AttentionRoute::kCudnn;
   return flash_obstacle(type, s, rules) == nullptr ? AttentionRoute::kFlash : AttentionRoute::kProducts;
 }
@@ -79,6 +80,7 @@ void attention(const AttentionShape& s, const ScoreRules& rules, const Attention
                                           saved.out_NE.mutable_data_ptr(),
                                           saved.log_sum_exp_BHT.mutable_data_ptr<float>(), nullptr);
     case AttentionRoute::kFlash:
+    case AttentionRoute::kFlash3:
       if (s.is_part())
         return flash_attention_part(s, rules, flash, rows, saved.out_NE, saved.log_sum_exp_BHT, saved.state);
       saved.state = flash_attention(s, rules, flash, rows, saved.out_NE);
@@ -108,6 +110,7 @@ bool attention_backward(const AttentionShape& s, const ScoreRules& rules, const 
           {gradients.q_NE.mutable_data_ptr(), steps.q, gradients.kv.mutable_data_ptr(), steps.kv}, nullptr);
       return false;
     case AttentionRoute::kFlash:
+    case AttentionRoute::kFlash3:
       if (!s.is_part())
         return flash_attention_backward(s, rules, flash, rows, saved.out_NE, saved.state, dout_NE, gradients,
                                         rotation);

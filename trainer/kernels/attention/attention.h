@@ -1,5 +1,6 @@
-// Causal self-attention over rows of queries, keys and values: our own tiles on a CPU, ATen's flash
-// attention, cuDNN or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on a CPU.
+// Causal self-attention over rows of queries, keys and values: our own tiles on a CPU, flash attention
+// (ATen's or FlashAttention-3), cuDNN or plain products on a GPU. fp32 and bf16; bf16 is computed in fp32 on
+// a CPU.
 #pragma once
 #include "trainer/kernels/attention/attention_rows.h"
 #include "trainer/kernels/attention/flash_attention.h"
@@ -16,11 +17,16 @@ struct AttentionSaved {
   std::vector<Tensor>& state;  // for flash attention and cuDNN: state for the backward, in ATen's memory
 };
 
-enum class AttentionRoute { kTiles, kFlash, kCudnn, kProducts };
+enum class AttentionRoute { kTiles, kFlash, kFlash3, kCudnn, kProducts };
 /// Returns the implementation: tiles on a CPU; on a GPU flash attention where it can
-/// (base/attention_limits.h), else plain products; with rules.any_order cuDNN where it can.
+/// (base/attention_limits.h), else plain products; with rules.flash_3 FlashAttention-3 where it can, and with
+/// rules.any_order then cuDNN where it can.
 AttentionRoute attention_route(const at::Device& device, at::ScalarType type, const AttentionShape& shape,
                                const ScoreRules& rules);
+/// True for flash attention of either version.
+inline bool is_flash(AttentionRoute route) {
+  return route == AttentionRoute::kFlash || route == AttentionRoute::kFlash3;
+}
 
 /// Computes saved.out_NE = dropout(softmax(rules(q kᵀ))) v, causal by positions; rows are already rotated.
 /// `flash` holds the tensors that `rules` points to, and is used on a GPU only.
@@ -28,8 +34,8 @@ void attention(const AttentionShape& shape, const ScoreRules& rules, const Atten
                AttentionSaved saved, const FlashRules& flash = {});
 
 /// Writes `gradients` of the rows from dout_NE. Keys that no query sees get zeros. Returns true if they are
-/// rotated back by `rotation` already: flash attention and cuDNN do that while they pack gradients of whole
-/// sequences.
+/// rotated back by `rotation` already: flash attention 2 and cuDNN do that while they pack gradients of whole
+/// sequences, and FlashAttention-3 with ALiBi.
 ///
 /// For a part of the keys (AttentionShape), saved.out_NE is the fp32 sum in forward; in backward it is the
 /// result over all parts, rounded to the rows' dtype. `gradients` are then fp32, and those of q are added.

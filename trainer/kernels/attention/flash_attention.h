@@ -1,4 +1,5 @@
-// Attention on a GPU: ATen's flash attention with windows, documents, dropout, and ALiBi as columns.
+// Attention on a GPU: ATen's flash attention 2, or FlashAttention-3, with windows, documents, dropout, and
+// ALiBi as columns.
 #pragma once
 #include "trainer/kernels/attention/alibi_columns.h"
 #include "trainer/kernels/attention/attention_rows.h"
@@ -16,14 +17,17 @@ struct FlashRules {
   PackedDocuments documents;  // made from document_BT and the shape's spans
 };
 
-// Requirements: bf16 on a GPU; head widths a multiple of 8 up to 256, 248 with ALiBi; no soft cap; no dropout
-// where queries are two spans of a sequence. Anything else is an Error. ATen draws the dropout from
-// rules.dropout.key: the bits differ from a CPU's, and are the same whenever the pass is repeated.
-// attention() checks rows, out_NE and gradients.
+// Requirements: rows that flash_obstacle() or uses_flash_3() accepts. Anything else is an Error. ATen draws
+// the dropout from rules.dropout.key: the bits differ from a CPU's, and are the same whenever the pass is
+// repeated. attention() checks rows, out_NE and gradients.
 
-/// Returns the reason why flash attention cannot compute such rows (base/attention_limits.h); nullptr when it
-/// can.
+/// Returns the reason why flash attention 2 cannot compute such rows (base/attention_limits.h); nullptr when
+/// it can.
 const char* flash_obstacle(at::ScalarType type, const AttentionShape& shape, const ScoreRules& rules);
+
+/// Returns true if FlashAttention-3 computes such rows: rules.flash_3 asks for it, and it can. The library is
+/// opened by the first call; see flash_attention_3.h.
+bool uses_flash_3(at::ScalarType type, const AttentionShape& shape, const ScoreRules& rules);
 
 /// Computes out_NE [B*T, H*d] from rows: an undefined one becomes the kernel's own result, without a copy
 /// where that has no columns of ALiBi. Returns the state for the backward, in ATen's memory.
@@ -40,7 +44,8 @@ void flash_attention_part_backward(const AttentionShape& shape, const ScoreRules
                                    const FlashRules& flash, const AttentionRows& rows, const Tensor& out_NE,
                                    const Tensor& log_sum_exp_BHT, const std::vector<Tensor>& state,
                                    const Tensor& dout_NE, const AttentionRows& gradients);
-/// Returns true if the gradients are of whole sequences, and then rotated back (pack_gradients.h).
+/// Returns true if the gradients are rotated back (pack_gradients.h): those of whole sequences, unless
+/// FlashAttention-3 wrote them where they belong.
 bool flash_attention_backward(const AttentionShape& shape, const ScoreRules& rules, const FlashRules& flash,
                               const AttentionRows& rows, const Tensor& out_NE,
                               const std::vector<Tensor>& state, const Tensor& dout_NE,

@@ -133,6 +133,7 @@ struct ScoreRules {
   DropoutMask dropout;
   int64_t dropout_heads = 0;  // H of the model, where the shape has some of its heads; 0: the shape's
   bool any_order = false;     // gradients may be added in any order; GPUs only
+  bool flash_3 = false;       // FlashAttention-3 computes what it can; GPUs only
 };
 
 /// Position of a buffer's elements in the parameter that it is part of, in row-major order. Without rows,
