@@ -42,6 +42,7 @@ struct Case {
 const std::vector<Case> kCases = {
     {"mpt-125m", "mpt-125m"},
     {"mpt-125m-any-order", "mpt-125m", 1, "attention.deterministic=false"},
+    {"mpt-125m-flash3", "mpt-125m", 1, "attention.flash=3"},
     {"mpt-350m", "mpt-350m"},
     {"mpt-760m", "mpt-760m"},
     {"mpt-1b", "mpt-1b"},
@@ -58,8 +59,11 @@ const std::vector<Case> kCases = {
     {"llama-1b-2048", "llama-1b", 1, "seq_len=2048 micro_batch=4sp global_batch=64sp"},
     {"llama-1b-2048-any-order", "llama-1b", 1,
      "seq_len=2048 micro_batch=4sp global_batch=64sp attention.deterministic=false"},
+    {"llama-1b-2048-flash3", "llama-1b", 1,
+     "seq_len=2048 micro_batch=4sp global_batch=64sp attention.flash=3"},
     {"llama-8b", "llama-8b", 8},
     {"llama-8b-any-order", "llama-8b", 8, "attention.deterministic=false"},
+    {"llama-8b-flash3", "llama-8b", 8, "attention.flash=3"},
     {"llama-8b-fp8", "llama-8b", 8, "fp8.recipe=rowwise_with_gw_hp"},
     {"llama-8b-fp8-tensorwise", "llama-8b", 8, "fp8.recipe=tensorwise"},
     {"llama-8b-fp8-gather", "llama-8b", 8, "fp8.recipe=tensorwise fp8.gather=true"},
@@ -146,7 +150,8 @@ class Launches : public ShellTest, public ::testing::WithParamInterface<Case> {
                           << "r.init = require 'tycho'.init.define(function() return 0.01 end)\nreturn r\n";
     const std::string command =
         std::string(kH100) +
-        "export TYCHO_STANDIN_ORDER=off TYCHO_STANDIN_ANY_ORDER=1 TYCHO_STANDIN_RECORD=" +
+        "export TYCHO_FLASH_ATTN_3=" TYCHO_FLASH_3
+        " TYCHO_STANDIN_ORDER=off TYCHO_STANDIN_ANY_ORDER=1 TYCHO_STANDIN_RECORD=" +
         (folder_ / "record").string() + " TYCHO_DATA=" + data_.string() +
         " TYCHO_PATH=" TYCHO_SOURCE_DIR
         "/recipes"

@@ -16,20 +16,22 @@ constexpr double kPeakOfH100 = 989.5e12;
 /// TFLOP/s of causal attention on an H100.
 struct Rates {
   int64_t tokens;
-  double flash_forward, flash_backward, cudnn_forward, cudnn_backward;
+  double flash_forward, flash_backward, cudnn_forward, cudnn_backward, flash_3_forward, flash_3_backward;
 };
+/// The part of flash_3_backward that is left in a fixed order.
+constexpr double kFlash3InOrder = 0.92;
 // docs/gpu.md says where they come from.
 constexpr std::array<Rates, 4> kNarrow = {{
-    {1024, 230, 170, 280, 240},
-    {2048, 262, 206, 334, 308},
-    {4096, 280, 240, 360, 350},
-    {8192, 295, 264, 379, 397},
+    {1024, 230, 170, 280, 240, 310, 270},
+    {2048, 262, 206, 334, 308, 371, 329},
+    {4096, 280, 240, 360, 350, 416, 380},
+    {8192, 295, 264, 379, 397, 460, 434},
 }};
 constexpr std::array<Rates, 4> kWide = {{
-    {1024, 270, 190, 370, 300},
-    {2048, 300, 227, 430, 363},
-    {4096, 330, 265, 500, 420},
-    {8192, 306, 274, 566, 470},
+    {1024, 270, 190, 370, 300, 400, 320},
+    {2048, 300, 227, 430, 363, 504, 391},
+    {4096, 330, 265, 500, 420, 590, 455},
+    {8192, 306, 274, 566, 470, 660, 514},
 }};
 
 /// Returns the rates of the nearest known case.
@@ -55,7 +57,10 @@ double attention_order_s(const TrainConfig& config, const DecoderSpec& spec, con
   const bool bf16 = config.precision == Precision::kBf16;
   if (gpu_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr) return 0;
   const bool any_order = !config.attention.deterministic;
-  if (any_order && cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr)
+  const bool flash_3 = config.attention.flash == 3 &&
+                       flash_3_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) == nullptr;
+  if (any_order && !flash_3 &&
+      cudnn_attention_obstacle(spec, bf16, config.seq_len, config.parallel.cp) != nullptr)
     return 0;
   const Rates& rates = rates_of(spec.attention.head_dim, config.seq_len);
   const TokenSpan sequence = {0, config.seq_len};
@@ -66,7 +71,11 @@ double attention_order_s(const TrainConfig& config, const DecoderSpec& spec, con
                         static_cast<double>(config.parallel.cp);
     const double forward = kAttentionFlops * work, backward = kAttentionBackwardFlops * work;
     const double times = config.recompute.of(i) == Recompute::kFull ? 2 : 1;
-    if (any_order)
+    if (flash_3)
+      seconds += times * forward * (1 / rates.flash_3_forward - 1 / rates.flash_forward) +
+                 backward * (1 / (rates.flash_3_backward * (any_order ? 1 : kFlash3InOrder)) -
+                             1 / rates.flash_backward);
+    else if (any_order)
       seconds += times * forward * (1 / rates.cudnn_forward - 1 / rates.flash_forward) +
                  backward * (1 / rates.cudnn_backward - 1 / rates.flash_backward);
     else

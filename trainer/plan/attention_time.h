@@ -1,4 +1,4 @@
-// What the order of sums costs attention on a GPU, by published rates of its kernels. Torch-free.
+// What the order of sums, and what computes it, cost attention on a GPU, by published rates. Torch-free.
 #pragma once
 #include <cstdint>
 
@@ -18,8 +18,8 @@ struct AttentionCalls {
 /// Returns the seconds of all layers' attention to one micro-batch, minus those of flash attention that adds
 /// in any order, which published speeds, and so a machine's efficiency, include. Positive in a fixed order:
 /// ceil(num_sms / (sequences x heads)) groups of blocks, one on each multiprocessor, then leave the last wave
-/// in part idle. Negative with attention.deterministic = false where cuDNN computes. 0 where plain products
-/// compute.
+/// in part idle. Negative with attention.deterministic = false where cuDNN computes, and where
+/// FlashAttention-3 computes all blocks. 0 where plain products compute.
 double attention_order_s(const TrainConfig& config, const DecoderSpec& spec, const AttentionCalls& calls);
 
 }  // namespace tycho

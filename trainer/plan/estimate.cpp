@@ -100,7 +100,8 @@ std::string speed_line(const StepTime& time, const Machine& machine) {
     order = fmt::format("; {} of it for attention's gradients in a fixed order (attention.deterministic)",
                         percent_text(share));
   else if (share < -kWorthSaying)
-    order = fmt::format("; attention in any order saves {} of it", percent_text(-share));
+    order = fmt::format("; attention {} saves {} of it",
+                        time.flash_3 ? "by FlashAttention-3" : "in any order", percent_text(-share));
   if (time.fp8_s != 0)
     order += fmt::format("; fp8 {} {} of it", time.fp8_s < 0 ? "saves" : "costs",
                          percent_text(std::abs(time.fp8_s) / time.step_s));

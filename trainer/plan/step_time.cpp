@@ -211,7 +211,7 @@ int64_t ranks_per_domain(const Machine& machine) { return std::max(machine.nvlin
 
 StepTime step_time(const TrainConfig& config, const StepWork& work, const Machine& machine) {
   const double peak = machine.peak(config.precision);
-  const DecoderSpec spec = decoder_spec(config.model);
+  const DecoderSpec spec = decoder_spec(config.model, config.attention);
   const ModelLayout layout = model_layout(config.model);
   const MeshShape& mesh = work.mesh;
   const auto ranks = static_cast<double>(mesh.num_ranks());
@@ -228,6 +228,7 @@ StepTime step_time(const TrainConfig& config, const StepWork& work, const Machin
                          share(static_cast<double>(spec.width), machine.half_width * std::sqrt(cut)) *
                          share(tokens_at_once, machine.half_tokens * std::sqrt(cut));
   StepTime time;
+  time.flash_3 = config.attention.flash == 3;
   time.order_s = order_s(config, spec, work, tokens_at_once, machine) * stage_imbalance(config);
   time.fp8_s = fp8_s(config, spec, work, tokens_at_once, peak * reached, machine) * stage_imbalance(config);
   time.compute_s = all_flops / ranks / (peak * reached) * stage_imbalance(config) + time.order_s + time.fp8_s;

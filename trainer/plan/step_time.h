@@ -31,6 +31,7 @@ struct AxisTime {
 struct StepTime {
   double compute_s = 0;  // products and attention, including recomputation
   double order_s = 0;    // part of it: the order of attention's sums (attention_time.h); negative: a gain
+  bool flash_3 = false;  // order_s is FlashAttention-3's
   double fp8_s = 0;      // part of it: what fp8 adds (fp8_time.h); negative: a gain
   double bubble_s = 0;   // idle time of pipeline stages
   std::vector<AxisTime> axes;

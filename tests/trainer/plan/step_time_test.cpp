@@ -72,6 +72,12 @@ TEST(StepTime, PricesTheOrderOfAttentionsSums) {
   EXPECT_NEAR(order_s(false), forward * (1 / 566e12 - 1 / 306e12) + backward * (1 / 470e12 - 1 / 274e12),
               1e-9);
   EXPECT_EQ(order_s(true, 0), 0);
+  llama.attention.flash = 3;
+  EXPECT_NEAR(order_s(true),
+              forward * (1 / 660e12 - 1 / 306e12) + backward * (1 / (0.92 * 514e12) - 1 / 274e12), 1e-9);
+  EXPECT_NEAR(order_s(false), forward * (1 / 660e12 - 1 / 306e12) + backward * (1 / 514e12 - 1 / 274e12),
+              1e-9);
+  llama.attention.flash = 2;
   llama.precision = Precision::kFp32;  // plain products, whose order is cuBLAS's
   EXPECT_EQ(order_s(true), 0);
   EXPECT_EQ(order_s(false), 0);
