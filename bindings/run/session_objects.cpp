@@ -21,7 +21,7 @@ const std::vector<const Class*>& session_classes() {
                                      &tensor_class(),  &histogram_class(), &opt_class(),   &sched_class(),
                                      &data_class(),    &ckpt_class(),      &log_class(),   &mem_class(),
                                      &profile_class()};
-    // Not insert: GCC 12 for Arm warns of its moves.
+    // insert() would make GCC 12 for Arm warn about its moves.
     for (const Class* one : callback_classes()) all.push_back(one);
     return all;
   }();

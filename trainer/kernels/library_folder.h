@@ -1,4 +1,4 @@
-// Where a shared library lies.
+// Finds the folder of a shared library.
 #pragma once
 #include <dlfcn.h>
 

@@ -53,7 +53,8 @@ int64_t ring_flash_bytes(const AttentionSpec& a, bool alibi, BatchShape shape, i
 int64_t flash_3_sums(const AttentionSpec& a, int64_t width, int64_t sequences, int64_t queries,
                      int64_t keys) {
   const int64_t kernel = flash_3_width(width), key_block = kernel <= 128 ? 128 : kernel <= 192 ? 96 : 80;
-  // Of causal calls, and others: 96 or 128, and 64 or 80, by soft cap and window.
+  // A block has 96 or 128 queries for heads of 64, and 64 or 80 for heads of 128: soft caps, windows and the
+  // causal order decide which.
   const int64_t rows = kernel <= 64    ? std::max(rounded(queries, 96), rounded(queries, 128))
                        : kernel == 128 ? std::max(rounded(queries, 64), rounded(queries, 80))
                                        : rounded(queries, 64);

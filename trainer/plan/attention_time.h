@@ -1,4 +1,5 @@
-// What the order of sums, and what computes it, cost attention on a GPU, by published rates. Torch-free.
+// Predicts what the order of sums, and the library that computes it, cost attention on a GPU, by published
+// rates. Torch-free.
 #pragma once
 #include <cstdint>
 

@@ -16,7 +16,7 @@
 #include "tests/standin_gpu/runtime/record.h"
 #include "tests/standin_gpu/runtime/state.h"
 
-/// As in the real one: nothing here has this function of Python, and nothing calls it.
+/// Names a function of Python, as the real library does: nothing here has it, and nothing calls it.
 extern "C" void* PyModule_Create2(void* definition, int version);
 extern "C" __attribute__((visibility("default"))) void* PyInit__C() { return PyModule_Create2(nullptr, 3); }
 

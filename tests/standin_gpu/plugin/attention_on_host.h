@@ -27,8 +27,8 @@ struct HostGradients {
   at::Tensor q, k, v;  // sizes of the inputs; shared keys' added over the heads that share them
 };
 
-/// What both passes share. Tensors are [batch, tokens, heads, d], or [all tokens, heads, d] with the starts
-/// of sequences.
+/// Arguments that both passes take. Tensors are [batch, tokens, heads, d], or [all tokens, heads, d] with the
+/// starts of sequences.
 class HostAttention {
  public:
   HostAttention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

@@ -10,7 +10,7 @@
 
 namespace standin {
 
-/// The same memory.
+/// Returns a CPU tensor over the same memory.
 inline at::Tensor on_cpu(const at::Tensor& x) {
   return x.defined() && x.is_cuda()
              ? at::from_blob(x.data_ptr(), x.sizes(), x.strides(), x.options().device(at::kCPU))

@@ -1,4 +1,4 @@
-// What attention launches, in record mode: for the operators of LibTorch and for FlashAttention-3's.
+// Records what attention launches: for the operators of LibTorch and for FlashAttention-3's.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>

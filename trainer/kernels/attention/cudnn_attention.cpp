@@ -5,8 +5,8 @@
 #include <ATen/ops/_scaled_dot_product_cudnn_attention.h>
 #include <ATen/ops/_scaled_dot_product_cudnn_attention_backward.h>
 
-#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/attention_case.h"
 #include "trainer/kernels/attention/pack_gradients.h"
 
 namespace tycho {
@@ -35,15 +35,7 @@ constexpr size_t kCudnnStates = 3;
 }  // namespace
 
 const char* cudnn_obstacle(at::ScalarType type, const AttentionShape& s, const ScoreRules& rules) {
-  return cudnn_obstacle({.bf16 = type == at::kBFloat16,
-                         .softcap = rules.softcap != 0.0f,
-                         .alibi = rules.alibi_H != nullptr,
-                         .head_dim = s.head_dim,
-                         .seq = num_keys(s),
-                         .cut = s.keys > 0,
-                         .drops = rules.dropout.p > 0,
-                         .documents = rules.document_BT != nullptr,
-                         .window = rules.window});
+  return cudnn_obstacle(attention_case(type, s, rules));
 }
 
 std::vector<Tensor> cudnn_attention(const AttentionShape& s, const ScoreRules& rules,

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <optional>
 
-#include "trainer/base/attention_limits.h"
 #include "trainer/base/error.h"
+#include "trainer/kernels/attention/attention_case.h"
 #include "trainer/kernels/attention/flash_attention_3.h"
 #include "trainer/kernels/attention/flash_calls.h"
 #include "trainer/kernels/attention/pack_gradients.h"
@@ -19,17 +19,6 @@
 
 namespace tycho {
 namespace {
-
-GpuAttentionCase case_of(at::ScalarType type, const AttentionShape& s, const ScoreRules& rules) {
-  return {.bf16 = type == at::kBFloat16,
-          .softcap = rules.softcap != 0.0f,
-          .alibi = rules.alibi_H != nullptr,
-          .head_dim = s.head_dim,
-          .seq = num_keys(s),
-          .cut = s.keys > 0,
-          .drops = rules.dropout.p > 0,
-          .any_order = rules.any_order};
-}
 
 void check_flash(const char* op, const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,
                  const AttentionRows& rows) {
@@ -128,11 +117,11 @@ FlashHeads backward_of(const FlashCall& call, const AttentionShape& s, const Sco
 }  // namespace
 
 const char* flash_obstacle(at::ScalarType type, const AttentionShape& s, const ScoreRules& rules) {
-  return flash_obstacle(case_of(type, s, rules));
+  return flash_obstacle(attention_case(type, s, rules));
 }
 
 bool uses_flash_3(at::ScalarType type, const AttentionShape& s, const ScoreRules& rules) {
-  return rules.flash_3 && flash_3_obstacle(case_of(type, s, rules)) == nullptr;
+  return rules.flash_3 && flash_3_obstacle(attention_case(type, s, rules)) == nullptr;
 }
 
 std::vector<Tensor> flash_attention(const AttentionShape& s, const ScoreRules& rules, const FlashRules& flash,

@@ -27,43 +27,32 @@ constexpr const char* kVariable = "TYCHO_FLASH_ATTN_3";
 struct Passed {
   std::string name, type;
 };
-const std::vector<Passed>& passed_forward() {
-  static const std::vector<Passed> all = {{"q", "Tensor"},
-                                          {"k", "Tensor"},
-                                          {"v", "Tensor"},
-                                          {"cu_seqlens_q", "Tensor?"},
-                                          {"cu_seqlens_k", "Tensor?"},
-                                          {"max_seqlen_q", "int?"},
-                                          {"max_seqlen_k", "int?"},
-                                          {"softmax_scale", "float?"},
-                                          {"is_causal", "bool"},
-                                          {"window_size_left", "int"},
-                                          {"window_size_right", "int"},
-                                          {"softcap", "float"},
-                                          {"num_splits", "int"}};
+/// Returns the arguments of both directions, and after them those of one.
+std::vector<Passed> passed(const std::vector<Passed>& own) {
+  std::vector<Passed> all = {{"q", "Tensor"},
+                             {"k", "Tensor"},
+                             {"v", "Tensor"},
+                             {"cu_seqlens_q", "Tensor?"},
+                             {"cu_seqlens_k", "Tensor?"},
+                             {"max_seqlen_q", "int?"},
+                             {"max_seqlen_k", "int?"},
+                             {"softmax_scale", "float?"},
+                             {"is_causal", "bool"},
+                             {"window_size_left", "int"},
+                             {"window_size_right", "int"},
+                             {"softcap", "float"}};
+  all.insert(all.end(), own.begin(), own.end());
   return all;
 }
-const std::vector<Passed>& passed_backward() {
-  static const std::vector<Passed> all = {{"dout", "Tensor"},
-                                          {"q", "Tensor"},
-                                          {"k", "Tensor"},
-                                          {"v", "Tensor"},
-                                          {"out", "Tensor"},
-                                          {"softmax_lse", "Tensor"},
-                                          {"dq", "Tensor?"},
-                                          {"dk", "Tensor?"},
-                                          {"dv", "Tensor?"},
-                                          {"cu_seqlens_q", "Tensor?"},
-                                          {"cu_seqlens_k", "Tensor?"},
-                                          {"max_seqlen_q", "int?"},
-                                          {"max_seqlen_k", "int?"},
-                                          {"softmax_scale", "float?"},
-                                          {"is_causal", "bool"},
-                                          {"window_size_left", "int"},
-                                          {"window_size_right", "int"},
-                                          {"softcap", "float"},
-                                          {"deterministic", "bool"}};
-  return all;
+std::vector<Passed> passed_forward() { return passed({{"num_splits", "int"}}); }
+std::vector<Passed> passed_backward() {
+  return passed({{"dout", "Tensor"},
+                 {"out", "Tensor"},
+                 {"softmax_lse", "Tensor"},
+                 {"dq", "Tensor?"},
+                 {"dk", "Tensor?"},
+                 {"dv", "Tensor?"},
+                 {"deterministic", "bool"}});
 }
 
 /// Returns how a schema differs from the one that we call; "" if it takes our arguments.

@@ -16,7 +16,8 @@ struct AttentionMemory {
   operator AttentionSaved() { return {out_NE, log_sum_exp_BHT, state}; }
 };
 
-/// What flash attention is told of rules that point to the host, and the same rules for a GPU's memory.
+/// Rules that point to a device's memory, made from rules that point to the host, and their tensors for flash
+/// attention.
 struct OnDevice {
   OnDevice(const AttentionShape& s, const ScoreRules& host, const at::Device& device);
   ScoreRules rules;

@@ -29,22 +29,10 @@ void multiply_keys(int64_t d, float scale, const T* q, int64_t keys, const float
   });
 }
 
-/// Turns the scores of `keys` keys, the last of which is the query's own, into e^(score - largest), and those
-/// up to a whole vector into 0. Returns their sum.
-float soften(const ScoreRules& rules, int64_t head, int64_t keys, float* scores) {
-  Ints lane_number;
-  for (int lane = 0; lane < kLanes; ++lane) lane_number[lane] = lane;
-  const float slope = rules.alibi_H ? rules.alibi_H[head] : 0.0f;
+/// Replaces scores by e^(score - largest). Those up to a whole vector are -infinity. Returns their sum.
+float soften(int64_t keys, float* scores) {
   Vec most = broadcast(-kInfinity);
-  for (int64_t i = 0; i < keys; i += kLanes) {
-    const Ints key = lane_number + static_cast<int32_t>(i);
-    Vec score = load(scores + i, Full{});
-    if (rules.softcap != 0.0f) score = tanh(score / rules.softcap) * rules.softcap;
-    score += slope * __builtin_convertvector(key - static_cast<int32_t>(keys - 1), Vec);
-    score = key < static_cast<int32_t>(keys) ? score : broadcast(-kInfinity);
-    most = at_least(score, most);
-    store(scores + i, score, Full{});
-  }
+  for (int64_t i = 0; i < keys; i += kLanes) most = at_least(load(scores + i, Full{}), most);
   const float largest = max_lanes(most);
   Vec sum{};
   for (int64_t i = 0; i < keys; i += kLanes) {
@@ -76,11 +64,14 @@ void attend(const AttentionShape& s, const ScoreRules& rules, const T* q, const 
   for_blocks(s.batch * s.kv_heads, s.batch * s.heads * keys * d, [&](int64_t number) {
     const int64_t sequence = number / s.kv_heads, kv_head = number % s.kv_heads;
     const int64_t first = sequence * cache.sequence_step + kv_head * cache.head_step + hidden * d;
-    auto* scores = static_cast<float*>(thread_memory((keys + kLanes) * int64_t{sizeof(float)}));
+    auto* scores = static_cast<float*>(thread_memory((keys + kTileTokens) * int64_t{sizeof(float)}));
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       const int64_t at = (sequence * s.heads + head) * d;
       multiply_keys(d, rules.scale, q + at, keys, cache.keys + first, scores);
-      const float sum = soften(rules, head, keys, scores);
+      for (int64_t key = 0; key < keys; key += kTileTokens)
+        score_tile(rules, head, nullptr, cache.count - 1, 1, hidden + key, smaller(kTileTokens, keys - key),
+                   scores + key, nullptr);
+      const float sum = soften(keys, scores);
       add_values(d, keys, scores, cache.values + first, 1.0f / sum, out + at);
     }
   });
