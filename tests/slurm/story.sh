@@ -62,13 +62,19 @@ start() {
 losses() { sed -n 's/.*"step":\([0-9]*\).*"loss":\([-0-9.e]*\).*/\1 \2/p; t; s/.*"loss":\([-0-9.e]*\).*"step":\([0-9]*\).*/\2 \1/p' "$1/metrics.jsonl" | sort -n | uniq; }
 has_step() { losses "$1" 2>/dev/null | grep -q "^$2 "; }
 has_checkpoint() { tycho ckpt ls "$1" 2>/dev/null | grep -qE '^ *[1-9]'; }
-# wait_until SECONDS COMMAND...: fails when the command does not succeed in this time.
+# wait_until SECONDS COMMAND...: fails when the command does not succeed in this time, and says what the jobs did instead.
 wait_until() {
   local tries=$(($1 * 4)); shift
   until "$@"; do
-    ((tries-- > 0)) || { echo "waited in vain for: $*"; return 1; }
+    ((tries-- > 0)) || { echo "waited in vain for: $*"; show_jobs; return 1; }
     sleep 0.25
   done
+}
+# show_jobs: the states and logs of all jobs and daemons.
+show_jobs() {
+  scontrol show job | grep -E 'JobId=|JobState=|Restarts=|NodeList=|Time=' || true
+  sinfo --Node --long || true
+  tail -n 15 "$scratch"/*.out "$scratch"/slurm/log/* || true
 }
 state_of() { scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
 is_over() { [[ $(state_of "$1") =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]]; }

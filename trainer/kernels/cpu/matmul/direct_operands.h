@@ -29,7 +29,8 @@ namespace tycho::TYCHO_ISA {
 inline constexpr int64_t kPanelTokens = 1024;  // tokens for which a panel of weights is copied once
 inline constexpr int64_t kLaidOutFloats = int64_t{3} << 20;  // size of the tokens that are summed over at
                                                              // once
-inline constexpr int64_t kStepDepth = 256;  // elements: a strip of this depth stays in the L1 cache
+inline constexpr int64_t kStepDepth = 256;     // elements: a strip of this depth stays in the L1 cache
+inline constexpr int64_t kShallowDepth = 128;  // elements: strips of this depth cost little to read again
 inline constexpr int64_t kRowsAhead = 16;
 inline constexpr int64_t kTaskTokens = 64;       // tokens of a task that reads all weights
 inline constexpr int64_t kFewGradientRows = 48;  // rows of a gradient in a task, where columns are few
@@ -48,6 +49,7 @@ struct Cuts {
   int64_t strip_depth;    // elements of the depth at once, where the left operand is laid out
   int64_t panel_columns;  // columns of a panel of weights
   bool tokens_as_tiles;   // tokens that many columns use are laid out as tiles
+  bool columns_in_place;  // weights that are contiguous along the columns are used in place, without panels
 };
 
 template <class Kind>

@@ -26,8 +26,8 @@ static const typename Kind::Element* tokens_as_strips(MatmulShape shape, const M
   return laid_out;
 }
 
-/// Computes tokens · weightsᵀ, both contiguous along the depth. Rows of weights are the left operand of tiles
-/// whose columns are tokens; a finished tile is transposed.
+/// Computes tokens · weightsᵀ, or tokens · weights. Rows of weights (columns without ᵀ) are the left operand
+/// of tiles whose columns are tokens; a finished tile is transposed.
 template <class Kind>
 static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const MatmulOperand& weights,
                            const MatmulResult& result) {
@@ -49,14 +49,14 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
     float transposed[kRows * kTileColumns];
     Element copied[Kind::kMayCopyRows ? kRows * kCopyStep : 1];
     for_steps(elements, kStepDepth, [&](int64_t k, int64_t n) {
-      const Operand* from = w + first * weights.row_step + k * Kind::kPerElement;
+      const Operand* from = w + first * weights.row_step + k * Kind::kPerElement * weights.depth_step;
       Left<Kind> a = {copied, kCopyStep, 1};
-      if (Kind::copies_rows(weights.row_step))
+      if (weights.depth_step == 1 && Kind::copies_rows(weights.row_step))
         copy_rows<Kind>(from, weights.row_step, rows,
                         smaller(n * Kind::kPerElement, shape.depth - k * Kind::kPerElement), copied,
                         kCopyStep);
       else if constexpr (Kind::kPerElement == 1)
-        a = {from, weights.row_step, 1};
+        a = {from, weights.row_step, weights.depth_step};
       for (int64_t s = 0; s < strips; ++s) {
         float* sums = tile + s * kTileColumns;
         const Element* strip = laid_out + s * strip_elements + k * kTileColumns;
@@ -269,8 +269,15 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
       const Left<Kind> a = Kind::lay_out_left(
           static_cast<const Operand*>(left.data) + at_depth * left.depth_step + first, left.depth_step,
           smaller(n * Kind::kPerElement, shape.depth - at_depth), rows, memory);
-      for (int64_t s = 0; s < strips; ++s) {
+      // Sums of few products are written as fast as memory takes them: some rows from end to end, which are
+      // on few pages.
+      const int64_t at_once = elements <= kShallowDepth ? smaller(kFewGradientRows, rows) : rows,
+                    turns = ceil_div(rows, at_once) * strips;
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t s = turn % strips, row = turn / strips * at_once,
+                      end_row = smaller(rows, row + at_once);
         const int64_t column = s * kTileColumns, columns = smaller(kTileColumns, shape.columns - column);
+        const Left<Kind> of_rows = a.from_row(row);
         // Tiles that are added to the result afterwards are summed over kStepDepth, whatever a task takes at
         // once: so the order of a sum does not depend on tasks.
         for (int64_t i = 0, count; i < n; i += count) {
@@ -278,15 +285,16 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
           const bool in_place = sums.added == nullptr || sums.added == sums.data;
           const bool whole = in_place && columns == kTileColumns;
           count = smaller(whole ? strip_depth : kStepDepth, n - i);
-          float* end = static_cast<float*>(sums.data) + first * shape.columns + column;
+          float* end = static_cast<float*>(sums.data) + (first + row) * shape.columns + column;
           if (sums.added && s + 1 < strips)
-            prefetch_rows(end + kTileColumns, shape.columns, a.tile_step > 0 ? kTileRows : rows);
+            prefetch_rows(end + kTileColumns, shape.columns, a.tile_step > 0 ? kTileRows : end_row - row);
           const Element* strip = laid_out + s * strip_elements + (k + i) * kTileColumns;
-          Kind::add_products(whole && sums.added, rows, count,
-                             Left<Kind>{a.data + i * a.k_step, a.row_step, a.k_step, a.tile_step}, strip,
-                             whole ? end : tile, whole ? shape.columns : kTileColumns,
+          Kind::add_products(whole && sums.added, end_row - row, count,
+                             Left<Kind>{of_rows.data + i * a.k_step, a.row_step, a.k_step, a.tile_step},
+                             strip, whole ? end : tile, whole ? shape.columns : kTileColumns,
                              {strip + strip_elements, count * kTileColumns * int64_t{sizeof(Element)}});
-          if (!whole) write_tile(tile, kTileColumns, rows, columns, sums, first, column, shape.columns);
+          if (!whole)
+            write_tile(tile, kTileColumns, end_row - row, columns, sums, first + row, column, shape.columns);
         }
       }
     });
@@ -316,7 +324,10 @@ static bool direct_product(MatmulShape shape, const MatmulOperand& left, const M
   if (left.depth_step == 1 && (right.depth_step == 1 || right.row_step == 1)) {
     if constexpr (Kind::kPerElement == 1)
       if (few_weights(shape)) return tokens_by_strips<Kind>(shape, left, right, result), true;
-    const int64_t most = right.depth_step == 1 ? Kind::kChunkTokens : kPanelTokens;
+    // A strip of tokens that is mostly empty costs more than a panel.
+    const bool by_rows =
+        right.depth_step == 1 || (Kind::cuts().columns_in_place && 2 * shape.rows > kTileColumns);
+    const int64_t most = by_rows ? Kind::kChunkTokens : kPanelTokens;
     // Chunks of about as many tokens: weights are copied for each of them.
     const int64_t chunks = larger(1, ceil_div(shape.rows, most));
     const int64_t at_once = larger(1, ceil_div(shape.rows, chunks * kTileColumns)) * kTileColumns;
@@ -327,8 +338,8 @@ static bool direct_product(MatmulShape shape, const MatmulOperand& left, const M
       const int64_t at = first * shape.columns;
       const MatmulResult to = {static_cast<char*>(result.data) + at * bytes_of(result.dtype), result.dtype,
                                result.added ? advanced(result.added, result.dtype, at) : nullptr};
-      right.depth_step == 1 ? tokens_by_rows<Kind>(chunk, tokens, right, to)
-                            : tokens_by_columns<Kind>(chunk, tokens, right, to);
+      by_rows ? tokens_by_rows<Kind>(chunk, tokens, right, to)
+              : tokens_by_columns<Kind>(chunk, tokens, right, to);
     }
     return true;
   }
