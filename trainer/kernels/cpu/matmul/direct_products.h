@@ -60,9 +60,16 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
       for (int64_t s = 0; s < strips; ++s) {
         float* sums = tile + s * kTileColumns;
         const Element* strip = laid_out + s * strip_elements + k * kTileColumns;
+        // The next strip of tokens is fetched, and before the end the next rows of weights: those of the next
+        // step of the depth, or of the next task.
         const Element* next = s + 1 < strips ? strip + strip_elements : laid_out + (k + n) * kTileColumns;
-        Kind::add_products(k > 0, rows, n, a, strip, sums, width,
-                           {next, n * kTileColumns * int64_t{sizeof(Element)}});
+        Ahead ahead = {next, n * kTileColumns * int64_t{sizeof(Element)}};
+        if (s + 1 == strips && weights.depth_step == 1)
+          ahead = Ahead::of_rows(
+              k + n < elements ? from + n * Kind::kPerElement : w + (first + rows) * weights.row_step,
+              n * Kind::kPerElement * int64_t{sizeof(Operand)}, rows,
+              weights.row_step * int64_t{sizeof(Operand)}, n);
+        Kind::add_products(k > 0, rows, n, a, strip, sums, width, ahead);
         if (k + n < elements) continue;
         const int64_t row = s * kTileColumns, count = smaller(kTileColumns, shape.rows - row);
         transpose_tile<kRows>(sums, width, rows, count, transposed);
@@ -154,17 +161,25 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
                                 panel + j * strip_depth + row * kTileColumns, kTileColumns);
         }
       }
+      // While this panel is multiplied, the next one is fetched: of the next step of the depth, or of the
+      // next task.
+      const int64_t next_depth = (k + n) * Kind::kPerElement;
+      Ahead panel_ahead =
+          Ahead::of_rows(next_depth < shape.depth ? w + next_depth * w_step + first : w + first + columns,
+                         columns * int64_t{sizeof *w}, n * Kind::kPerElement, w_step * int64_t{sizeof *w}, n);
       for (int64_t row = 0; row < shape.rows; row += kTokens) {
-        // While one chunk of tokens is multiplied, strip after strip, the next one is fetched in as many
-        // parts.
+        const int64_t rows = smaller(kTokens, shape.rows - row);
         const Left<Kind> a = left.from(row, k);
-        const int64_t part = a.tile_step > 0 ? kTokens * strip_depth * int64_t{sizeof(Element)} *
-                                                   kTileColumns / columns / 64 * 64
-                                             : 0;
+        // Tokens that are laid out as tiles pass by once for each strip: then the next chunk of them is
+        // fetched, in as many parts.
+        const int64_t part =
+            kTokens * strip_depth * int64_t{sizeof(Element)} * kTileColumns / columns / 128 * 128;
         const auto* next = reinterpret_cast<const char*>(left.from(row + kTokens, k).data);
-        for (int64_t j = 0; j < columns; j += kTileColumns, next += part)
-          Kind::add_products(k > 0, smaller(kTokens, shape.rows - row), n, a, panel + j * strip_depth,
-                             tile + row * panel_columns + j, panel_columns, {next, part});
+        for (int64_t j = 0; j < columns; j += kTileColumns, next += part) {
+          Kind::add_products(k > 0, rows, n, a, panel + j * strip_depth, tile + row * panel_columns + j,
+                             panel_columns, a.tile_step > 0 ? Ahead{next, part} : panel_ahead);
+          panel_ahead.first += rows / kTileRows * (n / 4);
+        }
       }
     });
     write_tile(tile, panel_columns, shape.rows, columns, result, 0, first, shape.columns);

@@ -47,13 +47,19 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
   }
 }
 
+/// Rows that are read soon: 128 bytes of each.
+struct RowsAhead {
+  const char* next;
+  int64_t step;  // bytes
+};
+
 /// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. With RowsTouch, element
-/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches depth / 4 lines from `ahead`
-/// on.
+/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches what
+/// is ahead.
 template <bool Add, bool RowsTouch, class E>
 __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
                                                              int64_t b_step, int64_t depth, float* c,
-                                                             int64_t c_step, const char* ahead) {
+                                                             int64_t c_step, RowsAhead ahead) {
   const TwelveRows<float> to(c, c_step);
   TwelveRows<const E> from(a, a_step);
   Vec sums[12][2];
@@ -63,8 +69,10 @@ __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t
     sums[row][1] = Add ? load(to.row(row) + kLanes, Full{}) : Vec{};
   }
   for (int64_t left = depth / 4; left > 0; --left) {
-    __builtin_prefetch(ahead, 0, 2);  // to the L2 cache: the L1 has its own strip
-    ahead = own_register(ahead + 64);
+    // To the L2 cache: the L1 has its own strip.
+    __builtin_prefetch(ahead.next, 0, 2);
+    __builtin_prefetch(ahead.next + 64, 0, 2);
+    ahead.next = own_register(ahead.next + ahead.step);
     add_steps_of_twelve<4, RowsTouch>(sums, from, b, b_step);
   }
   for (int64_t left = depth % 4; left > 0; --left) add_steps_of_twelve<1, RowsTouch>(sums, from, b, b_step);
