@@ -172,13 +172,7 @@ TEST_F(Flash3, ThePeakOfARunIsWithinItsPlan) {
   for (const auto& [name, model] : {std::pair("llama", kLlama), {"windows", kWindowed}, {"caps", kCapped}}) {
     SCOPED_TRACE(name);
     write(recipe_of(model, "r.precision, r.micro_batch = \"bf16\", \"1sp\"\n"));
-    const Outcome planned = here("tycho plan x.lua device=cuda attention.flash=3 --json");
-    ASSERT_EQ(planned.code, 0) << planned.output;
-    const Json plan = parse_json(planned.output, "plan");
-    double certain = 0;
-    for (const Json& item : plan.at("memory"))
-      if (!item.at("is_estimate") && item.at("name") != "checkpoint copy")
-        certain += item.at("num_bytes").get<double>();
+    const double certain = certain_bytes("attention.flash=3");
     calls_of_run(name, "");
     const double peak = numbers(name, "memory_bytes").rbegin()->second;
     EXPECT_LE(peak, certain);

@@ -43,6 +43,16 @@ class StandinTest : public RanksTest {
                 const std::string& variables = "") const {
     return here(variables + " tycho run x.lua device=" + device + " run_dir=" + name + " " + pins);
   }
+  /// Bytes that `tycho plan x.lua` is certain of, for a GPU.
+  double certain_bytes(const std::string& pins) const {
+    const Outcome planned = here("tycho plan x.lua device=cuda --json " + pins);
+    EXPECT_EQ(planned.code, 0) << planned.output;
+    double bytes = 0;
+    for (const Json& item : parse_json(planned.output, "plan").at("memory"))
+      if (!item.at("is_estimate") && item.at("name") != "checkpoint copy")
+        bytes += item.at("num_bytes").get<double>();
+    return bytes;
+  }
   /// How often a run called a function of the runtime.
   std::map<std::string, int64_t> calls_of(const std::string& name, const std::string& pins) const {
     const Outcome outcome = train(name, "cuda", pins, "export TYCHO_STANDIN_CALLS=" + name + ".calls;");

@@ -56,11 +56,7 @@ class CodedGather : public testing::TestWithParam<ModelCase> {
   }
 
   MicroBatch micro_batch(int64_t i, bool first, bool last) const {
-    return {.tokens_N = tokens_[static_cast<size_t>(i)],
-            .targets_N = tokens_[static_cast<size_t>(i) + 1],
-            .first = first,
-            .last = last,
-            .dropout_key = static_cast<uint64_t>(i) + 99};
+    return numbered_micro_batch(tokens_, i, first, last);
   }
   void fill(UnitStore& units) const {
     for (size_t u = 0; u < weights_.size(); ++u) {
