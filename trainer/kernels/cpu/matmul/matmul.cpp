@@ -183,6 +183,28 @@ struct Fetch {
   int turn, turns;
 };
 
+/// Computes Columns elements of the result's only row, one after the other: so memory is read from end to
+/// end, as fast as it can be. Each is summed in the order of dot_products().
+template <int Columns, class R>
+TYCHO_SIMD void dot_each(const float* left, const R* right, int64_t right_step, int64_t depth, float* out) {
+  Vec whole[Columns];
+#pragma GCC unroll 16
+  for (int column = 0; column < Columns; ++column) {
+    const R* x = right + column * right_step;
+    Vec sums[2] = {};
+    int64_t k = 0;
+    for (; k + 2 * kLanes <= depth; k += 2 * kLanes) {
+      sums[0] += load(left + k, Full{}) * load(x + k, Full{});
+      sums[1] += load(left + k + kLanes, Full{}) * load(x + k + kLanes, Full{});
+    }
+    for_lanes(depth - k,
+              [&](int64_t i, auto lanes) { sums[0] += load(left + k + i, lanes) * load(x + k + i, lanes); });
+    whole[column] = sums[0] + sums[1];
+  }
+  sum_lanes_of<kLanes, Columns>(whole);
+  for (int column = 0; column < Columns; ++column) out[column] = whole[0][column];
+}
+
 /// Computes Rows x Columns elements of the result: dot products of left rows with right ones, both
 /// contiguous. Each is summed in the same order for any Rows and Columns.
 template <int Rows, int Columns, class R>
@@ -250,6 +272,13 @@ void dot_rows(const float* left, const R* right, int64_t right_step, int64_t col
               float* tile) {
   constexpr int kTurns = (Rows + kDotRows - 1) / kDotRows;
   int64_t column = 0;
+  if constexpr (Rows == 1) {
+    for (; column + kLanes <= columns; column += kLanes)
+      dot_each<kLanes>(left, right + column * right_step, right_step, depth, tile + column);
+    for (; column < columns; ++column)
+      dot_each<1>(left, right + column * right_step, right_step, depth, tile + column);
+    return;
+  }
   for (; column + kDotColumns <= columns; column += kDotColumns)
     dot_columns<Rows, kDotColumns>(left, right + column * right_step, right_step, depth,
                                    {kDotColumns * right_step, 0, kTurns}, tile + column);
@@ -265,12 +294,12 @@ TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int6
                           int64_t columns, float* sums) {
   for_lanes(columns, [&](int64_t i, auto lanes) {
     Vec x[Steps];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int k = 0; k < Steps; ++k) x[k] = load(right + k * right_step + i, lanes);
     for (int row = 0; row < Rows; ++row) {
       float* at = sums + row * columns + i;
       Vec sum = load(at, lanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int k = 0; k < Steps; ++k) sum += broadcast(left[row * depth + k]) * x[k];
       store(at, sum, lanes);
     }
@@ -283,7 +312,8 @@ TYCHO_SIMD void add_steps(const float* left, int64_t depth, const R* right, int6
 template <int Rows, class R>
 void sums_of_steps(MatmulShape shape, const float* left, const R* right, int64_t right_step,
                    const MatmulResult& result, float* partials) {
-  constexpr int kSteps = 4;  // one load and store of the sums for so many products
+  // One load and store of the sums for so many products, which fill half of the registers.
+  constexpr int kSteps = kLanes == 16 ? 16 : 4;
   const int64_t steps = task_steps(shape.depth), tasks = ceil_div(shape.depth, steps),
                 sums = Rows * shape.columns;
   for_blocks(tasks, shape.columns * shape.depth, [&](int64_t task) {
