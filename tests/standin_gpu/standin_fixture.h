@@ -47,8 +47,9 @@ class StandinTest : public RanksTest {
   double certain_bytes(const std::string& pins) const {
     const Outcome planned = here("tycho plan x.lua device=cuda --json " + pins);
     EXPECT_EQ(planned.code, 0) << planned.output;
+    const Json plan = parse_json(planned.output, "plan");
     double bytes = 0;
-    for (const Json& item : parse_json(planned.output, "plan").at("memory"))
+    for (const Json& item : plan.at("memory"))
       if (!item.at("is_estimate") && item.at("name") != "checkpoint copy")
         bytes += item.at("num_bytes").get<double>();
     return bytes;
