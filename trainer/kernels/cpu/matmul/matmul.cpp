@@ -3,6 +3,7 @@
 // Zee 2015)
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/matmul/direct_matmul.h"
+#include "trainer/kernels/cpu/matmul/direct_operands.h"
 #include "trainer/kernels/cpu/matmul/few_rows_matmul.h"
 #include "trainer/kernels/cpu/matmul/tile_product.h"
 #include "trainer/kernels/cpu/parallel.h"
@@ -65,29 +66,6 @@ struct Sums {
   bool first, last;  // true for the first and last block along the depth
 };
 
-template <class T>
-void write_rows(const float* tile, int64_t rows, int64_t columns, const T* added, T* to, int64_t to_step) {
-  for (int64_t row = 0; row < rows; ++row)
-    for_lanes(columns, [&](int64_t i, auto lanes) {
-      Vec x = load(tile + row * kTaskColumns + i, lanes);
-      if (added) x += load(added + row * to_step + i, lanes);
-      store(to + row * to_step + i, x, lanes);
-    });
-}
-
-void write(const float* tile, int64_t rows, int64_t columns, const MatmulResult& result, int64_t offset,
-           int64_t step) {
-  if (result.dtype == Dtype::kFp32) {
-    const auto* added = static_cast<const float*>(result.added);
-    write_rows(tile, rows, columns, added ? added + offset : nullptr,
-               static_cast<float*>(result.data) + offset, step);
-  } else {
-    const auto* added = static_cast<const Bf16*>(result.added);
-    write_rows(tile, rows, columns, added ? added + offset : nullptr,
-               static_cast<Bf16*>(result.data) + offset, step);
-  }
-}
-
 /// Computes one tile of a block: rows and columns from (row, column) on, counted within the block.
 void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& sums, int64_t row,
                   int64_t column) {
@@ -118,10 +96,10 @@ void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& 
         store(at, load(at, lanes) + load(partial + i * kBlockColumns + j, lanes), lanes);
       });
   if (sums.last)
-    write(tile, rows, columns, sums.result, (left.first_row + row) * sums.columns + right.first_row + column,
-          sums.columns);
+    write_tile(tile, kTaskColumns, rows, columns, sums.result, left.first_row + row, right.first_row + column,
+               sums.columns);
   else
-    write_rows<float>(tile, rows, columns, nullptr, partial, kBlockColumns);
+    write_tile(tile, kTaskColumns, rows, columns, {partial, Dtype::kFp32, nullptr}, 0, 0, kBlockColumns);
 }
 
 void compute_block(const LeftStrips& left, const RightStrips& right, const Sums& sums) {
