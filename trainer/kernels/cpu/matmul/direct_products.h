@@ -60,8 +60,8 @@ static void tokens_by_rows(MatmulShape shape, const MatmulOperand& tokens, const
       for (int64_t s = 0; s < strips; ++s) {
         float* sums = tile + s * kTileColumns;
         const Element* strip = laid_out + s * strip_elements + k * kTileColumns;
-        // The next strip of tokens is fetched, and before the end the next rows of weights: those of the next
-        // step of the depth, or of the next task.
+        // Fetches the next strip of tokens; with the last strip, the rows of weights that come next: those of
+        // the next step of the depth, or of the next task.
         const Element* next = s + 1 < strips ? strip + strip_elements : laid_out + (k + n) * kTileColumns;
         Ahead ahead = {next, n * kTileColumns * int64_t{sizeof(Element)}};
         if (s + 1 == strips && weights.depth_step == 1)
@@ -170,8 +170,8 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
       for (int64_t row = 0; row < shape.rows; row += kTokens) {
         const int64_t rows = smaller(kTokens, shape.rows - row);
         const Left<Kind> a = left.from(row, k);
-        // Tokens that are laid out as tiles pass by once for each strip: then the next chunk of them is
-        // fetched, in as many parts.
+        // Tokens that are laid out as tiles are read again for each strip; meanwhile the next chunk of them
+        // is fetched, a part with each strip.
         const int64_t part =
             kTokens * strip_depth * int64_t{sizeof(Element)} * kTileColumns / columns / 128 * 128;
         const auto* next = reinterpret_cast<const char*>(left.from(row + kTokens, k).data);
@@ -284,8 +284,8 @@ static void sum_over_tokens(MatmulShape shape, const MatmulOperand& left, const 
       const Left<Kind> a = Kind::lay_out_left(
           static_cast<const Operand*>(left.data) + at_depth * left.depth_step + first, left.depth_step,
           smaller(n * Kind::kPerElement, shape.depth - at_depth), rows, memory);
-      // Sums of few products are written as fast as memory takes them: some rows from end to end, which are
-      // on few pages.
+      // With few tokens, the time goes into writing the result: some rows are finished before the next ones
+      // begin, so that a task writes to few pages at once.
       const int64_t at_once = elements <= kShallowDepth ? smaller(kFewGradientRows, rows) : rows,
                     turns = ceil_div(rows, at_once) * strips;
       for (int64_t turn = 0; turn < turns; ++turn) {

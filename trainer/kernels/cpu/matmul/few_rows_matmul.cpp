@@ -22,7 +22,8 @@ TYCHO_SIMD int64_t task_steps(int64_t depth) {
   constexpr int64_t kLeast = 96, kMostTasks = 32, kSteps = 4;
   return larger(kLeast, ceil_div(depth, kMostTasks * kSteps) * kSteps);
 }
-constexpr int64_t kTaskColumns = 12 * kTileColumns;  // of a task that adds sums up
+/// Columns of a task that adds up the sums of others; a tile's rows are as far apart.
+constexpr int64_t kTaskColumns = 12 * kTileColumns;
 
 /// Sums the lanes of Count vectors, each in the order of sum_lanes(); x[0] has the sums in its first lanes.
 /// Vectors have Size lanes of each sum when called.
@@ -58,8 +59,8 @@ struct Fetch {
   int turn, turns;
 };
 
-/// Computes Columns elements of the result's only row, one after the other: so memory is read from end to
-/// end, as fast as it can be. Each is summed in the order of dot_products().
+/// Computes Columns elements of a result of one row, one after the other, so that memory is read in order,
+/// which is fastest. Each is summed in the order of dot_products().
 template <int Columns, class R>
 TYCHO_SIMD void dot_each(const float* left, const R* right, int64_t right_step, int64_t depth, float* out) {
   Vec whole[Columns];

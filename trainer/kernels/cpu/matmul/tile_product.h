@@ -90,7 +90,8 @@ struct Ahead {
   const void* data = nullptr;
   int64_t bytes = 0, rows = 1, row_step = 128, first = 0;  // row_step in bytes
 
-  /// Returns rows of which tiles of this depth fetch whole columns of pieces: up to depth / 4 - 1 rows more.
+  /// Returns rows for products of tiles of this depth. A tile fetches a piece of each of depth / 4 rows, so
+  /// the number of rows is rounded up to a multiple of that.
   TYCHO_SIMD_MEMBER static Ahead of_rows(const void* data, int64_t bytes, int64_t rows, int64_t row_step,
                                          int64_t depth) {
     const int64_t at_once = larger(1, depth / 4);

@@ -47,15 +47,15 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
   }
 }
 
-/// Rows that are read soon: 128 bytes of each.
+/// Rows that are read soon, `step` bytes apart: 128 bytes of each.
 struct RowsAhead {
   const char* next;
-  int64_t step;  // bytes
+  int64_t step;
 };
 
 /// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. With RowsTouch, element
-/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches what
-/// is ahead.
+/// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches what is
+/// ahead: 128 bytes for four steps of the depth.
 template <bool Add, bool RowsTouch, class E>
 __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
                                                              int64_t b_step, int64_t depth, float* c,
