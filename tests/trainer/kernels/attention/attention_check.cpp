@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace tycho {
 namespace {
@@ -25,6 +26,32 @@ std::vector<AttentionShape> cuts(const AttentionShape& whole, int64_t pairs) {
     if (cut.seq > 0) all.push_back(cut);
   }
   return all;
+}
+
+/// Inputs of a whole shape, [tokens, ...], and what autograd says of them.
+struct WholeCase {
+  ScoreRules rules;
+  int64_t q = 0, kv = 0, tokens = 0;  // columns of q, columns of k and v, rows
+  Tensor qkv, dout, out, dqkv;
+};
+
+/// Calls body(a case) for each of the rules.
+template <class Body>
+void for_every_rule(const AttentionShape& s, at::ScalarType type, bool flash_3, const Body& body) {
+  at::manual_seed(4);
+  WholeCase whole;
+  whole.q = s.heads * s.head_dim, whole.kv = 2 * s.kv_heads * s.head_dim, whole.tokens = s.batch * s.seq;
+  whole.qkv = at::randn({whole.tokens, whole.q + whole.kv}).to(type);
+  whole.dout = at::randn({whole.tokens, whole.q}).to(type);
+  const EveryRule every(s);
+  for (const ScoreRules& rules : every.rules()) {
+    whole.rules = rules, whole.rules.flash_3 = flash_3;
+    Tensor leaf_qkv = leaf(whole.qkv);
+    whole.out = oracle_packed(s, whole.rules, leaf_qkv);
+    whole.out.backward(as_double(whole.dout));
+    whole.dqkv = leaf_qkv.grad();
+    body(std::as_const(whole));
+  }
 }
 
 }  // namespace
@@ -63,15 +90,8 @@ void expect_equals_autograd(const AttentionShape& s, const ScoreRules& rules, at
 
 void expect_spans_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device,
                               bool flash_3) {
-  at::manual_seed(4);
-  const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
-  const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
-  const EveryRule every(s);
-  for (ScoreRules rules : every.rules()) {
-    rules.flash_3 = flash_3;
-    Tensor leaf_qkv = leaf(qkv);
-    const Tensor oracle = oracle_packed(s, rules, leaf_qkv);
-    oracle.backward(as_double(dout));
+  for_every_rule(s, type, flash_3, [&](const WholeCase& whole) {
+    const auto& [rules, q, kv, tokens, qkv, dout, out, dqkv] = whole;
     for (const int64_t pairs : {2, 3}) {
       Tensor gradient = at::zeros({s.batch, s.seq, q + kv}, at::kDouble);
       for (const AttentionShape& cut : cuts(s, pairs)) {
@@ -85,31 +105,24 @@ void expect_spans_equal_whole(const AttentionShape& s, at::ScalarType type, cons
                                      at::full({tokens, kv}, 7.0, rows.kv.options())};
         AttentionMemory saved(cut, rows.q_NE);
         attention(cut, on.rules, rows, saved, on.flash);
-        expect_near(saved.out_NE, take(oracle), 1e-5, 0x1p-7);
+        expect_near(saved.out_NE, take(out), 1e-5, 0x1p-7);
         attention_backward(cut, on.rules, rows, saved, take(dout).to(device), given, on.flash);
         gradient.narrow(2, 0, q).index_copy_(1, position_T,
                                              as_double(given.q_NE).view({s.batch, cut.seq, q}));
         gradient.narrow(2, q, kv).add_(as_double(given.kv).view({s.batch, s.seq, kv}));
       }
-      expect_near(gradient.view({tokens, q + kv}).to(type), leaf_qkv.grad(), 2e-5, 0x1p-5);
+      expect_near(gradient.view({tokens, q + kv}).to(type), dqkv, 2e-5, 0x1p-5);
     }
-  }
+  });
 }
 
 void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, const at::Device& device,
                               bool flash_3) {
-  at::manual_seed(4);
-  const int64_t q = s.heads * s.head_dim, kv = 2 * s.kv_heads * s.head_dim, tokens = s.batch * s.seq;
-  const Tensor qkv = at::randn({tokens, q + kv}).to(type), dout = at::randn({tokens, q}).to(type);
   const auto take = [&](const Tensor& x, const Tensor& position_T) {
     return x.reshape({s.batch, s.seq, x.size(1)}).index_select(1, position_T).view({-1, x.size(1)});
   };
-  const EveryRule every(s);
-  for (ScoreRules rules : every.rules()) {
-    rules.flash_3 = flash_3;
-    Tensor leaf_qkv = leaf(qkv);
-    const Tensor oracle = oracle_packed(s, rules, leaf_qkv);
-    oracle.backward(as_double(dout));
+  for_every_rule(s, type, flash_3, [&](const WholeCase& whole) {
+    const auto& [rules, q, kv, tokens, qkv, dout, out, dqkv] = whole;
     Tensor gradient = at::zeros({s.batch, s.seq, q + kv}, at::kDouble);
     for (const AttentionShape& cut : cuts(s, 3)) {
       const Tensor position_T = query_positions(cut);
@@ -129,7 +142,7 @@ void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, cons
         kv_of.push_back(take(qkv.narrow(1, q, kv), key_positions(part)).to(device));
         attention(part, on.rules, {q_NE, kv_of.back()}, saved, on.flash);
       }
-      expect_near(sum_NE.to(type), take(oracle, position_T), 1e-5, 0x1p-6);
+      expect_near(sum_NE.to(type), take(out, position_T), 1e-5, 0x1p-6);
       saved.out_NE = sum_NE.to(type);
       const Tensor dq_NE = at::zeros(sum_NE.sizes(), sum_NE.options());
       for (size_t i = 0; i < parts.size(); ++i) {
@@ -140,8 +153,8 @@ void expect_parts_equal_whole(const AttentionShape& s, at::ScalarType type, cons
       }
       gradient.narrow(2, 0, q).index_copy_(1, position_T, as_double(dq_NE).view({s.batch, cut.seq, q}));
     }
-    expect_near(gradient.view({tokens, q + kv}).to(type), leaf_qkv.grad(), 2e-5, 0x1p-5);
-  }
+    expect_near(gradient.view({tokens, q + kv}).to(type), dqkv, 2e-5, 0x1p-5);
+  });
 }
 
 }  // namespace tycho

@@ -172,13 +172,13 @@ static void tokens_by_columns(MatmulShape shape, const MatmulOperand& tokens, co
         const Left<Kind> a = left.from(row, k);
         // Tokens that are laid out as tiles are read again for each strip; meanwhile the next chunk of them
         // is fetched, a part with each strip.
-        const int64_t part =
-            kTokens * strip_depth * int64_t{sizeof(Element)} * kTileColumns / columns / 128 * 128;
+        const int64_t part = kTokens * strip_depth * int64_t{sizeof(Element)} * kTileColumns / columns /
+                             kPieceBytes * kPieceBytes;
         const auto* next = reinterpret_cast<const char*>(left.from(row + kTokens, k).data);
         for (int64_t j = 0; j < columns; j += kTileColumns, next += part) {
           Kind::add_products(k > 0, rows, n, a, panel + j * strip_depth, tile + row * panel_columns + j,
                              panel_columns, a.tile_step > 0 ? Ahead{next, part} : panel_ahead);
-          panel_ahead.first += rows / kTileRows * (n / 4);
+          panel_ahead.first += rows / kTileRows * (n / kPieceSteps);
         }
       }
     });

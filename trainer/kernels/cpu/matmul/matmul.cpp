@@ -81,10 +81,10 @@ void compute_tile(const LeftStrips& left, const RightStrips& right, const Sums& 
         float* c = tile + i * kTaskColumns + j;
         if (k == 0)
           product_of_rows<kTileRows, false>(a, b, kTileColumns, depth, c, kTaskColumns,
-                                            RowsAhead{reinterpret_cast<const char*>(b), 128});
+                                            NextPieces{reinterpret_cast<const char*>(b), kPieceBytes});
         else
           product_of_rows<kTileRows, true>(a, b, kTileColumns, depth, c, kTaskColumns,
-                                           RowsAhead{reinterpret_cast<const char*>(b), 128});
+                                           NextPieces{reinterpret_cast<const char*>(b), kPieceBytes});
       }
     }
   }

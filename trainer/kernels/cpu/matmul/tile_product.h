@@ -34,7 +34,7 @@ using TileLeft = TileLeftOf<float>;
 /// is ahead.
 template <int Rows, bool Add, class E>
 static void product_of_rows(TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth, float* c,
-                            int64_t c_width, [[maybe_unused]] RowsAhead ahead) {
+                            int64_t c_width, [[maybe_unused]] NextPieces ahead) {
   if constexpr (Rows == kTileRows && kLanes == 16) {
     if (a.k_step == 1)
       return product_of_twelve_rows<Add, false>(a.data, a.row_step, b, b_width, depth, c, c_width, ahead);
@@ -73,7 +73,7 @@ template <int Rows, bool Add, class E>
 static void product_of_rest(int64_t rows, TileLeftOf<E> a, const E* b, int64_t b_width, int64_t depth,
                             float* c, int64_t c_width) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width, RowsAhead());
+    if (rows == Rows) return product_of_rows<Rows, Add>(a, b, b_width, depth, c, c_width, NextPieces());
     product_of_rest<Rows - 1, Add>(rows, a, b, b_width, depth, c, c_width);
   }
 }
@@ -85,29 +85,30 @@ TYCHO_SIMD void fetch_tile(const float* c, int64_t c_width, int64_t rows) {
 }
 
 /// Memory that is read soon: `bytes` of each of some rows. Products fetch it while they are computed, from
-/// the `first`-th piece of 128 bytes on: a piece of each row, then the next piece of each.
+/// the `first`-th piece on: a piece of each row, then the next piece of each.
 struct Ahead {
   const void* data = nullptr;
-  int64_t bytes = 0, rows = 1, row_step = 128, first = 0;  // row_step in bytes
+  int64_t bytes = 0, rows = 1, row_step = kPieceBytes, first = 0;  // row_step in bytes
 
-  /// Returns rows for products of tiles of this depth. A tile fetches a piece of each of depth / 4 rows, so
-  /// the number of rows is rounded up to a multiple of that.
+  /// Returns rows for products of tiles of this depth. A tile fetches a piece of each of depth / kPieceSteps
+  /// rows, so the number of rows is rounded up to a multiple of that.
   TYCHO_SIMD_MEMBER static Ahead of_rows(const void* data, int64_t bytes, int64_t rows, int64_t row_step,
                                          int64_t depth) {
-    const int64_t at_once = larger(1, depth / 4);
+    const int64_t at_once = larger(1, depth / kPieceSteps);
     return {data, bytes, ceil_div(rows, at_once) * at_once, row_step};
   }
   /// Returns where pieces begin from the `number`-th on, or `otherwise` where nothing is left.
-  TYCHO_SIMD_MEMBER RowsAhead pieces(int64_t number, const void* otherwise) const {
+  TYCHO_SIMD_MEMBER NextPieces pieces(int64_t number, const void* otherwise) const {
     const int64_t at = first + number, column = rows == 1 ? at : at / rows;  // small tiles feel a division
-    if (column * 128 >= bytes) return {static_cast<const char*>(otherwise), 128};
-    return {static_cast<const char*>(data) + (at - column * rows) * row_step + column * 128, row_step};
+    if (column * kPieceBytes >= bytes) return {static_cast<const char*>(otherwise), kPieceBytes};
+    return {static_cast<const char*>(data) + (at - column * rows) * row_step + column * kPieceBytes,
+            row_step};
   }
 };
 
 /// c [rows, width] = a [rows, depth] · b [depth, width], or += when Add. `width` is a multiple of
 /// kTileColumns. With Fetch, c may be far away: a tile's sums are fetched while products are computed, those
-/// of the next tile when Add. Tiles of twelve rows fetch what is ahead, depth / 4 pieces each.
+/// of the next tile when Add. Tiles of twelve rows fetch what is ahead.
 template <bool Add, bool Fetch = false, class E>
 static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<E> a, const E* b,
                          int64_t b_width, float* c, int64_t c_width, Ahead ahead = {}) {
@@ -121,7 +122,7 @@ static void tile_product(int64_t rows, int64_t width, int64_t depth, TileLeftOf<
       // Fetching a line that is in the cache already costs nothing.
       product_of_rows<kTileRows, Add>(a.from_row(row), b + column, b_width, depth, c + row * c_width + column,
                                       c_width, ahead.pieces(fetched, b + column));
-      fetched += depth / 4;
+      fetched += depth / kPieceSteps;
     }
     product_of_rest<kTileRows - 1, Add>(rows - row, a.from_row(row), b + column, b_width, depth,
                                         c + row * c_width + column, c_width);

@@ -47,19 +47,22 @@ TYCHO_SIMD void add_steps_of_twelve(Vec (&sums)[12][2], TwelveRows<const E>& a, 
   }
 }
 
-/// Rows that are read soon, `step` bytes apart: 128 bytes of each.
-struct RowsAhead {
+inline constexpr int64_t kPieceBytes = 128;  // of a row that is read soon, fetched at once
+inline constexpr int64_t kPieceSteps = 4;    // of the depth, which fetch one piece
+
+/// Pieces of memory that is read soon, `step` bytes apart.
+struct NextPieces {
   const char* next;
   int64_t step;
 };
 
 /// c [12, 32] = a [12, depth] · b [depth, 32], or += when Add; steps in elements. With RowsTouch, element
 /// (row, k) of a is a[k * a_step + row], otherwise a[row * a_step + k]. Fetches what is
-/// ahead: 128 bytes for four steps of the depth.
+/// ahead: a piece in kPieceSteps steps of the depth.
 template <bool Add, bool RowsTouch, class E>
 __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t a_step, const E* b,
                                                              int64_t b_step, int64_t depth, float* c,
-                                                             int64_t c_step, RowsAhead ahead) {
+                                                             int64_t c_step, NextPieces ahead) {
   const TwelveRows<float> to(c, c_step);
   TwelveRows<const E> from(a, a_step);
   Vec sums[12][2];
@@ -68,14 +71,15 @@ __attribute__((noinline)) static void product_of_twelve_rows(const E* a, int64_t
     sums[row][0] = Add ? load(to.row(row), Full{}) : Vec{};
     sums[row][1] = Add ? load(to.row(row) + kLanes, Full{}) : Vec{};
   }
-  for (int64_t left = depth / 4; left > 0; --left) {
+  for (int64_t left = depth / kPieceSteps; left > 0; --left) {
     // To the L2 cache: the L1 has its own strip.
     __builtin_prefetch(ahead.next, 0, 2);
     __builtin_prefetch(ahead.next + 64, 0, 2);
     ahead.next = own_register(ahead.next + ahead.step);
-    add_steps_of_twelve<4, RowsTouch>(sums, from, b, b_step);
+    add_steps_of_twelve<kPieceSteps, RowsTouch>(sums, from, b, b_step);
   }
-  for (int64_t left = depth % 4; left > 0; --left) add_steps_of_twelve<1, RowsTouch>(sums, from, b, b_step);
+  for (int64_t left = depth % kPieceSteps; left > 0; --left)
+    add_steps_of_twelve<1, RowsTouch>(sums, from, b, b_step);
 #pragma GCC unroll 12
   for (int row = 0; row < 12; ++row) {
     store(to.row(row), sums[row][0], Full{});
