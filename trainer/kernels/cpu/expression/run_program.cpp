@@ -2,7 +2,6 @@
 #include "trainer/kernels/cpu/expression/tile_instructions.h"
 #include "trainer/kernels/cpu/kernels.h"
 #include "trainer/kernels/cpu/parallel.h"
-#include "trainer/kernels/cpu/processor.h"
 #include "trainer/kernels/cpu/weights.h"
 
 namespace tycho::TYCHO_ISA {
@@ -49,25 +48,29 @@ class Tiles {
     num_places_ = first_constant_ + program.num_constants;
     const int64_t constant_bytes = program.num_constants * kTile * 4;
     const int64_t step_bytes = most_steps(program) * static_cast<int64_t>(sizeof(TileStep));
-    auto* memory =
-        static_cast<char*>(caller_memory(constant_bytes + step_bytes + num_places_ + program.num_arrays));
+    const int64_t advance_bytes = program.num_arrays * static_cast<int64_t>(sizeof(int64_t));
+    auto* memory = static_cast<char*>(
+        caller_memory(constant_bytes + step_bytes + advance_bytes + num_places_ + program.num_arrays));
     constants_ = reinterpret_cast<float*>(memory);
     for (int64_t i = 0; i < program.num_constants; ++i)
       fill_tile(program.constants[i], constants_ + i * kTile);
-    auto* from = reinterpret_cast<From*>(memory + constant_bytes + step_bytes);
+    auto* advances = reinterpret_cast<int64_t*>(memory + constant_bytes + step_bytes);
+    auto* from = reinterpret_cast<From*>(advances + program.num_arrays);
     auto* streams = reinterpret_cast<bool*>(from + num_places_);
     const int64_t bytes = shape.rows * shape.dim * program.num_arrays * static_cast<int64_t>(sizeof(float));
-    const bool asks = bytes > kCachedBytes && !(is_amd() && updates_weights());
     for (int64_t i = 0; i < num_places_; ++i) from[i] = i >= first_constant_ ? From::kNumber : From::kMemory;
     for (uint16_t i = 0; i < program.num_arrays; ++i) {
       if (arrays[i].step == 0)
         from[i] = From::kNumber;
       else if (bf16_memory(arrays[i]) && reads_in_place(program, i))
         from[i] = From::kHalf;
-      streams[i] = asks && is_used(arrays[i]) && arrays[i].step == 1 &&
-                   (from[i] == From::kHalf || in_place(arrays[i]) != nullptr);
+      const bool is_tile = is_used(arrays[i]) && arrays[i].step == 1;
+      const bool is_memory = is_tile && (from[i] == From::kHalf || in_place(arrays[i]) != nullptr);
+      streams[i] = is_memory && bytes > kCachedBytes;
+      advances[i] = !is_memory ? 0 : from[i] == From::kHalf ? kTile / 2 : kTile;
+      is_in_place_ = is_in_place_ && is_memory == is_tile && !has_bf16_weights(arrays[i]);
     }
-    from_ = from;
+    from_ = from, advances_ = advances;
     auto* steps = reinterpret_cast<TileStep*>(memory + constant_bytes);
     write_steps(program, from, streams, steps);
     steps_ = steps;
@@ -84,14 +87,9 @@ class Tiles {
 
  private:
   static bool is_used(const ProgramMemory& array) { return array.read || array.written; }
-  /// AMD's processors (Zen 4) see by themselves what an optimizer reads next, and lose a quarter to requests;
-  /// activations gain a tenth.
-  bool updates_weights() const {
-    for (int64_t i = 0; i < program_.num_arrays; ++i)
-      if (arrays_[i].weights) return true;
-    return false;
+  static bool has_bf16_weights(const ProgramMemory& array) {
+    return array.weights && array.weights->dtype == Dtype::kBf16;
   }
-
   /// Runs the program on elements [begin, end) of a row, in this thread's memory: the table of places, then
   /// temporary tiles and tiles of arrays that are not used in place.
   void run_row(int64_t row, int64_t begin, int64_t end) const {
@@ -103,18 +101,34 @@ class Tiles {
       places[i] = i < first_constant_ ? tiles + i * kTile : constants_ + (i - first_constant_) * kTile;
     for (int64_t i = 0; i < program_.num_arrays; ++i)
       if (arrays_[i].step == 0 && arrays_[i].read) fill_tile(number_of(arrays_[i], row), places[i]);
+    if (is_in_place_) begin = run_whole_tiles(row, begin, end, places, tiles);
     for (int64_t at = begin; at < end; at += kTile)
       run_tile(row, at, smaller(kTile, end - at), places, tiles);
   }
 
+  /// Runs the program on the whole tiles of arrays that are all used in place: places move, nothing is
+  /// copied. Returns where they end.
+  int64_t run_whole_tiles(int64_t row, int64_t begin, int64_t end, float** places, float* tiles) const {
+    read_arrays(row, begin, kTile, places, tiles);
+    for (; begin + kTile <= end; begin += kTile) {
+      run_steps(steps_, places);
+      for (int64_t i = 0; i < program_.num_arrays; ++i) places[i] += advances_[i];
+    }
+    return begin;
+  }
+
   /// Instructions run over a whole tile, whatever the rest of a row is.
   void run_tile(int64_t row, int64_t at, int64_t count, float** places, float* tiles) const {
-    for (int64_t i = 0; i < program_.num_arrays; ++i)
-      if (is_used(arrays_[i]) && arrays_[i].step == 1)
-        read_array(i, row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
+    read_arrays(row, at, count, places, tiles);
     run_steps(steps_, places);
     for (int64_t i = 0; i < program_.num_arrays; ++i)
       if (arrays_[i].written) write_array(i, row * arrays_[i].row_step + at, count, places[i]);
+  }
+
+  void read_arrays(int64_t row, int64_t at, int64_t count, float** places, float* tiles) const {
+    for (int64_t i = 0; i < program_.num_arrays; ++i)
+      if (is_used(arrays_[i]) && arrays_[i].step == 1)
+        read_array(i, row * arrays_[i].row_step + at, count, places[i], tiles + i * kTile);
   }
 
   /// Copies a part of a tile of bf16 that is used in place; whole ones stay where they are.
@@ -142,7 +156,7 @@ class Tiles {
       return;
     }
     float* memory = in_place(array);
-    if (array.weights && array.weights->dtype == Dtype::kBf16)
+    if (has_bf16_weights(array))
       return with_weight_form<Weights>(*array.weights, [&](const auto& weights) {
         for_lanes(count,
                   [&](int64_t i, auto lanes) { weights.write(at + i, load(place + i, lanes), lanes); });
@@ -155,8 +169,10 @@ class Tiles {
   const RowsShape shape_;
   const TileProgram& program_;
   const ProgramMemory* arrays_;
-  float* constants_ = nullptr;  // a tile of each
-  const From* from_ = nullptr;  // of each place
+  float* constants_ = nullptr;         // a tile of each
+  const From* from_ = nullptr;         // of each place
+  const int64_t* advances_ = nullptr;  // of the place of each array from tile to tile, in 4 bytes
+  bool is_in_place_ = true;            // all arrays that are not numbers
   const TileStep* steps_ = nullptr;
   int64_t first_constant_ = 0, num_places_ = 0;
 };

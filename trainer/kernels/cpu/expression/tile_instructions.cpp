@@ -9,6 +9,7 @@
 
 #include "trainer/kernels/cpu/expression/functions.h"
 #include "trainer/kernels/cpu/expression/tile_steps.h"
+#include "trainer/kernels/cpu/processor.h"
 
 namespace tycho::TYCHO_ISA {
 namespace {
@@ -16,15 +17,19 @@ namespace {
 constexpr int64_t kAhead = 512;  // elements between those that are used and those that are asked for
 constexpr int64_t kCacheLine = 64;
 
-/// Asks for later elements of an array, which arrive while these are computed.
-template <class T>
+/// Asks for later elements of an array, which arrive while these are computed: in the first cache, to be
+/// written, or in the second one.
+template <class T, bool kIsFirst>
 void ask(const TileStep* step, float* const* places, int64_t at, Vec v0, Vec v1, Vec v2, Vec v3, Vec v4,
          Vec v5, Vec v6, Vec v7) {
   const char* const later =
       reinterpret_cast<const char*>(reinterpret_cast<const T*>(places[step->a]) + at + kAhead);
 #pragma GCC unroll 8
   for (int64_t line = 0; line < kStepElements * int64_t{sizeof(T)}; line += kCacheLine)
-    __builtin_prefetch(later + line, 1);
+    if constexpr (kIsFirst)
+      __builtin_prefetch(later + line, 1);
+    else
+      __builtin_prefetch(later + line, 0, 2);
   return step[1].function(step + 1, places, at, v0, v1, v2, v3, v4, v5, v6, v7);
 }
 
@@ -210,9 +215,13 @@ void write_steps(const TileProgram& program, const From* from, const bool* strea
   int32_t num_streams = 0, num_asked = 0;
   for (int32_t i = 0; i < program.num_arrays; ++i) num_streams += streams[i];
   uint16_t array = 0;
+  // On AMD's processors (Zen 4) requests for the first cache cost more than they save.
+  const bool second = is_amd();
   const auto ask_for_next = [&] {
     while (!streams[array]) ++array;
-    *steps++ = {.function = from[array] == From::kHalf ? ask<Bf16> : ask<float>, .a = array};
+    const TileFunction of_half = second ? ask<Bf16, false> : ask<Bf16, true>,
+                       of_fp32 = second ? ask<float, false> : ask<float, true>;
+    *steps++ = {.function = from[array] == From::kHalf ? of_half : of_fp32, .a = array};
     ++array, ++num_asked;
   };
   for (int32_t i = 0; i < program.num_instructions; ++i) {
