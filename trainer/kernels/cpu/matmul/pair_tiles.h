@@ -31,10 +31,25 @@ static void transpose_pairs(const Bf16* x, int64_t row_step, int64_t rows, int64
   }
 }
 
+/// Pairs each column of two rows of a tile. out: [kTileColumns].
+TYCHO_SIMD void pair_whole_rows(const Bf16* first, const Bf16* second, Pair* out) {
+  using Row = uint16_t __attribute__((vector_size(kTileColumns * sizeof(Bf16))));
+  Row x, y, low, high;
+  __builtin_memcpy(&x, first, sizeof x);
+  __builtin_memcpy(&y, second, sizeof y);
+  for (int i = 0; i < kTileColumns; ++i) {
+    const int column = i / 2 + i % 2 * kTileColumns;
+    low[i] = column, high[i] = column + kTileColumns / 2;
+  }
+  const Row pairs[2] = {__builtin_shuffle(x, y, low), __builtin_shuffle(x, y, high)};
+  __builtin_memcpy(out, pairs, sizeof pairs);
+}
+
 /// Pairs each column of x's first row with that of its second, for the rows that the depth has. out: [width];
 /// the rest is 0.
 TYCHO_SIMD void pair_rows(const Bf16* x, int64_t depth_step, int64_t depth, int64_t columns, Pair* out,
                           int64_t width) {
+  if (columns == kTileColumns && depth > 1) return pair_whole_rows(x, x + depth_step, out);
   const int64_t present = depth > 0 ? columns : 0;
   for_lanes(present, [&](int64_t i, auto lanes) {
     Half low{}, high{};
