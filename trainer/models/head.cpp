@@ -11,6 +11,7 @@
 
 #include "trainer/kernels/cross_entropy.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/one_thread.h"
 #include "trainer/kernels/token_statistics.h"
 #include "trainer/models/shared_vocabulary.h"
 
@@ -129,7 +130,8 @@ Tensor head_last_logits(const HeadRules& rules, HeadParams p, const Tensor& x_ND
   matmul_nt(normed_BD, p.output_VD, logits_BV);
   logits_BV = logits_BV.narrow(1, 0, rules.logits.count);
   if (rules.region.is_shared()) logits_BV = all_logits(rules.region, logits_BV, vocab_size);
-  Tensor scaled_BV = logits_BV.to(at::kFloat) * rules.logits.scale;
+  const OneThread one_thread;
+  Tensor scaled_BV = logits_BV.to(at::kFloat).mul_(rules.logits.scale);
   return rules.logits.softcap == 0 ? scaled_BV
                                    : (scaled_BV / rules.logits.softcap).tanh_() * rules.logits.softcap;
 }

@@ -12,6 +12,7 @@
 #include "trainer/kernels/attention/rope_frequencies.h"
 #include "trainer/kernels/clamp.h"
 #include "trainer/kernels/dispatch.h"
+#include "trainer/kernels/one_thread.h"
 #include "trainer/kernels/temperature.h"
 #include "trainer/models/context/ring_attention.h"
 
@@ -318,6 +319,7 @@ Tensor SelfAttention::attend_cached(const CachedRows& rows, Tensor qkv_NP, KvCac
                values = cache.values[static_cast<size_t>(block_.kv_block)].narrow(0, rows.first, rows.count),
                heads_BTHd = qkv_NP.view({rows.count, seq, -1, attn_.head_dim});
   if (!reuses_) {
+    const OneThread one_thread;
     const auto add_to = [&](const Tensor& side, int64_t first) {
       side.narrow(2, rows.length, seq).copy_(heads_BTHd.narrow(2, first, kv_heads).transpose(1, 2));
     };

@@ -20,21 +20,10 @@
 #include "trainer/expression/step_scalars.h"
 #include "trainer/kernels/expression/aten_operation.h"
 #include "trainer/kernels/matmul.h"
+#include "trainer/kernels/one_thread.h"
 
 namespace tycho {
 namespace {
-
-/// Lets LAPACK use one thread while it lives.
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 constexpr int64_t kElementsPerTask = 1 << 15;
 
