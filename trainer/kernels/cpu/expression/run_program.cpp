@@ -68,7 +68,7 @@ class Tiles {
       const bool is_memory = is_tile && (from[i] == From::kHalf || in_place(arrays[i]) != nullptr);
       streams[i] = is_memory && bytes > kCachedBytes;
       advances[i] = !is_memory ? 0 : from[i] == From::kHalf ? kTile / 2 : kTile;
-      is_in_place_ = is_in_place_ && is_memory == is_tile && !has_bf16_weights(arrays[i]);
+      is_in_place_ = is_in_place_ && is_memory == is_tile;
     }
     from_ = from, advances_ = advances;
     auto* steps = reinterpret_cast<TileStep*>(memory + constant_bytes);
@@ -106,13 +106,17 @@ class Tiles {
       run_tile(row, at, smaller(kTile, end - at), places, tiles);
   }
 
-  /// Runs the program on the whole tiles of arrays that are all used in place: places move, nothing is
-  /// copied. Returns where they end.
+  /// Runs the program on the whole tiles of arrays that are all used in place: places move, and
+  /// only bf16 weights are copied from their masters. Returns where they end.
   int64_t run_whole_tiles(int64_t row, int64_t begin, int64_t end, float** places, float* tiles) const {
     read_arrays(row, begin, kTile, places, tiles);
     for (; begin + kTile <= end; begin += kTile) {
       run_steps(steps_, places);
-      for (int64_t i = 0; i < program_.num_arrays; ++i) places[i] += advances_[i];
+      for (int64_t i = 0; i < program_.num_arrays; ++i) {
+        if (has_bf16_weights(arrays_[i]) && arrays_[i].written)
+          write_array(i, row * arrays_[i].row_step + begin, kTile, places[i]);
+        places[i] += advances_[i];
+      }
     }
     return begin;
   }
@@ -156,11 +160,14 @@ class Tiles {
       return;
     }
     float* memory = in_place(array);
-    if (has_bf16_weights(array))
+    if (has_bf16_weights(array)) {
+      if (place == memory + at)
+        return copy_tile(place, count, static_cast<Bf16*>(array.weights->params) + at);
       return with_weight_form<Weights>(*array.weights, [&](const auto& weights) {
         for_lanes(count,
                   [&](int64_t i, auto lanes) { weights.write(at + i, load(place + i, lanes), lanes); });
       });
+    }
     if (place == memory + at) return;
     if (memory) return copy_tile(place, count, memory + at);
     copy_tile(place, count, static_cast<Bf16*>(array.data) + at);
