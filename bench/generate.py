@@ -22,8 +22,8 @@ from result_file import result_file
 from train_step import BENCH, PEER_ENVIRONMENTS, hardware, note, run, spread
 
 
-# As tycho sets it when it opens the engine: threads of OpenMP that wait do not spin.
-OURS = {"GOMP_SPINCOUNT": "30000", "OMP_WAIT_POLICY": "passive"}
+# As tycho sets it when it opens the engine: threads of OpenMP that wait sleep.
+OURS = {"OMP_WAIT_POLICY": "passive"}
 
 
 def ours(args, folder, precision):

@@ -29,15 +29,11 @@ void set_unless_set(const char* name, const std::string& value) {
   setenv(name, value.c_str(), /*overwrite=*/0);
 }
 
-/// Sets how OpenMP threads wait; OpenMP reads these variables when the engine is loaded. Threads that spin
-/// for long make a step 2.7 times slower next to a busy process, and threads that sleep immediately cost 15 %
-/// of a step on an idle machine. So they spin for about 100 microseconds, which costs 2 % next to a busy
-/// process (bench/results/train_step_demo.md).
+/// Makes OpenMP's threads sleep when they wait, unless the user decides; OpenMP reads these variables when
+/// the engine is loaded. LibTorch's small operations between our kernels use them, and threads that spin take
+/// the cores of our own (bench/results/train_step_demo.md).
 void prepare_openmp(int threads) {
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
-    set_unless_set("GOMP_SPINCOUNT", "30000");
-    set_unless_set("OMP_WAIT_POLICY", "passive");
-  }
+  set_unless_set("OMP_WAIT_POLICY", "passive");
   set_unless_set("OMP_NUM_THREADS", std::to_string(threads > 0 ? threads : usable_cores()));
 }
 
