@@ -2,10 +2,12 @@
 #include "bindings/define/expression_functions.h"
 
 #include <cmath>
+#include <optional>
 
 #include "bindings/define/lua_util.h"
 #include "bindings/define/model_functions.h"
 #include "trainer/base/error.h"
+#include "trainer/expression/arithmetic.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
 #include "trainer/expression/expression_text.h"
@@ -63,6 +65,19 @@ int expression(lua_State* L) {
   });
 }
 
+/// operation(name, a, b, c) -> its result for plain numbers, as constants are folded
+int operation_on_numbers(lua_State* L) {
+  return protect(L, [&] {
+    const std::optional<Op> op = operation_named(string_argument(L, 1));
+    TYCHO_CHECK(op && operation(*op).kind == OpKind::kArithmetic,
+                "[expression] expected an operation on numbers, got {}", string_argument(L, 1));
+    double x[3] = {};
+    for (int i = 0; i < operation(*op).arguments; ++i) x[i] = luaL_checknumber(L, i + 2);
+    lua_pushnumber(L, apply(*op, Operands<double>{x[0], x[1], x[2]}));
+    return 1;
+  });
+}
+
 /// expression_text(expression) -> its formulas, one in a line
 int expression_text(lua_State* L) {
   return protect(L, [&] {
@@ -76,6 +91,8 @@ int expression_text(lua_State* L) {
 void add_expression_functions(lua_State* L) {
   lua_pushcfunction(L, expression);
   lua_setfield(L, -2, "expression");
+  lua_pushcfunction(L, operation_on_numbers);
+  lua_setfield(L, -2, "operation");
   lua_pushcfunction(L, expression_text);
   lua_setfield(L, -2, "expression_text");
 }

@@ -36,11 +36,17 @@ local function sorted_keys(t, what)
   return schema.sorted_keys(t)
 end
 
+-- The fields of a table of own_value.strict, or nil.
+local function strict_fields(t)
+  local meta = type(t) == "table" and debug.getmetatable(t)
+  return meta and meta.fields
+end
+
 local function plain(t)
-  local behind = node.behind(t)
-  if behind then
+  local behind, fields = node.behind(t), strict_fields(t)
+  if behind or fields then
     local out = {}
-    for _, key in ipairs(behind.keys) do out[key] = t[key] end
+    for _, key in ipairs(behind and behind.keys or schema.sorted_keys(fields)) do out[key] = t[key] end
     return out
   end
   local made = component.behind(t)
@@ -51,7 +57,7 @@ local function safe_pairs(t)
   local readable = plain(t)
   local keys, i = sorted_keys(readable, "pairs"), 0
   return function()
-    repeat i = i + 1 until keys[i] == nil or readable[keys[i]] ~= nil
+    repeat i = i + 1 until keys[i] == nil or type(readable[keys[i]]) ~= "nil"   -- a symbol is compared with nothing
     if keys[i] ~= nil then return keys[i], readable[keys[i]] end
   end, t, nil
 end
@@ -172,14 +178,23 @@ end
 local function functions(env, output)
   return {
     _VERSION = _VERSION, assert = assert, error = error, pcall = pcall, xpcall = xpcall, select = select, type = type,
-    tonumber = operations.accepting("tonumber", tonumber), rawequal = rawequal, rawget = rawget, rawset = rawset, setmetatable = setmetatable,
+    tonumber = operations.accepting("tonumber", tonumber), rawequal = rawequal, setmetatable = setmetatable,
+    rawget = function(t, key)
+      if strict_fields(t) then return t[key] end
+      return rawget(t, key)
+    end,
+    rawset = function(t, key, value)
+      if not strict_fields(t) then return rawset(t, key, value) end
+      t[key] = value
+      return t
+    end,
     getmetatable = function(x)
       if type(x) ~= "table" then return nil end
       return getmetatable(x)
     end,
-    ipairs = function(x) return ipairs(list_of(x)) end,
-    unpack = function(x, ...) return unpack(list_of(x), ...) end,
-    pairs = safe_pairs, next = safe_next, tostring = safe_tostring,
+    ipairs = operations.accepting("ipairs", function(x) return ipairs(list_of(x)) end),
+    unpack = operations.accepting("unpack", function(x, ...) return unpack(list_of(x), ...) end),
+    pairs = operations.accepting("pairs", safe_pairs), next = operations.accepting("next", safe_next), tostring = safe_tostring,
     print = function(...)
       local out = {}
       for i = 1, select("#", ...) do out[i] = safe_tostring((select(i, ...))) end

@@ -82,6 +82,20 @@ describe("an activation of the recipe", function()
     expect(report "r.model = t.model.gpt2 { activation = t.act.define(function(x) return x < 1 and x or 1 end) }").to_contain "x.lua:6"
   end)
 
+  it("is told from one that chooses by if", function()
+    local function of(body) return report("r.model = t.model.gpt2 { activation = t.act.define(function(x) " .. body .. " end) }") end
+    for _, body in ipairs { "if x:gt(0) then return x end return 0", "if x:gt(0) then return x end" } do
+      expect(of(body)).to_contain "depends on whether this comparison holds"
+      expect(of(body)).to_contain "t.where(condition, a, b)"
+    end
+    expect(of "return x, 1").to_contain "the function returns 2 values"
+  end)
+
+  it("may use operations on plain numbers before it", function()
+    local made = activation "local c = t.sqrt(2 / math.pi)\nr.model = t.model.gpt2 { activation = t.act.define(function(x) return x * c end) }"
+    expect(made.expression.nodes[2]).to_equal { "number", math.sqrt(2 / math.pi) }
+  end)
+
   it("takes no reduction", function()
     expect(report 'r.model = t.model.gpt2 { activation = t.act.define(function(x) return x / x:sum("row") end) }').to_contain
       "x.lua:6"

@@ -115,9 +115,12 @@ r.init = t.init.define(function(x, p) return p.role == "down" and p.fan_in == 48
     expect(of "function(x, p) if p.residual then return x.normal end end").to_contain
       "the function returns nothing for the embedding matrix of layer 0, 64 x 32"
     expect(of "function(x, p) if p.residual then return x.normal end end").to_contain "x.lua:7"
-    expect(of "function(x) return x.gauss end").to_contain 'x has no field "gauss": there are normal, uniform, cut_normal'
-    expect(of "function(x, p) return x.normal * p.width end").to_contain 'p has no field "width": a matrix has role, layer, layers'
-    expect(of "function(x, p) p.rows = 3 return x.normal end").to_contain "p.rows cannot be set"
+    expect(of "function(x) return x.gauss end").to_contain "x has cut_normal, normal, uniform"
+    expect(of "function(x, p) return x.normal * p.width end").to_contain "p has columns, fan_in, fan_out"
+    expect(of "function(x) return x.normel end").to_contain "did you mean  x.normal?"
+    expect(of "function(x, p) return x.normal * p.fanin end").to_contain "did you mean  p.fan_in?"
+    expect(of "function(x) return x.normal, 1 end").to_contain "the function returns 2 values"
+    expect(of "function(x, p) p.rows = 3 return x.normal end").to_contain "p.rows cannot be assigned here"
     expect(of "function(x) return x.normal < 1 and x.normal or 1 end").to_contain "x.lua:7"
     expect(of 'function(x) return x.normal / x.normal:sum("row") end').to_contain "x.lua:7"
     expect(of 'function(x) return "0.02" end').to_contain "expected a number or a symbol"

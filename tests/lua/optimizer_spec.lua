@@ -98,6 +98,37 @@ describe("an optimizer of the recipe", function()
       .to_equal "p = p - -(g * h.alpha * h.alpha)\n"
   end)
 
+  it("reads lists and tables of its arguments as plain ones", function()
+    local whole = "p = p - (h.betas.1 * g + h.betas.2 * g)\n"
+    for _, body in ipairs { "local x\nfor _, b in ipairs(h.betas) do x = x and x + b * g or b * g end\nreturn p - x",
+      "local x\nfor i = 1, #h.betas do x = x and x + h.betas[i] * g or h.betas[i] * g end\nreturn p - x",
+      "local x\nfor _, b in pairs(h.betas) do x = x and x + b * g or b * g end\nreturn p - x",
+      "local x\nfor _, b in next, h.betas do x = x and x + b * g or b * g end\nreturn p - x",
+      "local a, b = unpack(h.betas)\nreturn p - (a * g + b * g)", "return p - (rawget(h.betas, 1) * g + select(2, unpack(h.betas)) * g)",
+      "for name, list in pairs(h) do if name == 'betas' then return p - (list[1] * g + list[2] * g) end end",
+      "return p - (rawget(h, 'betas')[1] * g + h.betas[2] * g)" } do
+      expect(formula(optimizer(defined(body)).updates[1])).to_equal(whole)
+    end
+    expect(formula(optimizer(defined("return p - #h.betas * g")).updates[1])).to_equal "p = p - 2 * g\n"
+    local state = 'state = { a = "like", b = "like" },'
+    expect(formula(optimizer(defined("for name, x in pairs(s) do s[name] = x * 2 end\nreturn p", state)).updates[1]))
+      .to_equal "p = p\ns.a = s.a * 2\ns.b = s.b * 2\n"
+    expect(formula(optimizer(defined("local x = 0\nfor _, m in pairs { p, g } do x = x + m end\nreturn x")).updates[1])).to_equal "p = 0 + p + g\n"
+    local names = optimizer(defined("return p", "state = function(p, h) local out = {} for i in ipairs(h.betas) do out['m' .. i] = 'like' end return out end,"))
+    expect(#names.updates[1].states).to_equal(2)
+    expect(formula(optimizer(defined("s.z = g\nreturn p", [[state = { z = "like" },
+      eval_weights = function(p, s, h) for _, b in ipairs(h.betas) do for _, z in pairs(s) do p = p + b * z end end return p end,]])).updates[1]))
+      .to_contain "s.z = g"
+  end)
+
+  it("has nothing where an optional number is null", function()
+    local lines = [[local own = t.optim.define { name = "own", defaults = { limit = t.number { optional = true } },
+update = function(p, g, s, h) if h.limit then g = t.clamp(g, -h.limit, h.limit) end return p - g end }
+r.optimizer = own { lr = 1e-3 }]]
+    expect(formula(optimizer(lines).updates[1])).to_equal "p = p - g\n"
+    expect(formula(optimizer(lines, { "optimizer.limit=2" }).updates[1])).to_equal "p = p - clamp(g, -h.limit, h.limit)\n"
+  end)
+
   it("has help with an example that loads, as other definitions have", function()
     local defines = require("tycho.maths.stubs").defines
     expect(#optimizer("local own = " .. defines.optim[3] .. "\nr.optimizer = own { lr = 1e-3 }").updates > 0).to_equal(true)
@@ -160,9 +191,51 @@ describe("what is wrong with an optimizer", function()
   it("is named at its line", function()
     for body, said in pairs { ["return p - h.lrr * g"] = "recipes/x.lua:5:14: no h.lrr", ["return p - s.m"] = "no s.m", ["s.m = g\nreturn p"] = "no s.m",
       ["h.lr = 1\nreturn p"] = "h.lr cannot be assigned", ["p = p - g"] = "update of own returned nothing", ["if g:gt(0) then p = -p end\nreturn p"] = "recipes/x.lua:5",
-      ["return p - h.betas[3] * g"] = "no h.betas.3" } do
+      ["return p - h.betas[3] * g"] = "no h.betas.3",
+      ["table.sort(h.betas, function() return false end)\ntable.insert(h.betas, 1)\nreturn p"] = "recipes/x.lua:5:14: h.betas was changed by the function",
+      ["h.betas[1] = nil\nreturn p"] = "h.betas was changed", ["h.betas[4] = 1\nreturn p"] = "h.betas.4 cannot be assigned here",
+      ["rawset(h, 'lr', 1)\nreturn p"] = "h.lr cannot be assigned", ["return p, g"] = "recipes/x.lua:5:1: the function returns 2 values, expected one",
+      ["if g:gt(0) then return p end"] = "depends on whether this comparison holds",
+      ["for _ = 1, h.alpha do p = p * 2 end\nreturn p"] = "recipes/x.lua:5: 'for' limit must be a number",
+      ["return t.every(h.alpha, function() return p end, g)"] = "t.every expects a whole number of steps, got h.alpha",
+      ["return p * p.nam"] = "there are  p.columns, p.hidden_matrix, p.rows", ["return p * p.row"] = "did you mean  p.rows?",
+      ["return p * g.rows"] = "did you mean  p.rows?", ["return t.clamp(p, 1, -1)"] = "t.clamp(x, low, high) expects low <= high, got 1 and -1",
+    } do
       expect(report(defined(body))).to_contain(said)
     end
+  end)
+
+  it("is a state that is taken away or holds no number", function()
+    local state = 'state = { m = "like" },'
+    for body, said in pairs { ["s.m = nil\nreturn p"] = "recipes/x.lua:5:3: s.m = nil: expected a number or a symbol",
+      ["local function next_m(m) m = m * 2 end\ns.m = next_m(s.m)\nreturn p"] = "recipes/x.lua:6:16: s.m = nil", ["s.m = {}\nreturn p"] = "s.m = ",
+      ["rawset(s, 'm', nil)\nreturn p"] = "s.m = nil: expected" } do
+      expect(report(defined(body, state))).to_contain(said)
+    end
+    expect(report(defined("s.n = (g * g):sum('matrix')\nreturn p", 'state = { n = "scalar" },'))).to_contain "write  state = { n = { 1, 1 } }"
+  end)
+
+  it("is a number where the function needs a whole one, with the field to write", function()
+    local advice = "write  alpha = t.integer { default = 2 }  in defaults: h.alpha is a plain number then"
+    optimizer(defined("return t.every({ from = 2 }, function() return p end, g)"))
+    for _, body in ipairs { "for _ = 1, h.alpha do p = p * 2 end\nreturn p", "return t.every(h.alpha, function() return p end, g)",
+      "return p * #('x'):rep(h.alpha)" } do
+      expect(report(defined(body))).to_contain(advice)
+    end
+  end)
+
+  it("is a kind of state, or a function of states, at its line", function()
+    expect(report(defined("return p", 'state = {\nm = "lik" },'))).to_contain 'recipes/x.lua:4:1: state.m: expected "like"'
+    expect(report(defined("return p", 'state = {\nm = { "like", init = "p" } },'))).to_contain "recipes/x.lua:4:1: state.m.init: expected a finite"
+    expect(report(defined("return p", 'state = {\n"like" },'))).to_contain "recipes/x.lua:"
+    expect(report(defined("return p", 'state = function(p)\nreturn { m = "lik" } end,'))).to_contain 'recipes/x.lua:4:10: state.m: expected "like"'
+    expect(report(defined("return p", 'state = function(p)\nlocal _ = p end,'))).to_contain "recipes/x.lua:3:"
+    expect(report(defined("p = p - g"))).to_contain "recipes/x.lua:4"
+  end)
+
+  it("is a reduction in eval_weights, at its line", function()
+    local said = report(defined("return p", 'eval_weights = function(p)\nreturn p / p:sum("row") end,'))
+    expect(said).to_contain "recipes/x.lua:4:14: eval_weights works on elements: it cannot reduce"
   end)
 
   it("is named in the table", function()
@@ -179,10 +252,14 @@ describe("what is wrong with an optimizer", function()
       "t.init.normal has no sd"
     expect(define '{ name = "x", state = { m = { "like", init = t.init.uniform { low = "a" } } }, update = function(p) return p end }').to_contain
       "t.init.uniform.low: expected a finite number"
+    local function init(value) return define('{ name = "x", state = { m = { "like", init = ' .. value .. ' } }, update = function(p) return p end }') end
+    expect(init "t.init.normal { std = -1 }").to_contain "t.init.normal.std: expected a number >= 0, got -1"
+    expect(init "t.init.uniform { low = 2 }").to_contain "t.init.uniform.low: expected low <= high"
+    expect(init "t.init.normal { sd = 1 }").to_contain "did you mean  std?"
     expect(define '{ name = "x", state = { m = { "like", init = t.init.family {} } }, update = function(p) return p end }').to_contain
       "is what models begin with"
     expect(define '{ name = "x", state = { m = { "like", init = t.init.define(function(x) return x.row end) } }, update = function(p) return p end }')
-      .to_contain "x has no field"
+      .to_contain "no x.row"
     expect(define '{ name = "x", state = { m = { 2, 0 } }, update = function(p) return p end }').to_contain "state.m: expected"
     expect(define '{ name = "x", defaults = { step = 1 }, update = function(p) return p end }').to_contain "h.step is the number of the step"
     expect(define '{ name = "x", defaults = { lr = "fast" }, update = function(p) return p end }').to_contain "lr: expected number > 0"

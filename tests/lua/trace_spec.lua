@@ -72,6 +72,26 @@ describe("a traced function", function()
     expect(text "return p * -0.0").to_equal "p = p * -0\n"
   end)
 
+  it("is computed on plain numbers, in functions and elsewhere", function()
+    local made = load [[
+assert(t.sqrt(4) == 2 and t.max(1, 3, 2) == 3 and t.min(1, 2) == 1 and t.abs(-2) == 2 and t.sign(-3) == -1 and t.pow(2, 3) == 8)
+assert(t.floor(2.5) == 2 and t.exp(0) == 1 and t.log(1) == 0 and t.clamp(5, 0, 1) == 1 and t.fma(2, 3, 4) == 10 and t.rsqrt(4) == 0.5)
+assert(math.abs(t.erf(1) - 0.84270079294971) < 1e-13 and t.sigmoid(0) == 0.5 and t.where(true, 1, 2) == 1 and t.both(true, false) == false)
+for _, x in ipairs { 0.1, 0.3, 1.7, 9.1, 40.3 } do
+  assert(t.exp(x) == math.exp(x) and t.log(x) == math.log(x) and t.tanh(x) == math.tanh(x) and t.sqrt(x) == math.sqrt(x))
+end
+r.fn = function(p) for _ = 1, t.floor(5 / 2) do p = p * t.sqrt(4) end if t.max(1, 2) > 1 then return p * t.erf(1) end return p end]]
+    expect(made.text).to_contain "p = p * 2 * 2 * 0.8427"
+    expect(text "return p * t.where(t.max(1, 2):gt(1), 3, 4)").to_contain "p * "
+    for body, said in pairs { ["t.sqrt(nil)"] = "expected a number or a symbol, got nil", ["t.max(1)"] = "t.max expects two values or more",
+      ["t.clamp(1, 2, 0)"] = "expects low <= high", ["t.where(1, 2, 3)"] = "expected a condition", ["t.mm(1, 2)"] = "mm works on matrices",
+      ["t.every(2, function() return 1 end, 2)"] = "t.every chooses between steps", ["t.both(1, 2)"] = "expected a condition" } do
+      local _, got = load("local x = " .. body .. "\nr.fn = function(p) return p * x end")
+      expect(got).to_contain(said)
+      expect(got).to_contain "recipes/x.lua:3"
+    end
+  end)
+
   it("refuses NaN that constants make, at its line", function()
     for body, line in pairs { ["return p + 0 / 0"] = 4, ["return t.where(p:gt(0 / 0), p, 1)"] = 4, ["local x = t.log(-1)\nreturn p * x"] = 4,
       ["local x = p * 2\nreturn x + t.sqrt(-2)"] = 5, ["return p ^ t.pow(-8, 1 / 3)"] = 4, ["return p * (math.huge - math.huge)"] = 4,
@@ -98,7 +118,7 @@ describe("what cannot be traced", function()
       ["return p == nil"] = "== and ~= cannot be traced", ["return p ~= g"] = "x:ne(y)", ["return p % 2"] = "x - y * t.floor(x / y)",
       ["return #p"] = "# cannot be traced", ["return p .. ''"] = ".. cannot be traced", ["return ('%s'):format(p)"] = "a symbol has no text",
       ["return tostring(p)"] = "a symbol has no text", ["print(p)"] = "a symbol has no text", ["p.x = 1"] = "a symbol takes no fields",
-      ["return p(g)"] = "a symbol cannot be called", ["return p.sqrt"] = "write  t.sqrt(x)", ["return p + nil"] = "a field that does not exist is nil, and so is a local before it is set",
+      ["return p(g)"] = "a symbol cannot be called", ["return p.sqrt"] = "write  t.sqrt(x)", ["for _ in pairs(p) do end\nreturn p"] = "pairs cannot be traced", ["return p + nil"] = "a field that does not exist is nil, and so is a local before it is set",
       ["return p + {}"] = "got a table", ["return p + '1'"] = "got a string", ["return t.sqrt()"] = "t.sqrt expects 1 value, got 0",
       ["return p + g:gt(0)"] = "expected a number, got a condition", ["return t.where(p, p, g)"] = "expected a condition such as x:gt(y), got a number",
       ["return t.where(p:gt(0), p, p:gt(g))"] = "one of each", ["return t.max(p)"] = "two values or more" } do

@@ -18,6 +18,12 @@ size_t index_of(const std::vector<Part>& parts, std::string_view name, const cha
 
 }  // namespace
 
+std::optional<Op> operation_named(std::string_view name) {
+  for (int op = 0; op < kNumOps; ++op)
+    if (name == kOperations[op].name) return static_cast<Op>(op);
+  return std::nullopt;
+}
+
 std::string place_of(const Expression& expression, size_t node) {
   const char* name = operation(expression.nodes.at(node).op).name;
   if (node < expression.lines.size() && !expression.lines[node].empty())

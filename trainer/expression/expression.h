@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,9 @@ struct Expression {
 
 /// Returns the row of kOperations.
 constexpr const Operation& operation(Op op) { return kOperations[static_cast<size_t>(op)]; }
+
+/// Returns the operation of that name, or nothing.
+std::optional<Op> operation_named(std::string_view name);
 
 /// Returns "[expression] recipes/x.lua:12: mul", or, without lines, "[expression] node 7: mul".
 std::string place_of(const Expression& expression, size_t node);

@@ -36,7 +36,7 @@ class Checker {
   void expect_kind(const Node& node, size_t i, bool boolean) const {
     if (argument(node, i).boolean == boolean) return;
     if (boolean) refuse("expected a boolean as argument {}, such as x:gt(y), got a number", i + 1);
-    refuse("expected a number as argument {}, got a boolean; use where(condition, 1, 0)", i + 1);
+    refuse("expected a number as argument {}, got a boolean; write  t.where(condition, 1, 0)", i + 1);
   }
 
   /// Returns the type of two values that meet.
@@ -163,7 +163,7 @@ std::vector<NodeType> check_expression(const Expression& expression) {
   for (const ExpressionOutput& output : expression.outputs)
     if (types[static_cast<size_t>(output.node)].boolean)
       fail(ExitCode::kRecipe,
-           "{}: expected numbers for the output '{}', got booleans; use where(condition, 1, 0)",
+           "{}: expected numbers for the output '{}', got booleans; write  t.where(condition, 1, 0)",
            place_of(expression, static_cast<size_t>(output.node)), output.name);
   return types;
 }

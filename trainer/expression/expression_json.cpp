@@ -93,8 +93,7 @@ double read_number(const Json& json, size_t node) {
 
 Op read_op(const Json& json, size_t node) {
   if (json.is_string())
-    for (int op = 0; op < kNumOps; ++op)
-      if (json.get_ref<const std::string&>() == kOperations[op].name) return static_cast<Op>(op);
+    if (const std::optional<Op> op = operation_named(json.get_ref<const std::string&>())) return *op;
   refuse("node {}: expected the name of an operation, got {}", node, excerpt(json));
 }
 

@@ -5,6 +5,7 @@ local native = require "tycho.native"
 local node = require "tycho.node"
 local own_kinds = require "tycho.own.kinds"
 local own_value = require "tycho.maths.own_value"
+local recording = require "tycho.maths.recording"
 local renumber = require "tycho.maths.renumber"
 local schema = require "tycho.schema"
 local trace = require "tycho.maths.trace"
@@ -12,12 +13,8 @@ local trace = require "tycho.maths.trace"
 local M = {}
 
 local kInputs = { { name = "normal" }, { name = "uniform" }, { name = "cut_normal" } }
-local kFields = { "role", "layer", "layers", "rows", "columns", "fan_in", "fan_out", "residual" }
 local kExample = "t.init.define(function(x, p) return x.normal * 0.02 end)"
-local kSet = "%s.%s cannot be set: a matrix begins with what the function returns"
-local kHint = ": there are normal, uniform, cut_normal"
-local kOfState = ": a state has rows, columns"
-local kOfMatrix = ": a matrix has " .. table.concat(kFields, ", ")
+local kFixed = "it begins with what the function returns"
 
 -- The matrices of the model of a finished recipe. Empty if the model is wrong, which later checks report.
 local function matrices_of(made)
@@ -29,15 +26,13 @@ local function describe(matrix)
   return ("the %s matrix of layer %d, %d x %d"):format(matrix.role, matrix.layer, matrix.rows, matrix.columns)
 end
 
--- Returns the spec that traces the function for a matrix or a state, and the set of fields that the function has read. of: names the
--- fields, for messages.
-local function tracing_of(session, fn, matrix, of)
+-- Returns the spec that traces the function for a matrix or a state, and the set of fields that the function has read.
+local function tracing_of(session, fn, matrix)
   local read = {}
-  local p = own_value.strict("p", matrix, of, kSet, function(key) read[key] = true end)
-  return { session = session, fn = fn, inputs = kInputs, run = function(symbols)
-    local value = fn(own_value.strict("x", symbols, kHint, kSet), p)
-    if type(value) == "nil" then error(("the function returns nothing for %s"):format(matrix.role and describe(matrix) or "state"), 0) end
-    return { value = value }
+  local p = own_value.strict(session, "p", matrix, { fixed = kFixed, read = function(key) read[key] = true end })
+  local nothing = ("the function returns nothing for %s"):format(matrix.role and describe(matrix) or "state")
+  return { session = session, fn = fn, inputs = kInputs, result = "value", nothing = nothing, run = function(symbols)
+    return { value = recording.single(fn(own_value.strict(session, "x", symbols, { fixed = kFixed }), p)) }
   end }, read
 end
 
@@ -52,7 +47,7 @@ end
 -- Returns the expression of a matrix, its shape (see renumber.lua) and the set of fields that the function has read. templates: earlier
 -- calls, whose expressions may serve with other numbers.
 local function expression_of(session, fn, matrix, templates)
-  local spec, read = tracing_of(session, fn, matrix, kOfMatrix)
+  local spec, read = tracing_of(session, fn, matrix)
   for _, call in ipairs(templates) do
     local expression = are_alike(call.read, call.matrix, matrix) and renumber.renumbered(spec, call.template)
     if expression then return expression, call.template.shape, read end
@@ -149,33 +144,38 @@ end
 
 -- t.init.NAME { ... }: initial values of state that need no function.
 M.names = {
-  normal = { std = 1, value = function(x, given) return x.normal * given.std end },
-  cut_normal = { std = 1, value = function(x, given) return x.cut_normal * given.std end },
-  uniform = { low = 0, high = 1, value = function(x, given) return given.low + (given.high - given.low) * x.uniform end },
+  normal = { defaults = { std = 1 }, value = function(x, given) return x.normal * given.std end },
+  cut_normal = { defaults = { std = 1 }, value = function(x, given) return x.cut_normal * given.std end },
+  uniform = { defaults = { low = 0, high = 1 }, value = function(x, given) return given.low + (given.high - given.low) * x.uniform end },
 }
 
-local function constructor(session, name, defaults)
+local function constructor(session, name, kind)
   local make = component.constructor(session, "init", name)
+  local function refuse(key, expected, got) session:refuse(key, ("t.init.%s.%s: expected %s, got %s"):format(name, key, expected, schema.brief(got))) end
   return function(given)
     local value = make(given)
     local one = component.behind(value)
     local set = {}
-    for key, default in pairs(defaults) do set[key] = default end
-    for key, number in pairs(given or {}) do
-      if key == "value" or set[key] == nil then session:refuse(key, ("t.init.%s has no %s"):format(name, tostring(key))) end
-      if type(number) ~= "number" or number - number ~= 0 then
-        session:refuse(key, ("t.init.%s.%s: expected a finite number, got %s"):format(name, key, schema.brief(number)))
+    for key, default in pairs(kind.defaults) do set[key] = default end
+    for _, key in ipairs(schema.sorted_keys(given or {})) do
+      local number, names = given[key], schema.sorted_keys(kind.defaults)
+      if set[key] == nil then
+        local near = schema.did_you_mean(key, names)
+        session:refuse(key, ("t.init.%s has no %s"):format(name, tostring(key)), near and ("did you mean  %s?"):format(near) or "it has " .. table.concat(names, ", "))
       end
+      if type(number) ~= "number" or number - number ~= 0 then refuse(key, "a finite number", number) end
       set[key] = number
     end
-    one.fn = function(x) return defaults.value(x, set) end
+    if set.std and set.std < 0 then refuse("std", "a number >= 0", set.std) end
+    if set.low and set.low > set.high then refuse(given.low and "low" or "high", "low <= high", set) end
+    one.fn = function(x) return kind.value(x, set) end
     return value
   end
 end
 
 function M.constructors(session)
   local made = { define = function(given) return M.define(session, given) end }
-  for name, defaults in pairs(M.names) do made[name] = constructor(session, name, defaults) end
+  for name, kind in pairs(M.names) do made[name] = constructor(session, name, kind) end
   return made
 end
 
@@ -184,7 +184,7 @@ end
 function M.of_state(session, value, rows, columns)
   local one = component.behind(value)
   if not one or one.namespace ~= "init" or not one.fn then return nil end
-  local spec, read = tracing_of(session, one.fn, { rows = rows, columns = columns }, kOfState)
+  local spec, read = tracing_of(session, one.fn, { rows = rows, columns = columns })
   return trace(spec).expression, next(read) ~= nil
 end
 

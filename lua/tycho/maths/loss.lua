@@ -4,6 +4,8 @@ local functions = require "tycho.functions"
 local own_fields = require "tycho.own.fields"
 local own_kinds = require "tycho.own.kinds"
 local own_value = require "tycho.maths.own_value"
+local place_of = require "tycho.maths.place"
+local recording = require "tycho.maths.recording"
 local schema = require "tycho.schema"
 local site_of = require "tycho.site"
 local trace = require "tycho.maths.trace"
@@ -17,8 +19,8 @@ for i, name in ipairs(kNames) do kInputs[i] = { name = name } end
 local kExample = "t.loss.define(function(z) return z.lse - z.target end)"
 local kKeys = { name = true, help = true, defaults = true, terms = true }
 
-local kSet = "%s.%s cannot be set: a loss is what its function returns"
-local kHint = ": a token has " .. table.concat(kNames, ", ")
+local kFixed = { fixed = "a loss is what its function returns", none = "the loss has no defaults" }
+local kExpected = "write it with what a token has, such as  z.lse - z.target"
 
 -- The functions of terms by name; what is given is one function, or a table of them.
 local function terms_of(session, given, name, site)
@@ -42,18 +44,24 @@ end
 -- What C++ is told of a loss with these values: its terms as expressions.
 local function definition_of(found, names)
   return function(values, made)
-    local h = {}
-    for _, name in ipairs(names) do h[name] = values[name] end
-    h = own_value.strict("h", h, #names > 0 and (": the loss has " .. table.concat(names, ", ")) or ": the loss has no defaults", kSet)
-    local terms, code = {}, nil
+    local own, terms, code, is_constant = {}, {}, nil, true
+    for _, name in ipairs(names) do own[name] = values[name] end
     for _, name in ipairs(schema.sorted_keys(found)) do
       local ref = found[name]
       code = code or { at = ref.at, hash = ref.hash }
-      terms[name] = trace { session = made.session, fn = ref.fn, inputs = kInputs, run = function(symbols)
-        local value = ref.fn(own_value.strict("z", symbols, kHint, kSet), h)
-        if type(value) == "nil" then error("the function returns nothing: a loss is a number for each token", 0) end
-        return { [name] = value }
-      end }.expression
+      local traced = trace { session = made.session, fn = ref.fn, inputs = kInputs, result = name,
+        nothing = "the function returns nothing: a loss is a number for each token", run = function(symbols)
+          local h, check_lists = own_value.hyperparameters(made.session, ref.fn, own, {}, kFixed)
+          local value = recording.single(ref.fn(own_value.strict(made.session, "z", symbols, kFixed), h))
+          check_lists()
+          return { [name] = value }
+        end }
+      terms[name], is_constant = traced.expression, is_constant and traced.recorded.outputs[name].number ~= nil
+    end
+    if is_constant then
+      local fn = found[schema.sorted_keys(found)[1]].fn
+      local file, line = place_of.of(made.session, fn, "return")
+      place_of.refuse(made.session, file, line, "return", "the loss is the same number for every token: nothing is learnt", kExpected)
     end
     return { terms = terms, code = code }
   end

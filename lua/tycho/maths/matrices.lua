@@ -1,5 +1,6 @@
 -- Operations on whole matrices, and work that is not done in every step.
 local recording = require "tycho.maths.recording"
+local symbol = require "tycho.maths.symbol"
 
 local M = { functions = {} }
 
@@ -35,8 +36,10 @@ function M.functions.every(given, f, ...)
   if type(f) ~= "function" or kept.n == 0 then
     recording.refuse("every", "t.every expects a function and a value for each that it returns", "s.q = t.every(10, function() return t.qr(x) end, s.q)")
   end
-  local n = type(given) == "table" and given.n or given
-  if type(n) == "number" and not (n >= 1 and n % 1 == 0) then
+  local n = given
+  if type(given) == "table" then n = given.n end
+  if symbol.is(n) then recording.refuse_symbol("every", n, "t.every expects a whole number of steps, got") end
+  if type(n) ~= "nil" and not (type(n) == "number" and n >= 1 and n % 1 == 0) then
     recording.refuse("every", ("t.every expects a whole number of steps from 1 on, got %s"):format(tostring(n)))
   end
   if type(given) == "table" and not given.from then recording.refuse("every", "t.every expects from = the first step") end

@@ -1,6 +1,7 @@
 -- The operations of traced functions: t.where, t.sqrt and their like, methods of symbols, and what math.* does with symbols.
 local matrices = require "tycho.maths.matrices"
 local recording = require "tycho.maths.recording"
+local schema = require "tycho.schema"
 local symbol = require "tycho.maths.symbol"
 
 local M = {}
@@ -24,10 +25,20 @@ local function folded(op)
   end
 end
 
+local clamp = operation("clamp", 3)
+
+local function clamped(...)
+  local _, low, high = ...
+  if type(low) == "number" and type(high) == "number" and low > high and not recording.is_on_numbers() then
+    recording.refuse("clamp", ("t.clamp(x, low, high) expects low <= high, got %s and %s"):format(schema.literal(low), schema.literal(high)))
+  end
+  return clamp(...)
+end
+
 local kUnary = { "abs", "sign", "floor", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid", "erf" }
 
 M.functions = {
-  min = folded "min", max = folded "max", pow = operation("pow", 2), fma = operation("fma", 3), clamp = operation("clamp", 3),
+  min = folded "min", max = folded "max", pow = operation("pow", 2), fma = operation("fma", 3), clamp = clamped,
   where = operation("where", 3), both = operation("and", 2), either = operation("or", 2), negate = operation("not", 1),
 }
 for _, op in ipairs(kUnary) do M.functions[op] = operation(op, 1) end
@@ -53,8 +64,11 @@ symbol.on.field = function(x, key)
   if methods[key] then return methods[key] end
   local value = recording.field(x, key)
   if value ~= nil then return value end
-  local why = M.functions[key] and ("write  t.%s(x)"):format(key)
-    or "symbols have the methods lt, le, gt, ge, eq, ne, sum, mean, largest, smallest"
+  local names, fields = schema.sorted_keys(methods), recording.field_names()
+  local near = schema.did_you_mean(tostring(key), names)
+  for _, name in ipairs(fields) do near = near or schema.did_you_mean(tostring(key), { name:match "[^.]*$" }) and name end
+  local why = M.functions[key] and ("write  t.%s(x)"):format(key) or near and ("did you mean  %s?"):format(near)
+    or ("symbols have the methods %s%s"):format(table.concat(names, ", "), #fields > 0 and "; there are  " .. table.concat(fields, ", ") or "")
   recording.refuse(tostring(key), ("a symbol has no field or method %s"):format(tostring(key)), why)
 end
 

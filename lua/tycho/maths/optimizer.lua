@@ -57,12 +57,14 @@ function M.define(session, given)
   if type(given) ~= "table" then session:refuse("define", "t.optim.define expects a table", kExample) end
   local site = site_of.of_definition(session.sites, "define", schema.sorted_keys(given))
   check_given(session, given, site)
+  local about = { site = site }
+  for key, value in pairs(given) do about[key] = value end
   local fields, integers = fields_of(session, given, site)
   local code, message = functions.keep(given.update)
   if not code then session:refuse_at(site_of.child(site, "update"), "update: " .. message) end
   return own_kinds.register(session, { namespace = "optim", base = "defined", name = given.name, help = given.help or "", fields = fields,
     table = "defaults", sets_defaults = true, without = { "updates" }, site = site, definition = function(values, made)
-      local updates = update.updates(made.session, given, values, integers, parameters_of(made))
+      local updates = update.updates(made.session, about, values, integers, parameters_of(made))
       return { code = { at = code.at, hash = code.hash }, updates = updates }
     end })
 end

@@ -5,7 +5,8 @@
 --
 -- fn: the function of the recipe. inputs: { name, scalar = true for a number of the run, shape = { rows, columns }, fields = plain
 -- values that the function may read of this symbol, such as p.rows }. run(symbols) calls fn with symbols of the inputs, by name, and
--- returns the outputs by name: symbols or numbers. It is called several times and must do the same each time.
+-- returns the outputs by name: symbols or numbers. It is called several times and must do the same each time. result: the name of the output
+-- that must be there; nothing, instead = message and hint where it is not; rest = a hint where the function returns several values.
 -- Returns { expression = its data, as recipes and checkpoints keep it, text = the formulas for people, by_shape = true where the
 -- function reads shapes or reduces, whole = true where it reduces, recorded }. Everything that cannot be traced is a problem of the recipe at its line, and ends it.
 local native = require "tycho.native"
@@ -73,6 +74,6 @@ return function(spec)
   plain.check(spec, recorded)
   local made, message = native.expression(data_of(spec.inputs, recorded))
   if not made then refuse(spec, message) end
-  made.by_shape, made.whole, made.recorded = recorded.by_shape, recorded.whole, recorded
+  made.by_shape, made.whole, made.recorded = recorded.by_shape, recorded.whole and true or nil, recorded
   return made
 end
