@@ -139,16 +139,13 @@ local function tell(session, kind, one, said)
   if kind == "warning" then session:warning(problem) else session:problem(problem) end
 end
 
--- The path of a file whose name begins with the user's folder.
-local function path_of(name) return name:sub(1, 2) == "~/" and native.env "HOME" and native.env "HOME" .. name:sub(2) or name end
-
 -- What files are read with: texts that stand for files come first; with only_files there are no others.
 local function reader(options)
   local read, files = options.read_file or native.read_file, options.files or {}
   return function(name)
     if files[name] then return files[name] end
     if options.only_files then return nil, name .. " is not among the files of the run", true end
-    return read(path_of(name))
+    return read(site_of.path_of(name))
   end
 end
 
@@ -159,7 +156,7 @@ local function lister(options)
     local found, out = {}, {}
     for name in pairs(files) do found[name] = name:sub(1, #folder + 1) == folder .. "/" or nil end
     local listed, message = {}, nil
-    if not options.only_files then listed, message = list(path_of(folder)) end
+    if not options.only_files then listed, message = list(site_of.path_of(folder)) end
     if not listed then return nil, message end
     for _, name in ipairs(listed) do found[folder .. "/" .. name] = true end
     for name in pairs(found) do out[#out + 1] = name end

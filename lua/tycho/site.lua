@@ -1,7 +1,17 @@
 -- Places in recipes: which line of which file wrote a value, and where on that line.
 local lexer = require "tycho.lexer"
+local native = require "tycho.native"
 
 local M = {}
+
+local kConfig = "~/.config/"
+
+-- The path of a file whose name begins with the user's folder; that of configurations is XDG_CONFIG_HOME where it is set.
+function M.path_of(name)
+  local home, config = native.env "HOME", native.env "XDG_CONFIG_HOME"
+  if name:sub(1, #kConfig) == kConfig and config and config ~= "" then return config .. name:sub(#kConfig) end
+  return name:sub(1, 2) == "~/" and home and home .. name:sub(2) or name
+end
 
 -- Keeps one lexer index per source. `sources` maps file names to their text; `main` is blamed where no line
 -- is known, as after a tail call. made_from: recipes that were made of files of other systems, by name.

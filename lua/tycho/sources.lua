@@ -99,8 +99,8 @@ end
 -- The folders where files are looked for last: those of the run that a session reads again, else TYCHO_PATH's.
 function M.search_path(session) return session.search_path or native.env("TYCHO_PATH") or "" end
 
--- Folders of modules, in this order. That of the user keeps its ~ in the names of files, so that a run has the same on every
--- machine.
+-- Folders of modules, in this order. That of the user keeps its name where XDG_CONFIG_HOME puts it elsewhere (site.path_of), so that
+-- the files of a run have the same names on every machine.
 local kVendored, kOfUser = "lua_modules/", "~/.config/tycho/lua/"
 
 -- Where a file may be: { file, root = the folder of modules that it would be in, or nil }. Beside the one that asks, under the
@@ -195,7 +195,7 @@ function M.make_require(session)
       tried[i] = place.file
       if near == "" then near = native.near_file(place.file) end
     end
-    session:refuse("require", ("no recipe file \"%s\""):format(name), "looked for " .. table.concat(tried, " and ")
+    session:refuse("require", ("no module or recipe \"%s\""):format(name), "looked for " .. table.concat(tried, " and ")
       .. ", also as " .. tried[1]:match("([^/]*)%.lua$") .. "/init.lua" .. near)
   end
 end

@@ -3,6 +3,7 @@ local matchers = require "tycho.spec.matchers"
 local native = require "tycho.native"
 local recipe_of = require "tycho.recipe"
 local session_of = require "tycho.session"
+local site_of = require "tycho.site"
 
 local M = {}
 
@@ -78,8 +79,7 @@ end
 -- Where modules of specs are: beside them, and where those of recipes are.
 local function module_path(file)
   local places = { (file:match("^(.*/)[^/]*$") or "./"), "lua_modules/" }
-  local home = native.env "HOME"
-  if home then places[#places + 1] = home .. "/.config/tycho/lua/" end
+  places[#places + 1] = site_of.path_of "~/.config/tycho/lua/"
   for folder in (native.env "TYCHO_PATH" or ""):gmatch "[^:]+" do places[#places + 1] = folder .. "/" end
   local out = {}
   for _, place in ipairs(places) do out[#out + 1] = place .. "?.lua;" .. place .. "?/init.lua" end

@@ -1,5 +1,6 @@
 -- Writing into a recipe: what a value must be, who wins when a recipe and an argument disagree, and what is remembered.
 local component = require "tycho.component"
+local defines = require "tycho.maths.stubs".defines
 local compound = require "tycho.compound"
 local history = require "tycho.history"
 local node_of = require "tycho.node"
@@ -41,14 +42,22 @@ local function constructor_hint(node, namespace, value)
   end
 end
 
+-- What makes a value of a function, as  t.loss.define(...), or nil. Initial values of states are no values of init.
+local function define_hint(namespace, value)
+  local made = component.behind(value)
+  local is_meant = type(value) == "function" or made and made.namespace == "init" and namespace == "init"
+  return is_meant and defines[namespace] and "write  " .. defines[namespace][3] or nil
+end
+
 -- Reports a value that does not fit.
 function M.refuse(node, key, value, site, message, hint)
   if type(value) == "function" and spec_of(node, key).type ~= "function" then
     local namespace = spec_of(node, key).namespace
     local is_callback = namespace == "cb"
-    hint = hint or constructor_hint(node, namespace, value) or is_callback and "write  t.observe { batch_end = function(ctx) ... end }"
+    hint = hint or constructor_hint(node, namespace, value) or define_hint(namespace, value) or is_callback and "write  t.observe { batch_end = function(ctx) ... end }"
       or "call it, or have it called at the end:  t.lazy(function(c) return ... end)"
   end
+  hint = hint or define_hint(spec_of(node, key).namespace, value)
   message = site.text and message or ("%s = %s: %s"):format(named(node, key), shown(value), message)
   problem(node, site, "value", message, hint or other_names.value_hint(named(node, key), value),
     { path = named(node, key), got = shown(value) })

@@ -117,6 +117,8 @@ r.init = t.init.define(function(x, p) return p.role == "down" and p.fan_in == 48
     expect(of "function(x, p) if p.residual then return x.normal end end").to_contain "x.lua:7"
     expect(of "function(x) return x.gauss end").to_contain "x has cut_normal, normal, uniform"
     expect(of "function(x, p) return x.normal * p.width end").to_contain "p has columns, fan_in, fan_out"
+    expect(report(kLlama .. "r.init = t.init.normal { std = 0.02 }")).to_contain "write  r.init = t.init.define(function(x, p)"
+    expect(report(kLlama .. "r.init = function(x) return x.normal end")).to_contain "write  r.init = t.init.define(function(x, p)"
     expect(of "function(x) return x.normel end").to_contain "did you mean  x.normal?"
     expect(of "function(x, p) return x.normal * p.fanin end").to_contain "did you mean  p.fan_in?"
     expect(of "function(x) return x.normal, 1 end").to_contain "the function returns 2 values"

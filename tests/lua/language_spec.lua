@@ -1,6 +1,7 @@
 -- Specs of the recipe language past plain assignment: lists, open tables, lazy values, frozen recipes, renames, units.
 local fixture = require "fixture"
 local native = require "tycho.native"
+local site_of = require "tycho.site"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole
 
 describe("lists", function()
@@ -157,14 +158,23 @@ describe("require", function()
   end)
 
   it("looks in the folders of modules in their order", function()
-    local home = native.env "HOME" or "/nowhere"
-    local places = { "recipes/m.lua", "m.lua", "lua_modules/m.lua", home .. "/.config/tycho/lua/m.lua" }
+    local places = { "recipes/m.lua", "m.lua", "lua_modules/m.lua", site_of.path_of "~/.config/tycho/lua/m.lua" }
     local files = {}
     for i = #places, 1, -1 do
       files[places[i]] = ("return { width = %d }"):format(i)
       expect(tree(whole('r.seq_len = require "m".width'), {}, files).seq_len).to_equal(i)
     end
     expect(report('local b = require "b"')).to_contain "recipes/b.lua and b.lua and lua_modules/b.lua and ~/.config/tycho/lua/b.lua"
+  end)
+
+  it("looks for configurations where XDG_CONFIG_HOME is", function()
+    local env = native.env
+    native.env = function(name) return name == "XDG_CONFIG_HOME" and "/xdg" or name == "HOME" and "/home/x" or nil end
+    local path, other = site_of.path_of "~/.config/tycho/lua/m.lua", site_of.path_of "~/m.lua"
+    native.env = function(name) return name == "HOME" and "/home/x" or nil end
+    local usual = site_of.path_of "~/.config/tycho/lua/m.lua"
+    native.env = env
+    expect({ path, other, usual }).to_equal { "/xdg/tycho/lua/m.lua", "/home/x/m.lua", "/home/x/.config/tycho/lua/m.lua" }
   end)
 
   it("finds what a module elsewhere requires beside the recipe", function()

@@ -97,6 +97,7 @@ r.loss = t.loss.define { entropy = function(z) return z.lse - z.target end, z = 
     loss "r.loss = t.loss.define { a = function() return 0 end, b = function(z) return z.lse - z.target end }"
     expect(report "r.loss = t.loss.define(function(z) return z.lse, z.target end)").to_contain "the function returns 2 values"
     expect(report "r.loss = t.loss.define(function(z) if z.lse:gt(0) then return z.lse end end)").to_contain "depends on whether this comparison holds"
+    expect(report "r.loss = function(z) return z.lse end").to_contain "write  r.loss = t.loss.define(function(z)"
     expect(report "r.loss = t.loss.define(function() end)").to_contain "the function returns nothing: a loss is a number for each token"
     expect(report "r.loss = t.loss.define(function(z) return z.lse:gt(0) end)").to_contain "x.lua:7"
   end)

@@ -264,6 +264,8 @@ describe("what is wrong with an optimizer", function()
     expect(define '{ name = "x", defaults = { step = 1 }, update = function(p) return p end }').to_contain "h.step is the number of the step"
     expect(define '{ name = "x", defaults = { lr = "fast" }, update = function(p) return p end }').to_contain "lr: expected number > 0"
     expect(define '{ name = "x", defaults = { a = function() end }, update = function(p) return p end }').to_contain "defaults.a"
+    expect(report 'r.optimizer = t.component { kind = "optimizer", name = "x" }').to_contain "write  t.optim.define {"
+    expect(report "r.optimizer = function(p, g) return p - g end").to_contain "write  t.optim.define {"
     expect(define '(3)').to_contain "t.optim.define expects a table"
   end)
 end)

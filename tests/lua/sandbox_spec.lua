@@ -57,7 +57,7 @@ print(k, (next(t, k)))]]).to_equal "1=4 3=3 a=2 b=1 c=5\n1\t3\n"
       ["rawset(_G, 'x', 1) _G.y = 2"] = "globals are strict", ["1 debug.x = 2"] = "debug.x cannot be written" } do
       expect(report(whole("local x = " .. name))).to_contain(why)
     end
-    expect(report(whole "local f = require 'ffi'")).to_contain "no recipe file"
+    expect(report(whole "local f = require 'ffi'")).to_contain "no module or recipe"
     expect(report(whole "local f = string.dump(print)")).to_contain "no string.dump"
   end)
 

@@ -1,4 +1,5 @@
 -- t.component: callbacks, schedules and row functions of one's own with fields that are checked as those of built-in ones.
+local defines = require "tycho.maths.stubs".defines
 local functions = require "tycho.functions"
 local native = require "tycho.native"
 local own_fields = require "tycho.own.fields"
@@ -21,6 +22,9 @@ local kKinds = {
 local kExamples = { cb = "batch_end = function(ctx, st, cfg) ... end", fn = "factor = function(s, cfg) return 1 - s.frac end",
   dynamic = "factor = function(s, st, cfg) return 1 end", rows = "rows = function(row, cfg) return row end" }
 
+-- Kinds that are functions of numbers, by what people call them -> namespace of their define.
+local kDefined = { optimizer = "optim", optim = "optim", loss = "loss", activation = "act", act = "act", init = "init" }
+
 -- Names of the functions that a kind has.
 local function function_names(session, choice)
   if choice.functions then return choice.functions end
@@ -42,7 +46,7 @@ local function choice_of(session, given, site)
   local names = schema.sorted_keys(kKinds)
   local near = schema.did_you_mean(tostring(kind), names)
   session:refuse_at(site_of.child(site, "kind"), ("kind = %s: expected one of  \"%s\""):format(schema.brief(kind), table.concat(names, '"  "')),
-    near and ('did you mean "%s"?'):format(near))
+    kDefined[kind] and "write  " .. defines[kDefined[kind]][3] or near and ('did you mean "%s"?'):format(near))
 end
 
 local kOptional = { help = true, kind = true, fields = true, state = true }

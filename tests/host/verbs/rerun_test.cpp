@@ -80,7 +80,7 @@ TEST_F(RerunTest, FindsFilesOfTychoPathInAnotherShell) {
       "r.callbacks.look = t.observe { batch_end = rates.look }\nreturn r\n");
   const Outcome first = run("run x.lua", "TYCHO_PATH=far");
   ASSERT_EQ(first.code, 0) << first.output;
-  EXPECT_CONTAINS(run("check x.lua").output, "no recipe file \"team.rates\"");
+  EXPECT_CONTAINS(run("check x.lua").output, "no module or recipe \"team.rates\"");
   fs::remove_all(folder_ / "far");
   const Outcome again = run("rerun runs/x", "TYCHO_PATH=elsewhere");
   ASSERT_EQ(again.code, 0) << again.output;

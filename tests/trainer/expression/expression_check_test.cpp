@@ -90,8 +90,8 @@ TEST(ExpressionCheck, NamesTheLine) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "[expression] r.lua:4: lt: expected numbers for the output 'y', got booleans; use "
-                 "where(condition, 1, 0)");
+                 "[expression] r.lua:4: lt: expected numbers for the output 'y', got booleans; "
+                 "write  t.where(condition, 1, 0)");
   }
 }
 
