@@ -137,6 +137,9 @@ describe("a component", function()
     expect(tree(kUse, nil, { ["plateau.lua"] = of_fields }).callbacks.p.state.left).to_equal(5)
     has(report(kUse, nil, { ["plateau.lua"] = kPlateau:gsub("state = %b{}", "state = function(cfg) return { left = cfg.patiense } end") }),
       "plateau.lua:", "unknown key  callbacks.p.patiense", "did you mean  patience")
+    local said = report(kUse, nil, { ["plateau.lua"] = kPlateau:gsub("state = %b{}", "state = function(cfg) return { left = cfg.b } end") })
+    has(said, "unknown key  callbacks.p.b (plateau)")
+    expect(said:find("callbacks.NAME", 1, true)).to_be_nil()
     has(report(kUse, nil, { ["plateau.lua"] = kPlateau:gsub("state = %b{}", "state = function(cfg) return 3 end") }),
       "plateau.lua:12", "state returned no state: expected a table of plain data")
     has(report(kUse, nil, { ["plateau.lua"] = kPlateau:gsub("state = %b{}", "state = { f = print }") }),

@@ -35,7 +35,11 @@ function M.paths(root, parent, wrong, beside)
     if last_part(path) == wrong then elsewhere[#elsewhere + 1] = path end
   end
   add_new(found, seen, elsewhere)
-  seen[parent] = true
+  local above = parent   -- where the reader is, and what that is in
+  while above do
+    seen[above] = true
+    above = above:match "^(.*)%."
+  end
   if #found == 0 then add_new(found, seen, native.nearest(schema.join(parent, wrong), all)) end
   if #found == 0 and #wrong > 3 then
     local names, path_of = {}, {}
