@@ -77,6 +77,19 @@ r.loss = t.loss.define { entropy = function(z) return z.lse - z.target end, z = 
     expect(report 'r.loss = require "smoothed" { epsilon = 2 }').to_contain "epsilon"
   end)
 
+  it("reads its keys as plain tables", function()
+    local function of(body)
+      return (loss('r.loss = t.loss.define { name = "l", defaults = { w = { 0.25, 0.5 }, k = 2 }, terms = function(z, h)\n' .. body .. " end } {}").terms.l)
+    end
+    for _, body in ipairs { "local x = 0 for _, w in ipairs(h.w) do x = x + w end return x * z.lse", "local a, b = unpack(h.w) return (a + b) * z.lse",
+      "return #h.w * 0.375 * z.lse", "local x = 0 for name, w in pairs(h) do if name == 'w' then x = w[1] + w[2] end end return x * z.lse" } do
+      expect(nodes_of(of(body))).to_equal "input number mul"
+      expect(of(body).nodes[2][2]).to_equal(0.75)
+    end
+    expect(report('r.loss = t.loss.define { name = "l", defaults = { w = { 1, 2 } }, terms = function(z, h)\nh.w[1] = 3 return z.lse * h.w[1] end } {}'))
+      .to_contain "h.w was changed by the function"
+  end)
+
   it("names what a token does not have, at its line", function()
     local said = report "r.loss = t.loss.define(function(z)\nreturn z.lse - z.logits\nend)"
     expect(said).to_contain "x.lua:8"

@@ -235,6 +235,11 @@ describe("what is wrong with an optimizer", function()
 
   it("is a reduction in eval_weights, at its line", function()
     local said = report(defined("return p", 'eval_weights = function(p)\nreturn p / p:sum("row") end,'))
+    expect(report(defined("return p", 'state = { r = "row" }, eval_weights = function(p, s)\nreturn p * s.r end,'))).to_contain
+      "recipes/x.lua:4:14: eval_weights works on elements, and s.r is [64, 1]"
+    expect(report(defined("s.n = g:sum('matrix')\nreturn p", 'state = { n = { 1, 1 } }, eval_weights = function(p, s)\nreturn p * s.n end,'))).to_contain "s.n is [1, 1]"
+    local made = optimizer(defined("s.r = g:sum('row')\ns.m = g\nreturn p", 'state = { r = "row", m = "like" }, eval_weights = function(p, s)\nreturn p * s.m end,'))
+    expect(native.expression_text(made.updates[1].eval_weights)).to_equal "p = p * s.m\n"
     expect(said).to_contain "recipes/x.lua:4:14: eval_weights works on elements: it cannot reduce"
   end)
 

@@ -155,9 +155,17 @@ local function eval_weights_spec(session, given, about)
   for key, value in pairs(about.values) do values[key] = key ~= "lr" and value or nil end
   for _, name in ipairs(about.numbers) do numbers[#numbers + 1] = name ~= "h.lr" and name or nil end
   about = { values = values, numbers = numbers, states = about.states, p = about.p }
+  local shapes = {}
+  for _, state in ipairs(about.states) do shapes[state.name] = state.shape end
+  local function read(name)
+    local shape = shapes[name]
+    if not shape then return end
+    session:refuse(name, ("eval_weights works on elements, and s.%s is [%d, %d]"):format(name, shape[1], shape[2]),
+      'keep what it needs as state "like", and compute it in update')
+  end
   return { session = session, fn = given.eval_weights, inputs = inputs_of({ "p" }, about), result = "p",
     nothing = ("eval_weights of %s returned nothing"):format(given.name), instead = kReturn, run = function(symbols)
-      local s = own_value.strict(session, "s", state_symbols(about, symbols), { none = kNoState, fixed = "update assigns state" })
+      local s = own_value.strict(session, "s", state_symbols(about, symbols), { none = kNoState, fixed = "update assigns state", read = read })
       local h, check_lists = own_value.hyperparameters(session, given.eval_weights, values, symbols)
       local outputs = { p = recording.single(given.eval_weights(symbols.p, s, h)) }
       check_lists()
@@ -182,8 +190,7 @@ end
 -- What to write where a result has another shape than what it replaces.
 local function advice(name, wanted, got)
   if wanted.scalar then
-    return ('"scalar" is for what has one number for all parameters, such as h.step; for x:sum("matrix") write  state = { %s = { 1, 1 } }'):format(
-      name:match "[^.]*$")
+    return ('"scalar" is a number that no element goes into, as h.step is; for x:sum("matrix") write  state = { %s = { 1, 1 } }'):format(name:match "[^.]*$")
   end
   if got.scalar then return ("write  0 * %s + x"):format(name) end
   if got.rows == 1 and got.columns == 1 then return ("write  0 * %s + x,  or state { 1, 1 }"):format(name) end
@@ -225,7 +232,7 @@ local function update_of(session, given, about, parameter)
   local made = {}
   for i, spec in ipairs(specs) do
     made[i] = trace(spec(session, given, about, by_shape and matrix or nil))
-    check_shapes(session, given, made[i], about.states, by_shape and matrix or nil)
+    check_shapes(session, given, made[i], about.states, i == 1 and by_shape and matrix or nil)   -- eval_weights sees elements
   end
   return { hidden = parameter.hidden_matrix, shape = by_shape and size or nil, whole = made[1].whole, states = about.states,
     expression = made[1].expression, eval_weights = made[2] and made[2].expression }
