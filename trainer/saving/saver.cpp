@@ -12,6 +12,7 @@
 #include "trainer/comm/collective_strings.h"
 #include "trainer/kernels/host_copies.h"
 #include "trainer/optim/grad_clip.h"
+#include "trainer/recipe/own_functions.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/saving/finish_uploads.h"
 #include "trainer/saving/unit_tensors.h"
@@ -22,14 +23,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void require_finite_weights(const std::vector<OwnedRange>& ranges, int64_t step) {
+void require_finite_weights(const std::vector<OwnedRange>& ranges, const CheckpointMeta& meta) {
   std::vector<Tensor> weights;
   for (const OwnedRange& range : ranges) weights.push_back(range.weights());
   if (!std::isfinite(sum_of_squares(weights).item<double>()))
     fail(ExitCode::kNumerics,
-         "[checkpoint] weights at step {} are not finite and were not saved. Resume from the last checkpoint "
-         "with a lower optimizer.lr or a tighter clip.norm",
-         step);
+         "[checkpoint] weights after step {} are not finite and were not saved: training has diverged.{} "
+         "Resume "
+         "from the last checkpoint with a lower optimizer.lr or a tighter clip.norm",
+         meta.step, own_functions_advice(meta.recipe));
 }
 
 }  // namespace
@@ -74,9 +76,9 @@ void Saver::save_one(CheckpointMeta meta, const std::vector<OwnedRange>& ranges,
   tag_ = meta.tag;
   retries_.took_snapshot();
   if (shards_.is_shared())
-    together(world_, [&] { require_finite_weights(ranges, meta.step); });
+    together(world_, [&] { require_finite_weights(ranges, meta); });
   else
-    require_finite_weights(ranges, meta.step);
+    require_finite_weights(ranges, meta);
   Tensors tensors = shards_.writes() ? snapshot(ranges, optimizer, average) : Tensors();
   if (shards_.is_shared() && store_) shards_.open();
   if (store_)

@@ -201,14 +201,21 @@ TEST_F(SharedSave, WeightsOfAnyRankThatAreNotFiniteAreNotSaved) {
     Rank rank(world, dir_ / "nan", real_files(), true);
     if (world.rank() == 1) Tensor(rank.units.owned()[1].params)[0].fill_(NAN);
     try {
-      rank.saver.save({.step = 1}, rank.units.owned(), *rank.optimizer);
+      const Json code = {{"at", "recipes/x.lua:7"}, {"hash", std::string(32, '0')}};
+      rank.saver.save({.step = 1, .recipe = {{"optimizer", {{"code", code}}}}}, rank.units.owned(),
+                      *rank.optimizer);
     } catch (const Error& error) {
       const std::lock_guard lock(mutex);
       said.push_back(error.what());
     }
   });
   ASSERT_EQ(said.size(), 2U);
-  for (const std::string& one : said) EXPECT_NE(one.find("not finite"), std::string::npos) << one;
+  for (const std::string& one : said) {
+    EXPECT_NE(one.find("weights after step 1 are not finite and were not saved: training has diverged"),
+              std::string::npos)
+        << one;
+    EXPECT_NE(one.find("optimizer (recipes/x.lua:7)"), std::string::npos) << one;
+  }
   EXPECT_TRUE(list_checkpoints(dir_ / "nan").empty());
 }
 
