@@ -2,7 +2,9 @@
 local compound = require "tycho.compound"
 local history = require "tycho.history"
 local node_of = require "tycho.node"
+local other_names = require "tycho.hints.other_names"
 local schema = require "tycho.schema"
+local site_of = require "tycho.site"
 local values = require "tycho.values"
 local write = require "tycho.write"
 
@@ -15,11 +17,10 @@ local function pinned_value(node, spec, pin)
   return node.owner.read_pin(spec, pin.value)
 end
 
--- Whether another kind of this component, which the recipe may choose later, takes the pin's value.
-local function is_read_elsewhere(node, key, pin)
-  for _, kind in pairs(node.component and node.component.kinds or {}) do
-    local field = schema.field(kind.fields, key)
-    if field and pinned_value(node, field, pin) ~= nil then return true end
+-- Whether another kind of this component, which the recipe may choose later, has the key.
+local function is_key_elsewhere(node, key)
+  for name, kind in pairs(node.component and node.component.kinds or {}) do
+    if name ~= node.kind and schema.field(kind.fields, key) then return true end
   end
   return false
 end
@@ -31,10 +32,13 @@ local function apply_pin(node, key, spec, place)
   local value, message = values.unset, nil
   if pin.op ~= "~" then value, message = pinned_value(node, spec, pin) end
   if value == nil then
-    if is_read_elsewhere(node, key, pin) then   -- a problem only if this kind stays: check_pins
-      node.refused[key] = message
+    local path = join(node.path, key)
+    local facts = { path = path, got = pin.value }
+    local problem = site_of.problem(pin.site, "value", message, other_names.value_hint(path, pin.value, spec), facts)
+    if is_key_elsewhere(node, key) then   -- a problem only if this kind stays: check_pins
+      node.refused[key] = problem
     else
-      node_of.problem(node, pin.site, "value", message)
+      node.owner:problem(problem)
     end
     node.state[key] = "invalid"
     return

@@ -152,7 +152,10 @@ function M.read(node, key)
   local spec = M.spec_of(node, key)
   if not spec then return read_unknown(node, key) end
   if node.state[key] == "lazy" and node.owner.finished then node.owner.resolve(node, key) end
-  if node.state[key] == "invalid" then node.owner:stop() end
+  if node.state[key] == "invalid" then
+    if node.refused and node.refused[key] then node.owner:problem(node.refused[key]) end   -- an argument that this kind does not take
+    node.owner:stop()
+  end
   local value = node.values[key]
   if node.owner.session.evaluating == named(node, key) then value = node.written[key] or value end
   if node.pins.children[key] and node.pins.children[key].relative then node.pins.children[key].was_read = true end

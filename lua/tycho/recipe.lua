@@ -236,7 +236,7 @@ local function check_pins(self)
     local at, key = holder(self.root, place.keys)
     local pin = place.absolute or place.relative[1]
     local refused = at and at.refused and at.refused[key]
-    if refused then return self:problem(site_of.problem(pin.site, "value", refused)) end
+    if refused then return self:problem(refused) end
     local reported = at and (at.state[key] == "invalid" or at.state[key] == "open")
     if at and not place.absolute and is_unset(at.values[key]) and not reported then
       return self:problem(site_of.problem(pin.site, "value", ("%s has no value to %s"):format(place.path,

@@ -69,7 +69,7 @@ function M.related(node, key, value, check)
   local pins = node.pins.children[key]
   local changes = {}
   for i, op in ipairs(pins and pins.relative or {}) do
-    local changed, message = operators.apply(op.op, value, op.operand)
+    local changed, message = operators.apply(spec_of(node, key), op.op, value, op.text)
     local before = value
     value = changed
     if changed ~= nil and check then value, message = check(changed) end

@@ -3,18 +3,21 @@ local session = require "tycho.session"
 local fixture = require "fixture"
 local tree, report, whole = fixture.tree, fixture.report, fixture.whole
 
--- What is wrong with a recipe of Tycho's own keys whose train_data is first MDS and then what `kind` says; nil for nothing.
-local function report_of_second(kind, argument)
+-- What is wrong with a recipe of Tycho's own keys that has these lines, too; nil for nothing.
+local function report_with(lines, argument)
   local text = [[
 local t = require "tycho"
 local r = t.recipe "x"
 r.model, r.seq_len, r.max_duration, r.tokenizer = t.model.llama {}, 64, "12ba", "t.json"
 r.optimizer, r.train_data = t.optim.adamw { lr = 3e-3 }, t.data.mds { local_dir = "data" }
-r.train_data = t.data.]] .. kind .. "\nreturn r\n"
+]] .. lines .. "\nreturn r\n"
   local loaded = session.load { file = "x.lua", files = { ["x.lua"] = text }, only_files = true, quiet = true,
     arguments = { { argument = 2, text = argument } }, check_tree = function() return {} end }
   return loaded.problems > 0 and loaded.report or nil
 end
+
+-- The same, whose train_data is first MDS and then what `kind` says.
+local function report_of_second(kind, argument) return report_with("r.train_data = t.data." .. kind, argument) end
 
 describe("pins", function()
   it("are visible while the recipe runs, so derived values follow", function()
@@ -34,6 +37,19 @@ describe("pins", function()
     expect(report_of_second('chat { path = "rows.jsonl" }', "train_data.compat=composer")).to_be_nil()
     expect(report_of_second('chat { path = "rows.jsonl" }', "train_data.compat=streaming")).to_contain '"none"  "composer"'
     expect(report_of_second('mds { local_dir = "other" }', "train_data.compat=composer")).to_contain '"none"  "streaming"'
+  end)
+
+  it("are refused as the kind that the recipe chooses says, not as another kind with a key of that name", function()
+    local lines = [[
+r.callbacks.mine = t.component { name = "mine", fields = { window = t.duration { default = "9ba", units = "ba tok" } },
+  batch_end = function() end } {}]]
+    expect(report_with(lines, "callbacks.mine.window=30ba")).to_be_nil()
+    expect(report_with(lines, "callbacks.mine.window=3s")).to_contain
+      "argument 2  callbacks.mine.window=3s: expected ba (batches), tok (tokens), got a time"
+    expect(report_with(lines, "callbacks.mine.window+=x")).to_contain "window+=x: expected a number and a unit"
+    expect(report_with("r.callbacks.mine = t.cb.loss_spike {}", "callbacks.mine.window=3s")).to_contain "expected integer >= 1 and <= 10000"
+    expect(report_with(lines .. "\nlocal w = r.callbacks.mine.window", "callbacks.mine.window=3s")).to_contain "expected ba (batches), tok"
+    expect(report_with(lines, "callbacks.other.window=x")).to_contain "callbacks.other is not set in this recipe"
   end)
 
   it("set one value of a list, counted from 1", function()

@@ -49,8 +49,11 @@ local function compute(op, value, operand)
   return value / operand
 end
 
--- The new value; nil and the reason otherwise. The result is checked like any other value.
-function M.apply(op, value, operand)
+-- The new value of a key of this spec after `op` with the operand that the text stands for; nil and the reason otherwise. The
+-- result is checked like any other value.
+function M.apply(spec, op, value, text)
+  local operand, message = M.operand(spec, op, text)
+  if operand == nil then return nil, message end
   local ok, result = pcall(compute, op, value, operand)
   if ok then return result end
   return nil, (tostring(result):gsub("^[^:]*:%d+: ", ""))

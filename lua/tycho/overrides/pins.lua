@@ -112,15 +112,16 @@ local function choose(place, spec, override)
   place.absolute, place.relative = override, nil
 end
 
--- The first spec whose type takes the text, with the value; nil and the first refusal.
+-- The first spec whose type takes the text, with the value; nil and the first refusal. Kinds differ in what a key takes: where they
+-- refuse differently, the text is left to the kind that the recipe chooses, which reads it again: the last value is true.
 local function first_reading(specs, read)
-  local first
+  local first, differ
   for _, spec in ipairs(specs) do
     local value, message = read(spec)
     if value ~= nil then return spec, value end
-    first = first or message
+    first, differ = first or message, differ or first ~= nil and message ~= first
   end
-  return nil, first
+  return nil, first, differ
 end
 
 local function said_at(site) return site.argument and "argument " .. site.argument or "a line above" end
@@ -196,7 +197,11 @@ local function put(place, specs, parent, override)
     return true
   end
   if op == "=" or op == "+" or (op == "+=" and specs[1].type == "map") then
-    local spec, given = first_reading(specs, function(spec) return literal.read(spec, override.value) end)
+    local spec, given, by_kind = first_reading(specs, function(spec) return literal.read(spec, override.value) end)
+    if by_kind then
+      place.children, place.absolute, place.relative = {}, override, nil
+      return true
+    end
     if not spec then return nil, value_problem(override, given, other_names.value_hint(place.path, override.value, specs[1])) end
     if schema.is_scalar(spec) or spec.type == "list" then   -- read again where its spec is known: kinds differ
       choose(place, spec, override)
@@ -205,10 +210,10 @@ local function put(place, specs, parent, override)
     end
     return true
   end
-  local spec, operand = first_reading(specs, function(spec) return operators.operand(spec, op, override.value) end)
-  if not spec then return nil, value_problem(override, operand) end
+  local spec, message, by_kind = first_reading(specs, function(spec) return operators.operand(spec, op, override.value) end)
+  if not spec and not by_kind then return nil, value_problem(override, message) end
   place.relative = place.relative or {}
-  table.insert(place.relative, { op = op, operand = operand, site = override.site, order = override.order })
+  table.insert(place.relative, { op = op, text = override.value, site = override.site, order = override.order })
   return true
 end
 
