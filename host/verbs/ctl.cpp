@@ -1,10 +1,13 @@
 // tycho ctl: one command to a live run, or a look at what it wrote.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <utility>
 
 #include "host/standard_streams.h"
@@ -29,6 +32,8 @@ const VerbSpec kCtlSpec = {
     "  tycho ctl runs/demo save before-lunch\n"
     "  tycho ctl runs/demo set lr=2e-4            # lr= alone returns it to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
+    "  tycho ctl runs/demo set optimizer.eps=1e-6 # any number of the optimizer, one of the recipe's own, "
+    "too\n"
     "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
     "  tycho ctl runs/demo plot loss eval.loss\n"
@@ -62,10 +67,45 @@ int send_command(const Arguments& arguments, const CommandSpec& spec) {
   return send(arguments, fmt::format("cmd.{}({})", spec.name, quoted(argument)));
 }
 
-/// Returns the key of `set KEY=VALUE` for a command that is spelled so, else "".
+/// Returns the key of `set KEY=VALUE` for a command that is spelled so, else "". One that ends with a dot is
+/// followed by a name.
 std::string key_to_set(const CommandSpec& spec) {
   const std::string spelling = spec.ctl;
   return spelling.starts_with("set ") ? spelling.substr(4) : "";
+}
+
+bool is_number(const std::string& text) {
+  char* end = nullptr;
+  return !text.empty() && std::isfinite(std::strtod(text.c_str(), &end)) && *end == '\0';
+}
+
+/// Returns a value as Lua: a number, a list of numbers, true or false; other text in quotes.
+std::string lua_value(const std::string& text) {
+  if (is_number(text) || text == "true" || text == "false") return text;
+  if (!text.starts_with('[') || !text.ends_with(']')) return quoted(text);
+  std::string list;
+  std::istringstream items(text.substr(1, text.size() - 2));
+  for (std::string item; std::getline(items, item, ',');) list += lua_value(item) + ", ";
+  return "{" + list + "}";
+}
+
+std::string value_code(const CommandSpec& spec, const std::string& key, const std::string& value) {
+  if (value.empty()) return "nil";
+  if (spec.arguments[0].type == CommandArgument::Type::kDuration) return quoted(value);
+  if (spec.arguments[0].type == CommandArgument::Type::kNumber && !is_number(value))
+    fail(ExitCode::kUsage, "[tycho ctl] {}: expected a number, got {}", key, value);
+  return lua_value(value);
+}
+
+[[noreturn]] void cannot_set(const std::string& key, const std::vector<std::string>& keys) {
+  if (key.starts_with("loss."))
+    fail(ExitCode::kUsage,
+         "[tycho ctl] set {0}: numbers of a loss are part of its formulas, which a run keeps: stop the run, "
+         "change "
+         "{0} in the recipe or give {0}=VALUE to `tycho run`, and start it again, which resumes it",
+         key);
+  fail(ExitCode::kUsage, "[tycho ctl] set takes {}; got {}{}", fmt::join(keys, ", "), key,
+       did_you_mean(key, keys));
 }
 
 std::string setting_code(const std::string& given) {
@@ -73,23 +113,22 @@ std::string setting_code(const std::string& given) {
   const std::string key = given.substr(0, equals);
   std::vector<std::string> keys;
   for (const CommandSpec& spec : all_commands()) {
-    if (key_to_set(spec).empty()) continue;
-    keys.push_back(key_to_set(spec));
-    if (key != keys.back()) continue;
+    const std::string known = key_to_set(spec);
+    if (known.empty()) continue;
+    const bool takes_name = known.ends_with('.');
+    keys.push_back(takes_name ? known + "NAME" : known);
+    if (takes_name ? !key.starts_with(known) || key == known : key != known && key != spec.key) continue;
     if (equals == std::string::npos)
       fail(ExitCode::kUsage,
            "[tycho ctl] set {0} needs a value: set {0}=..., or {0}= to restore the recipe's", key);
     const std::string value = given.substr(equals + 1);
-    if (value.empty()) return fmt::format("cmd.{}(nil)", spec.name);
-    if (spec.arguments[0].type != CommandArgument::Type::kNumber)
-      return fmt::format("cmd.{}({})", spec.name, quoted(value));
-    char* end = nullptr;
-    std::strtod(value.c_str(), &end);
-    if (*end != '\0') fail(ExitCode::kUsage, "[tycho ctl] {}: expected a number, got {}", key, value);
-    return fmt::format("cmd.{}({})", spec.name, value);
+    if (takes_name && value.empty())
+      return fmt::format("cmd.{}({}, nil)", spec.name, quoted(key.substr(known.size())));
+    if (takes_name)
+      return fmt::format("cmd.{}({}, {})", spec.name, quoted(key.substr(known.size())), lua_value(value));
+    return fmt::format("cmd.{}({})", spec.name, value_code(spec, key, value));
   }
-  fail(ExitCode::kUsage, "[tycho ctl] set takes {}; got {}{}", fmt::join(keys, ", "), key,
-       did_you_mean(key, keys));
+  cannot_set(key, keys);
 }
 
 int run_set(const Arguments& arguments) {

@@ -16,7 +16,8 @@ local function said(command, path)
   if command.name == "scale_lr" then
     return "x " .. schema.literal(given.factor), is_set(given.for_next) and "for " .. given.for_next or "from then on"
   end
-  local _, value = next(given) -- the only argument
+  local _, value = next(given)   -- the only argument, but for set_optimizer
+  if command.name == "set_optimizer" then value = given.value end
   if not is_set(value) then return "as before", "released" end
   return schema.literal(type(value) == "table" and value.kind or value), "pin"
 end

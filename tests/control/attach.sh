@@ -20,6 +20,10 @@ wait_for test -S run/control.sock
 [[ $(stat -c %a run/control.sock) == 600 ]] || fail "the socket is open to others"
 expect "set_lr(0.001) after step" "$("$tycho" ctl run set lr=1e-3)"
 expect "0.001" "$("$tycho" attach run -e 'opt.lr')"
+expect 'set_optimizer("eps", 1e-06) after step' "$("$tycho" ctl run set optimizer.eps=1e-6)"
+expect "1e-06" "$("$tycho" attach run -e 'opt.eps')"
+expect 'did you mean "eps"?' "$("$tycho" ctl run set optimizer.esp=1e-6 2>&1 || true)"
+expect 'set_optimizer("eps") after step' "$("$tycho" ctl run set optimizer.eps=)"
 # What the boundary refuses is an error of the line, beside what took effect.
 status=0
 "$tycho" attach run --control -e 'cmd.set_lr(1e-3) cmd.disable "nope"' >line.log || status=$?

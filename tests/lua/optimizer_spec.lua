@@ -55,6 +55,16 @@ describe("an optimizer of the recipe", function()
     expect(made.code.at).to_equal "recipes/x.lua:4"
   end)
 
+  it("tells the engine the limits of its numbers, for commands of a run", function()
+    local made = optimizer([[local own = t.optim.define { name = "own", defaults = { beta = t.number { default = 0.9, min = 0, below = 1 },
+      gammas = t.list { t.number { above = 0 }, default = { 1, 2 } }, free = 3, rounds = t.integer { default = 2, min = 1 },
+      weight_decay = t.number { default = 0.1, min = 0 }, left = t.number { optional = true, min = 0 } },
+      update = function(p, g, s, h) return p - h.beta * h.gammas[2] * g end }
+r.optimizer = own { lr = 1e-3 }]])
+    expect(made.number_limits).to_equal { { name = "beta", min = 0, max = 1, max_exclusive = true }, { name = "gammas", min = 0, min_exclusive = true } }
+    expect(report(defined "return p" .. "\nr.optimizer.number_limits = {}")).to_contain "number_limits"
+  end)
+
   it("has state that begins with a number", function()
     local states = optimizer(defined("s.m = g\nreturn p", 'state = { m = { "like", init = 1 }, n = { "scalar", init = -0.5 }, z = "like" },')).updates[1].states
     expect(states[1].init).to_equal(1)

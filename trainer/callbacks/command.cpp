@@ -25,12 +25,19 @@ const char* wanted(Type type) {
     case Type::kPair: return "two numbers from 0 to below 1";
     case Type::kScheduler: return "a schedule such as t.sched.linear{}";
     case Type::kTable: return "a table";
+    case Type::kValue: return "a number or a list of numbers";
   }
   return "";
 }
 
 bool is_share(const Json& json) {
   return json.is_number() && json.get<double>() >= 0 && json.get<double>() < 1;
+}
+
+/// Returns true for text, true and false, too: why they cannot be set depends on the recipe.
+bool is_value(const Json& json) {
+  if (json.is_array()) return std::all_of(json.begin(), json.end(), is_value);
+  return json.is_primitive() && !(json.is_number() && !std::isfinite(json.get<double>()));
 }
 
 bool fits(Type type, const Json& json) {
@@ -51,6 +58,7 @@ bool fits(Type type, const Json& json) {
     case Type::kPair: return json.is_array() && json.size() == 2 && is_share(json[0]) && is_share(json[1]);
     case Type::kScheduler: return json.is_object() && json.contains("kind");
     case Type::kTable: return json.is_structured();
+    case Type::kValue: return is_value(json);
   }
   return false;
 }
@@ -108,7 +116,7 @@ const std::vector<CommandSpec>& all_commands() {
        "set_betas({ 0.9, 0.98 })",
        "Sets the betas of the optimizer; nil restores the recipe's.",
        {{"betas", Type::kPair, kOptional}},
-       "",
+       "set betas",
        "optimizer.betas",
        [](Controls& controls, const Command& command) {
          controls.betas = argument<std::array<double, 2>>(command, "betas");
@@ -122,6 +130,13 @@ const std::vector<CommandSpec>& all_commands() {
        [](Controls& controls, const Command& command) {
          controls.weight_decay = argument<double>(command, "weight_decay");
        }},
+      {"set_optimizer",
+       "set_optimizer(\"eps\", 1e-8)",
+       "Sets a number of the optimizer by its name in the recipe, or a list of numbers; nil restores the "
+       "recipe's.",
+       {{"name", Type::kText}, {"value", Type::kValue, kOptional}},
+       "set optimizer.",
+       "optimizer."},
       {"set_clip",
        "set_clip(1)",
        "Sets clip.norm; nil restores the recipe's.",
@@ -215,6 +230,12 @@ Command make_command(const std::string& name, const Json& values, const Json& na
   return command;
 }
 
+std::string key_of(const Command& command) {
+  const CommandSpec& spec = command_spec(command.name);
+  const std::string key = spec.key;
+  return key.ends_with('.') ? key + command.arguments.at(spec.arguments[0].name).get<std::string>() : key;
+}
+
 std::string command_text(const Command& command) {
   std::string text;
   for (const CommandArgument& argument : command_spec(command.name).arguments) {
@@ -265,6 +286,7 @@ Json Controls::to_json() const {
   if (betas) json["betas"] = *betas;
   if (weight_decay) json["weight_decay"] = *weight_decay;
   if (clip_norm) json["clip_norm"] = *clip_norm;
+  for (const auto& [name, value] : optimizer) json["optimizer"][name] = value;
   if (!scheduler.is_null()) json["scheduler"] = scheduler;
   if (log_every) json["log_every"] = log_every->str();
   for (const auto& [name, proportion] : mix) json["mix"][name] = proportion;
@@ -295,6 +317,8 @@ Controls read_controls(const Json& json) {
       controls.weight_decay = value.get<double>();
     } else if (key == "clip_norm") {
       controls.clip_norm = value.get<double>();
+    } else if (key == "optimizer") {
+      for (const auto& [name, number] : value.items()) controls.optimizer[name] = number;
     } else if (key == "scheduler") {
       controls.scheduler = value;
     } else if (key == "log_every") {

@@ -21,7 +21,7 @@ struct Command {
 
 /// One argument of a command. An optional argument may be left out; nil then restores the recipe's value.
 struct CommandArgument {
-  enum class Type { kNumber, kCount, kText, kTag, kDuration, kPair, kScheduler, kTable };
+  enum class Type { kNumber, kCount, kText, kTag, kDuration, kPair, kScheduler, kTable, kValue };
   const char* name;
   Type type;
   bool optional = false;
@@ -37,8 +37,10 @@ struct CommandSpec {
   const char* help;
   std::vector<CommandArgument> arguments;
   const char* ctl =
-      "";  // spelling after `tycho ctl RUN`: "stop", or "set lr" for `set lr=VALUE`; "" for none
-  const char* key = "";  // recipe's key in whose place its first argument holds; "" for none
+      "";  // spelling after `tycho ctl RUN`: "stop", or "set lr" for `set lr=VALUE`; "" for none. "set
+           // optimizer." for `set optimizer.NAME=VALUE`, whose first argument is NAME
+  const char* key = "";  // recipe's key in whose place its first argument holds; "" for none. "optimizer."
+                         // when its second one holds in the place of the key that the first one names
   /// Sets its value, or returns to the recipe's without one. Null for commands that do more.
   void (*set)(Controls& controls, const Command& command) = nullptr;
 };
@@ -49,6 +51,9 @@ const CommandSpec& command_spec(const std::string& name);
 /// Returns the command with checked arguments: `values` in the order of its spec, `named` by name. Throws
 /// Error (kRecipe) that shows its usage.
 Command make_command(const std::string& name, const Json& values, const Json& named, const std::string& by);
+/// Returns the key of the recipe in whose place a command holds: its spec's, "optimizer.NAME" for one that
+/// names a number of the optimizer; "" for none.
+std::string key_of(const Command& command);
 /// Returns a text for display: "scale_lr(0.5, for_next = 200ba)".
 std::string command_text(const Command& command);
 
@@ -59,6 +64,8 @@ Command command_from_json(const Json& json);
 /// Key of the fact in an event that names a command of an earlier start that has ended because the recipe's
 /// key was changed.
 inline constexpr const char* kEndedCommand = "ended_command";
+/// Key of the fact beside kEndedCommand that names the recipe's key, for keys of the optimizer.
+inline constexpr const char* kEndedKey = "ended_key";
 
 /// Values that commands set for longer than a step. Every checkpoint has them, so that a resumed run
 /// continues with them.
@@ -74,7 +81,8 @@ struct Controls {
   std::vector<LrWindow> lr_windows;
   std::optional<std::array<double, 2>> betas;
   std::optional<double> weight_decay, clip_norm;
-  Json scheduler;  // in the form of a recipe; null: the recipe's
+  std::map<std::string, Json> optimizer;  // other numbers of the optimizer, and lists of them
+  Json scheduler;                         // in the form of a recipe; null: the recipe's
   std::optional<Duration> log_every;
   std::map<std::string, double> mix;    // proportions of all streams of the data; empty: the recipe's
   std::map<std::string, bool> enabled;  // callbacks that were switched on or off

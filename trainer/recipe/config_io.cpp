@@ -129,9 +129,21 @@ TrainConfig read_trained_config(const Json& recipe, TrainedUse use, const std::s
 }
 
 std::string config_hash(const Json& resolved) {
-  static constexpr std::array kWithoutEffect = {
-      "/run_name",   "/run_dir",   "/resume", "/threads", "/parallel", "/machine",           "/attention",
-      "/lua_memory", "/eval_data", "/eval",   "/ckpt",    "/log",      "/train_data/verify", "/fp8/gather"};
+  static constexpr std::array kWithoutEffect = {"/run_name",
+                                                "/run_dir",
+                                                "/resume",
+                                                "/threads",
+                                                "/parallel",
+                                                "/machine",
+                                                "/attention",
+                                                "/lua_memory",
+                                                "/eval_data",
+                                                "/eval",
+                                                "/ckpt",
+                                                "/log",
+                                                "/train_data/verify",
+                                                "/fp8/gather",
+                                                "/optimizer/number_limits"};
   Json kept = resolved;
   for (const char* key : kWithoutEffect) {
     const Json::json_pointer path(key);

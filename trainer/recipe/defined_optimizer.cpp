@@ -6,7 +6,10 @@
 #include <set>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
 #include "trainer/base/error.h"
+#include "trainer/base/fields.h"
+#include "trainer/base/json_reader.h"
 #include "trainer/expression/expression.h"
 #include "trainer/expression/expression_check.h"
 #include "trainer/expression/expression_json.h"
@@ -26,6 +29,14 @@ template <class... Args>
 bool is_init(const Json& init) {
   if (init.is_object()) init_expression(init);  // throws
   return init.is_number() || init.is_object();
+}
+
+/// Returns true for an entry of number_limits.
+bool is_limit(const Json& one) {
+  if (!one.is_object() || !one.contains("name") || !one["name"].is_string()) return false;
+  for (const auto& [key, value] : one.items())
+    if (key.ends_with("_exclusive") ? !value.is_boolean() : key != "name" && !value.is_number()) return false;
+  return true;
 }
 
 /// Returns true if a value has the shape of the parameter or state that it is to replace. One number may
@@ -111,6 +122,48 @@ void DefinedOptimizerConfig::check_updates() const {
     if (evaluated.outputs.size() != 1 || evaluated.outputs[0].name != "p")
       refuse("expected the output p of eval_weights, got {} outputs", evaluated.outputs.size());
   }
+}
+
+std::vector<ConfigProblem> DefinedOptimizerConfig::limit_problems() const {
+  if (!number_limits.is_array())
+    refuse("expected a list as number_limits, got {}", number_limits.type_name());
+  std::vector<ConfigProblem> problems;
+  for (const Json& one : number_limits) {
+    if (!is_limit(one)) refuse("expected limits with a name, min and max, got {}", one.dump());
+    const std::string name = one["name"];
+    const auto value = values.find(name);
+    if (value == values.end()) refuse("expected a value for the limits of \"{}\", got none", name);
+    Rule rule = {.min_exclusive = one.value("min_exclusive", false),
+                 .max_exclusive = one.value("max_exclusive", false)};
+    if (one.contains("min")) rule.min = one["min"].get<double>();
+    if (one.contains("max")) rule.max = one["max"].get<double>();
+    const JsonPath place{*value, "optimizer." + name, problems};
+    double read = 0;
+    if (!value->is_array()) read_value(place, rule, read);
+    for (size_t i = 0; value->is_array() && i < value->size(); ++i)
+      read_value(place.item((*value)[i], i), rule, read);
+  }
+  return problems;
+}
+
+std::map<std::string, bool> DefinedOptimizerConfig::inputs() const {
+  std::map<std::string, bool> names;
+  const auto add = [&](const Json& json) {
+    const Expression expression = read_expression(json);
+    std::vector<bool> used(expression.inputs.size());
+    for (const Node& node : expression.nodes)
+      if (node.op == Op::kInput) used[static_cast<size_t>(node.input)] = true;
+    for (size_t i = 0; i < used.size(); ++i)
+      if (const std::string& name = expression.inputs[i].name; name.starts_with("h.")) {
+        const std::string own = name.substr(2, name.find('.', 2) - 2);  // "betas" of "h.betas.1"
+        names[own] = names[own] || used[i];
+      }
+  };
+  for (const Json& one : updates) {
+    add(one.at("expression"));
+    if (one.contains("eval_weights")) add(one["eval_weights"]);
+  }
+  return names;
 }
 
 bool DefinedOptimizerConfig::updates_whole(const std::vector<int64_t>& shape, bool hidden_matrix) const {

@@ -2,10 +2,12 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "trainer/base/config_problems.h"
 #include "trainer/base/defined_kind.h"
 #include "trainer/base/function_ref.h"
 #include "trainer/base/json.h"
@@ -21,7 +23,8 @@ namespace tycho {
 ///     true}]}]
 /// Without "shape" it is for parameters of all other shapes. The expression's inputs are "p", "g", "s.NAME"
 /// and the scalars "h.NAME", its outputs "p" and "s.NAME"; a vector has the shape [1, n]. "whole": it has
-/// reductions or operations on matrices.
+/// reductions or operations on matrices. `number_limits` are those of the values that are numbers, or lists
+/// of numbers: [{"name": "beta", "min": 0, "max": 1, "max_exclusive": true}].
 struct DefinedOptimizerConfig : DefinedKind {
   static constexpr const char* kKind = "defined";
   static constexpr const char* kHelp = "An optimizer that the recipe defines.";
@@ -30,6 +33,7 @@ struct DefinedOptimizerConfig : DefinedKind {
   double weight_decay = 0.0;
   DecayMask decay_mask = DecayMask::kMatrices;
   Json updates = json_array();
+  Json number_limits = json_array();
   FunctionRef code;
 
   /// Returns the entry of `updates` for parameters of a shape. `hidden_matrix` is true for a matrix of a
@@ -41,6 +45,10 @@ struct DefinedOptimizerConfig : DefinedKind {
   std::optional<std::array<double, 2>> betas() const;
   /// Throws Error (kRecipe) that says what is wrong with `updates`, which t.optim.define writes.
   void check_updates() const;
+  /// Returns what is wrong with values outside of their limits.
+  std::vector<ConfigProblem> limit_problems() const;
+  /// Returns the names of the values that are inputs of the formulas, and true for those that a formula uses.
+  std::map<std::string, bool> inputs() const;
   /// Returns true if the update is that of one shape, so that no neighbour shares it.
   bool updates_alone(const std::vector<int64_t>& shape, bool hidden_matrix) const;
 
@@ -51,6 +59,7 @@ struct DefinedOptimizerConfig : DefinedKind {
       at_least(0));
     v("decay_mask", decay_mask, kDecayMaskHelp);
     v("updates", updates, "What the function computes, traced.");
+    v("number_limits", number_limits, "Limits of the kind's own numbers, for commands that change them.");
     v("code", code, "The function in the recipe.");
   }
 };

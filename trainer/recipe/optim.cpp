@@ -32,6 +32,7 @@ void check(const OptimizerConfig& optimizer, ConfigProblems& problems) {
     problems.idle("optimizer.nesterov", sgd->nesterov, sgd->momentum > 0, "without optimizer.momentum");
   if (const auto* defined = std::get_if<DefinedOptimizerConfig>(&optimizer.value)) try {
       defined->check_updates();
+      problems.add_all(defined->limit_problems());
     } catch (const Error& error) {
       problems.add("optimizer.updates", "{}", error.what());
     }

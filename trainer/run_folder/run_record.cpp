@@ -27,6 +27,16 @@ std::map<std::string, std::string> source_hashes(const RunRecord& record) {
   return hashes;
 }
 
+/// Returns true if a warning's facts say that this command has ended.
+bool has_ended(const Json& command, const Json& facts) {
+  if (!facts.contains(kEndedCommand)) return false;
+  const bool has_key = facts.contains(kEndedKey);
+  const bool is_key = has_key && command.at("key") == facts[kEndedKey];
+  if (command.at("name") == facts[kEndedCommand]) return is_key || !has_key;
+  return is_key &&
+         command.at("name") == "set_optimizer";  // a name for every command of the optimizer's numbers
+}
+
 }  // namespace
 
 RunRecord read_run_record(const std::string& run_dir) {
@@ -84,14 +94,11 @@ Json applied_commands(const std::string& run_dir) {
     if (kind == "resume")
       std::erase_if(commands.get_ref<Json::array_t&>(),
                     [&](const Json& one) { return one.at("step") > step; });
-    if (facts.contains(kEndedCommand))
-      std::erase_if(commands.get_ref<Json::array_t&>(),
-                    [&](const Json& one) { return one.at("name") == facts[kEndedCommand]; });
+    std::erase_if(commands.get_ref<Json::array_t&>(), [&](const Json& one) { return has_ended(one, facts); });
     if (kind != "command" || !facts.contains("command")) continue;
     commands.push_back(facts["command"]);
     commands.back()["step"] = step;
-    for (const CommandSpec& spec : all_commands())
-      if (commands.back().at("name") == spec.name) commands.back()["key"] = spec.key;
+    commands.back()["key"] = key_of(command_from_json(facts["command"]));
   }
   return commands;
 }

@@ -25,7 +25,7 @@ RunRecord read_run_record(const std::string& run_dir);
 std::map<std::string, std::string> read_run_sources(const RunRecord& record);
 
 /// Returns the commands that the run has applied, in order: [{step, name, arguments, by, key}]; key is
-/// CommandSpec::key. Leaves out those after the checkpoint that the run later resumed from, and those that a
+/// key_of(). Leaves out those after the checkpoint that the run later resumed from, and those that a
 /// later start ended. Empty for a folder where no run wrote events.
 Json applied_commands(const std::string& run_dir);
 

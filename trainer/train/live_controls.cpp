@@ -14,6 +14,7 @@
 #include "trainer/data/loader/mix.h"
 #include "trainer/recipe/config_io.h"
 #include "trainer/recipe/data_stages.h"
+#include "trainer/recipe/optimizer_numbers.h"
 #include "trainer/saving/resume.h"
 #include "trainer/train/run_length.h"
 
@@ -65,6 +66,23 @@ void set_mix(Call& call) {
   call.remixed = call.targets.data.remixed(call.state, call.next.mix);
 }
 
+/// Acts as the command of its own that a number has: set_lr, set_weight_decay, set_betas for two betas.
+void set_optimizer(Call& call) {
+  const std::string name = text_argument(call, "name"), key = key_of(call.command);
+  const auto value = argument<Json>(call, "value");
+  for (const CommandSpec& spec : all_commands()) {
+    if (spec.set == nullptr || spec.key != key || (name == "betas" && !betas_of(call.recipe.optimizer)))
+      continue;
+    return spec.set(call.next,
+                    make_command(spec.name, Json::array({value.value_or(Json())}), Json(), call.command.by));
+  }
+  require_settable(call.recipe.optimizer, name);
+  if (value)
+    call.next.optimizer[name] = *value;
+  else
+    call.next.optimizer.erase(name);
+}
+
 void stop(Call& call) {
   std::string& reason = call.targets.halt.reason;
   reason = fmt::format("stopped by {}", call.command.by);
@@ -84,6 +102,7 @@ const std::map<std::string_view, Effect>& effects() {
       {"scale_lr", scale_lr},
       {"enable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), true); }},
       {"disable", [](Call& c) { c.targets.hooks.enable(text_argument(c, "callback"), false); }},
+      {"set_optimizer", set_optimizer},
       {"set_mix", set_mix},
       {"skip_batches", [](Call& c) { c.targets.data.skip_batches(*argument<int64_t>(c, "count"), c.state); }},
       {"save", [](Call& c) { c.targets.saver.request(text_argument(c, "tag")); }},
@@ -147,7 +166,8 @@ void LiveControls::take(Controls controls, WeightUpdate& update) {
          recipe_.clip.value ? "value" : "adaptive");
   TrainConfig changed = with_controls(recipe_, controls);
   Schedule schedule = make_schedule(changed, total_, num_samples_, clock_);
-  if (controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay)
+  if (controls.betas != state_.controls.betas || controls.weight_decay != state_.controls.weight_decay ||
+      controls.optimizer != state_.controls.optimizer)
     update.change(changed);
   now_ = std::move(changed);
   schedule_ = std::move(schedule);
@@ -169,6 +189,7 @@ void LiveControls::report_held(Reporter& reporter) {
   for (const HeldCommand& one : std::exchange(held_, {})) {
     Json facts = {{"step", state_.step}};
     facts[one.holds ? "held_command" : kEndedCommand] = one.name;
+    if (!one.holds && !one.key.empty()) facts[kEndedKey] = one.key;
     reporter.event("warning", one.note, facts);
   }
 }

@@ -34,7 +34,7 @@ class WeightUpdate {
   /// Brings the weights of evaluations and exports up to date after so many updates, when the optimizer has
   /// eval_weights; a moving average is up to date always.
   void refresh_average(int64_t updates);
-  /// Continues with the betas and the weight decay of `changed`; the optimizer's state stays.
+  /// Continues with the optimizer's numbers of `changed`; the optimizer's state stays.
   void change(const TrainConfig& changed);
   /// Counts tokens, samples and epochs of the average from this clock on.
   void follow(const RunClock& clock);

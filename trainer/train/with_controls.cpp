@@ -6,6 +6,7 @@
 
 #include "trainer/base/error.h"
 #include "trainer/recipe/config_io.h"
+#include "trainer/recipe/optimizer_numbers.h"
 
 namespace tycho {
 namespace {
@@ -50,6 +51,11 @@ std::vector<Pinned> pinned_by(const Controls& held, int64_t stage) {
     pin("set_schedule", "set_schedule(" + held.scheduler.value("kind", "") + ")");
   if (held.betas) pin("set_betas", call_text("set_betas", *held.betas));
   if (held.weight_decay) pin("set_weight_decay", call_text("set_weight_decay", *held.weight_decay));
+  for (const auto& [name, value] : held.optimizer)
+    all.push_back({"set_optimizer",
+                   fmt::format("set_optimizer({}, {})", Json(name).dump(), value.dump()),
+                   {"optimizer." + name, "optimizer.kind"},
+                   [name = name](Controls& c) { c.optimizer.erase(name); }});
   if (held.clip_norm) pin("set_clip", call_text("set_clip", *held.clip_norm), {"clip"});
   if (held.log_every) pin("set_log_every", call_text("set_log_every", held.log_every->str()));
   if (!held.mix.empty())
@@ -93,6 +99,7 @@ std::vector<HeldCommand> end_changed_commands(Controls& controls,
                                               const Json& recipe, int64_t stage) {
   std::vector<HeldCommand> held;
   for (const Pinned& pinned : pinned_by(controls, stage)) {
+    const std::string key = pinned.keys.front().starts_with("optimizer.") ? pinned.keys.front() : "";
     const auto change = std::find_if(changes.begin(), changes.end(), [&](const ConfigDifference& one) {
       return std::any_of(pinned.keys.begin(), pinned.keys.end(),
                          [&](const std::string& key) { return concerns(one.path, key); });
@@ -100,14 +107,16 @@ std::vector<HeldCommand> end_changed_commands(Controls& controls,
     if (change == changes.end()) {
       held.push_back({pinned.name, true,
                       fmt::format("{} still holds, instead of {}; another value there ends it", pinned.text,
-                                  recipe_text(recipe, pinned.keys))});
+                                  recipe_text(recipe, pinned.keys)),
+                      key});
       continue;
     }
     pinned.end(controls);
     held.push_back({pinned.name, false,
                     fmt::format("{} has ended: {} was {} and is {} now", pinned.text, change->path,
                                 change->old_value.empty() ? "not there" : change->old_value,
-                                change->new_value.empty() ? "gone" : change->new_value)});
+                                change->new_value.empty() ? "gone" : change->new_value),
+                    key});
   }
   return held;
 }
@@ -115,6 +124,7 @@ std::vector<HeldCommand> end_changed_commands(Controls& controls,
 TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls) {
   TrainConfig config = recipe;
   if (!controls.scheduler.is_null()) config.scheduler = read_scheduler(recipe, controls.scheduler);
+  if (!controls.optimizer.empty()) config.optimizer = with_numbers(recipe, controls.optimizer);
   if (controls.clip_norm) config.clip.norm = *controls.clip_norm;
   if (controls.log_every) config.log.every = *controls.log_every;
   if (controls.betas) {

@@ -11,14 +11,15 @@
 namespace tycho {
 
 /// Returns `recipe` with the values of `controls`. Throws Error (kRecipe) for settings that the optimizer
-/// does not have, and for a schedule that does not fit.
+/// does not have or cannot take, and for a schedule that does not fit.
 TrainConfig with_controls(const TrainConfig& recipe, const Controls& controls);
 
 /// A command of an earlier start, when a new start resumes from its checkpoint.
 struct HeldCommand {
-  std::string name;   // "set_lr"
-  bool holds = true;  // false: it has ended, because this start asks for another value
-  std::string note;   // for display
+  std::string name;      // "set_lr"
+  bool holds = true;     // false: it has ended, because this start asks for another value
+  std::string note;      // for display
+  std::string key = {};  // "optimizer.beta", of a command for a key of the optimizer
 };
 
 /// Ends the commands in `controls` whose keys differ between `recipe` and `before`, the recipe of the

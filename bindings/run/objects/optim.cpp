@@ -42,9 +42,15 @@ int opt_text(Call& call) {
   return call.push(text);
 }
 
-/// Refuses a command's name as a member of opt, and names the command to use.
+/// Pushes a number of the optimizer's config, such as one of a kind that the recipe defines. Refuses a
+/// command's name as a member of opt, and names the command to use.
 int steer(Call& call) {
   const std::string key = call.text(1);
+  const Json config = session(call).optimizer().config;
+  if (const auto value = config.find(key);
+      value != config.end() &&
+      (value->is_number() || (value->is_array() && !value->empty() && value->at(0).is_number())))
+    return call.push(*value);
   for (const CommandSpec& spec : all_commands())
     if (key == spec.name)
       throw ScriptError(

@@ -46,6 +46,21 @@ local function fields_of(session, given, site)
   return fields, integers
 end
 
+local kOfBase = { lr = true, weight_decay = true, decay_mask = true }   -- C++ checks these by itself
+
+-- Limits of the numbers among these values, for commands of a run, which change numbers without Lua.
+local function limits_of(fields, values)
+  local out = native.array {}
+  for _, field in ipairs(fields) do
+    local value, spec = values[field.name], field.item or field
+    local first = type(value) == "table" and value[1] or value
+    if not kOfBase[field.name] and type(first) == "number" and spec.type == "number" and (spec.min or spec.max) then
+      out[#out + 1] = { name = field.name, min = spec.min, max = spec.max, min_exclusive = spec.min_exclusive, max_exclusive = spec.max_exclusive }
+    end
+  end
+  return out
+end
+
 -- Parameters of the model of a finished recipe; none of a model that checks will refuse.
 local function parameters_of(made)
   local model = made.root.values.model
@@ -63,9 +78,9 @@ function M.define(session, given)
   local code, message = functions.keep(given.update)
   if not code then session:refuse_at(site_of.child(site, "update"), "update: " .. message) end
   return own_kinds.register(session, { namespace = "optim", base = "defined", name = given.name, help = given.help or "", fields = fields,
-    table = "defaults", sets_defaults = true, without = { "updates" }, site = site, definition = function(values, made)
+    table = "defaults", sets_defaults = true, without = { "updates", "number_limits" }, site = site, definition = function(values, made)
       local updates = update.updates(made.session, about, values, integers, parameters_of(made))
-      return { code = { at = code.at, hash = code.hash }, updates = updates }
+      return { code = { at = code.at, hash = code.hash }, updates = updates, number_limits = limits_of(fields, values) }
     end })
 end
 

@@ -31,11 +31,31 @@ TEST_F(CtlTest, UnderstandsEveryCommandThatHasASpelling) {
   for (const CommandSpec& spec : all_commands()) {
     const std::string spelling = spec.ctl;
     if (spelling.empty()) continue;
-    const Outcome sent = here("tycho ctl runs/a " + spelling + (spelling.starts_with("set ") ? "=" : ""));
+    const std::string name = spelling.ends_with('.') ? "eps" : "";
+    const Outcome sent =
+        here("tycho ctl runs/a " + spelling + name + (spelling.starts_with("set ") ? "=" : ""));
     EXPECT_CONTAINS(sent.output, "runs/a is not a run folder") << spec.name;
   }
-  EXPECT_CONTAINS(here("tycho ctl runs/a set momentum=1").output,
-                  "set takes lr, weight_decay, clip, log_every; got momentum");
+  for (const char* set :
+       {"optimizer.lr=1e-3", "clip.norm=1", "optimizer.betas=[0.9,0.95]", "optimizer.nesterov=true"})
+    EXPECT_CONTAINS(here(std::string("tycho ctl runs/a set ") + set).output, "runs/a is not a run folder")
+        << set;
+}
+
+TEST_F(CtlTest, SaysWhatCanBeSet) {
+  const auto refusal = [&](const std::string& set) {
+    const Outcome refused = here("tycho ctl runs/a set " + set);
+    EXPECT_EQ(refused.code, 2) << set;
+    return refused.output;
+  };
+  EXPECT_CONTAINS(refusal("momentum=1"),
+                  "set takes lr, betas, weight_decay, optimizer.NAME, clip, log_every; got momentum");
+  EXPECT_CONTAINS(refusal("optimizer.=1"), "optimizer.NAME");
+  EXPECT_CONTAINS(
+      refusal("optimizer.beta"),
+      "set optimizer.beta needs a value: set optimizer.beta=..., or optimizer.beta= to restore the recipe's");
+  EXPECT_CONTAINS(refusal("lr=fast"), "lr: expected a number, got fast");
+  EXPECT_CONTAINS(refusal("loss.epsilon=0.3"), "numbers of a loss are part of its formulas");
 }
 
 TEST_F(CtlTest, PlotsSeveralMetricsAndRunsTogether) {

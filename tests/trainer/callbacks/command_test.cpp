@@ -43,6 +43,16 @@ TEST(CommandTest, WhatDoesNotFitIsRefusedByName) {
   EXPECT_NE(refusal("resume", {1}).find("takes at most 0 values"), std::string::npos);
   EXPECT_EQ(refusal("set_mix", {3}), "[cmd.set_mix] mix = 3: expected a table");
   EXPECT_EQ(command_text(make_command("profile", {"3ba"}, nullptr, "")), "profile(3ba)");
+  EXPECT_EQ(refusal("set_optimizer", Json::array({"eps", NAN})),
+            "[cmd.set_optimizer] value = nan: expected a number or a list of numbers");
+  EXPECT_EQ(refusal("set_optimizer", Json::array({"betas", {0.9, INFINITY}})),
+            "[cmd.set_optimizer] value = [0.9,null]: expected a number or a list of numbers");
+}
+
+TEST(CommandTest, HoldInThePlaceOfAKey) {
+  EXPECT_EQ(key_of(make_command("set_lr", {0.1}, nullptr, "")), "optimizer.lr");
+  EXPECT_EQ(key_of(make_command("set_optimizer", Json::array({"beta", 0.5}), nullptr, "")), "optimizer.beta");
+  EXPECT_EQ(key_of(make_command("stop", Json::array(), nullptr, "")), "");
 }
 
 TEST(CommandTest, WhatACommandSetsEndsWithoutItsValue) {
@@ -67,7 +77,8 @@ TEST(CommandTest, SpellingsForOperatorsAreWordsOfTheirOwn) {
     const std::string spelling = spec.ctl;
     if (spelling.empty()) continue;
     EXPECT_TRUE(seen.insert(spelling).second) << spelling;
-    EXPECT_TRUE(spelling == spec.name || (spelling.starts_with("set ") && spec.set != nullptr)) << spelling;
+    const bool has_value = spec.set != nullptr || spelling.ends_with('.');
+    EXPECT_TRUE(spelling == spec.name || (spelling.starts_with("set ") && has_value)) << spelling;
   }
 }
 
@@ -90,6 +101,7 @@ TEST(ControlsTest, ComeBackFromJsonAsTheyWere) {
   controls.betas = {{0.8, 0.9}};
   controls.weight_decay = 0.2;
   controls.clip_norm = 3;
+  controls.optimizer = {{"eps", 1e-6}, {"gammas", {0.5, 0.25}}};
   controls.scheduler = {{"kind", "linear"}};
   controls.log_every = Duration{5, DurationUnit::kBatch};
   controls.mix = {{"code", 0.25}, {"web", 0.75}};

@@ -84,6 +84,7 @@ TEST_F(CallbacksRunTest, AResumedRunHasTheSameWindowsStatesAndBitsAsOneThatNever
       state["sum"] = state.value("sum", 0.0) + info.metrics.loss;
       if (info.metrics.step == 3) order(port, "scale_lr", Json::array({0.5}), {{"for_next", "6ba"}});
       if (info.metrics.step == 4) order(port, "set_betas", Json::array({Json::array({0.8, 0.9})}));
+      if (info.metrics.step == 4) order(port, "set_optimizer", Json::array({"eps", 1e-3}));
       if (info.metrics.step == 5) order(port, "skip_batches", Json::array({2}));
       if (info.metrics.step == 6) order(port, "set_clip", Json::array({state.at("sum").get<double>() / 10}));
       if (info.metrics.step == 8) order(port, "set_lr", Json::array({state.at("sum").get<double>() / 1e4}));

@@ -10,6 +10,7 @@
 #include "trainer/base/error.h"
 #include "trainer/base/file_ops.h"
 #include "trainer/base/hash.h"
+#include "trainer/callbacks/command.h"
 #include "trainer/run_folder/run_folder.h"
 
 namespace tycho {
@@ -86,16 +87,26 @@ TEST(RunRecord, KnowsTheCommandsThatHold) {
   events << R"({"kind":"resume","facts":{"step":5,"path":"x"}})"
          << "\n";
   command(6, "set_clip", {{"norm", 1}});
+  command(6, "set_optimizer", {{"name", "eps"}, {"value", 1e-6}});
+  command(6, "set_optimizer", {{"name", "beta"}, {"value", 0.5}});
+  command(6, "set_optimizer", {{"name", "weight_decay"}, {"value", 0.5}});
+  const auto ended = [&](const char* name, const char* key) {
+    const Json facts = {{"step", 6}, {kEndedCommand, name}, {kEndedKey, key}};
+    events << Json{{"kind", "warning"}, {"facts", facts}} << "\n";
+  };
+  ended("set_optimizer", "optimizer.eps");
+  ended("set_weight_decay", "optimizer.weight_decay");
   events << R"({"kind":"command","fa)";
   events.close();
   const Json held = applied_commands(dir.path());
-  ASSERT_EQ(held.size(), 2u);
+  ASSERT_EQ(held.size(), 3u);
   EXPECT_EQ(held[0], (Json{{"name", "set_lr"},
                            {"arguments", {{"lr", 0.5}}},
                            {"by", "repl"},
                            {"step", 3},
                            {"key", "optimizer.lr"}}));
   EXPECT_EQ(held[1].at("name"), "set_clip");
+  EXPECT_EQ(held[2].at("key"), "optimizer.beta");
 }
 
 }  // namespace

@@ -96,6 +96,96 @@ TEST_F(LiveControlsTest, ChangeTheRecipeThatTheNextStepUses) {
   EXPECT_EQ(ready.live.now().clip.norm, config_.clip.norm);
 }
 
+TEST_F(LiveControlsTest, SetNumbersOfTheOptimizerByTheirNames) {
+  Ready ready(*this);
+  const auto now = [&]() -> const AdamWConfig& { return ready.live.now().optimizer.as<AdamWConfig>(); };
+  ready.apply("set_optimizer", Json::array({"eps", 1e-5}));
+  EXPECT_EQ(now().eps, 1e-5);
+  // What has a command of its own is set by that one.
+  ready.apply("set_optimizer", Json::array({"betas", {0.5, 0.75}}));
+  ready.apply("set_optimizer", Json::array({"lr", 5e-3}));
+  EXPECT_EQ(ready.update.rules().at(0).at(0).betas, (std::array<double, 2>{0.5, 0.75}));
+  EXPECT_EQ(ready.live.lr_at(3, 1), 5e-3);
+  EXPECT_EQ(state_.controls.betas, (std::array<double, 2>{0.5, 0.75}));
+  for (const char* name : {"eps", "betas", "lr"}) ready.apply("set_optimizer", Json::array({name, nullptr}));
+  EXPECT_EQ(now().eps, AdamWConfig().eps);
+  EXPECT_EQ(state_.controls, Controls());
+}
+
+/// p - lr * alpha * g; the formula has `rounds` built in, and uses no `idle`.
+DefinedOptimizerConfig own_optimizer() {
+  DefinedOptimizerConfig own;
+  own.defined = "own", own.lr = 0.1;
+  own.values = {{"alpha", 0.5}, {"gammas", {0.5, 0.25}}, {"idle", 1}, {"nesterov", false}, {"rounds", 3}};
+  own.number_limits = {{{"name", "alpha"}, {"min", 0}, {"max", 1}, {"max_exclusive", true}}};
+  own.updates = Json::array();
+  for (const bool hidden : {false, true})
+    own.updates.push_back(parse_json(fmt::format(R"({{"hidden": {}, "states": [], "expression": {{
+      "inputs": [{{"name": "p"}}, {{"name": "g"}}, {{"name": "h.lr", "scalar": true}}, {{"name": "h.alpha", "scalar": true}},
+                 {{"name": "h.idle", "scalar": true}}, {{"name": "h.gammas.1", "scalar": true}}, {{"name": "h.gammas.2", "scalar": true}}],
+      "nodes": [["input", 0], ["input", 1], ["input", 2], ["input", 3], ["mul", 2, 3], ["mul", 4, 1], ["sub", 0, 5],
+                ["input", 5], ["mul", 6, 7], ["sub", 6, 8], ["add", 9, 8]],
+      "outputs": [{{"name": "p", "node": 10}}]}}}})",
+                                                 hidden),
+                                     "test"));
+  return own;
+}
+
+TEST_F(LiveControlsTest, SetNumbersOfAnOptimizerOfTheRecipe) {
+  config_.optimizer.value = own_optimizer();
+  Ready ready(*this);
+  const auto values = [&] { return ready.live.now().optimizer.as<DefinedOptimizerConfig>().values; };
+  ready.apply("set_optimizer", Json::array({"alpha", 0.25}));
+  ready.apply("set_optimizer", Json::array({"gammas", {1, 2}}));
+  EXPECT_EQ(values().at("alpha"), 0.25);
+  EXPECT_EQ(values().at("gammas"), Json({1, 2}));
+  ready.apply("set_optimizer", Json::array({"alpha", nullptr}));
+  EXPECT_EQ(values().at("alpha"), 0.5);
+  EXPECT_EQ(values().at("gammas"), Json({1, 2}));
+}
+
+TEST_F(LiveControlsTest, SayWhyANumberOfTheOptimizerCannotBeSet) {
+  config_.optimizer.value = own_optimizer();
+  const auto refusal = [&](const Json& values) -> std::string {
+    Ready ready(*this);
+    try {
+      ready.apply("set_optimizer", values);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kRecipe);
+      EXPECT_EQ(state_.controls, Controls());
+      return error.what();
+    }
+    return "";
+  };
+  const auto says = [&](const Json& values, const std::string& what) {
+    const std::string said = refusal(values);
+    EXPECT_NE(said.find(what), std::string::npos) << said;
+  };
+  says({"alhpa", 0.3}, "own has no number \"alhpa\"; did you mean \"alpha\"?");
+  says({"alhpa", nullptr}, "did you mean \"alpha\"?");
+  says({"zzzzzz", 0.3}, "its numbers are alpha, gammas, idle, lr");
+  says({"updates", 1}, "own has no number \"updates\"");
+  says({"gammas.2", 1}, "expected the whole list, as in optimizer.gammas = [0.5,0.25]");
+  says({"alpha", 2}, "optimizer.alpha: expected a number >= 0 and < 1, got 2");
+  says({"alpha", "fast"}, "optimizer.alpha: expected a number, got \"fast\"");
+  says({"alpha", {0.5, 0.5}}, "optimizer.alpha: expected a number, got [0.5,0.5]");
+  says({"gammas", 1}, "optimizer.gammas: expected a list of 2 numbers such as [0.5,0.25], got 1");
+  says({"gammas", {1, 2, 3}}, "expected a list of 2 numbers");
+  says({"gammas", {1, "x"}}, "expected a list of 2 numbers");
+  says(
+      {"rounds", 4},
+      "optimizer.rounds = 3 was read while the formulas of own were made, and is part of them: stop the run");
+  says({"nesterov", true}, "optimizer.nesterov = false was read while the formulas of own were made");
+  says({"idle", 2}, "no formula of own uses h.idle, so that another value would change nothing");
+  says({"decay_mask", "all"}, "optimizer.decay_mask = \"matrices\" is no number");
+  config_.optimizer.value = SgdConfig{.lr = 0.1};
+  says({"momentum", 0.9}, "sgd would keep other state with this value: stop the run");
+  says({"nesterov", true}, "optimizer.nesterov = false is no number");
+  says({"eps", 1}, "sgd has no number \"eps\"");
+  config_.optimizer.value = AdamWConfig{};
+  says({"eps", -1}, "optimizer.eps: expected a number > 0, got -1");
+}
+
 TEST_F(LiveControlsTest, ActOnThePartsOfTheLoop) {
   Ready ready(*this);
   ready.apply("save", {"spike"});

@@ -14,6 +14,7 @@ Controls all_controls() {
   controls.lr_windows = {{0.5, 100}};
   controls.betas = {{0.8, 0.9}};
   controls.weight_decay = 0.3, controls.clip_norm = 0.5;
+  controls.optimizer = {{"momentum", 0.5}};
   controls.scheduler = {{"kind", "linear"}};
   controls.log_every = Duration::parse("5ba");
   controls.mix = {{"code", 0.25}, {"web", 0.75}};
@@ -34,7 +35,7 @@ std::set<std::string> ended_by(const std::string& path, int64_t stage = 0) {
   }
   for (const std::string& name : ended)
     EXPECT_FALSE(left.contains(name)) << name << " is in force after " << path;
-  EXPECT_EQ(ended.size() + left.size(), 10u) << path;
+  EXPECT_EQ(ended.size() + left.size(), 11u) << path;
   return ended;
 }
 
@@ -44,6 +45,8 @@ TEST(HeldCommands, EndWithTheKeyThatTheyStandFor) {
   EXPECT_EQ(ended_by("scheduler.alpha_f"), (Names{"set_lr", "scale_lr", "set_schedule"}));
   EXPECT_EQ(ended_by("optimizer.betas"), (Names{"set_betas"}));
   EXPECT_EQ(ended_by("optimizer.weight_decay"), (Names{"set_weight_decay"}));
+  EXPECT_EQ(ended_by("optimizer.momentum"), (Names{"set_optimizer"}));
+  EXPECT_EQ(ended_by("optimizer.kind"), (Names{"set_optimizer"})) << "another optimizer's number";
   EXPECT_EQ(ended_by("clip.norm"), (Names{"set_clip"}));
   EXPECT_EQ(ended_by("clip.value"), (Names{"set_clip"})) << "it would not be used";
   EXPECT_EQ(ended_by("log.every"), (Names{"set_log_every"}));
@@ -69,6 +72,19 @@ TEST(HeldCommands, AreNamedWithWhatTheyHide) {
   EXPECT_EQ(held[0].note,
             "set_lr(0.005) by watch still holds, instead of optimizer.lr = 0.01 of the recipe; another value "
             "there ends it");
+}
+
+TEST(HeldCommands, OfNumbersOfTheOptimizerAreToldApartByTheirKeys) {
+  Controls controls;
+  controls.optimizer = {{"eps", 1e-6}, {"momentum", 0.5}};
+  const std::vector<HeldCommand> held =
+      end_changed_commands(controls, {{"optimizer.eps", "1e-8", "1e-7"}}, Json::object(), 0);
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0].key, "optimizer.eps");
+  EXPECT_FALSE(held[0].holds);
+  EXPECT_EQ(held[1].key, "optimizer.momentum");
+  EXPECT_TRUE(held[1].holds);
+  EXPECT_EQ(controls.optimizer, (std::map<std::string, Json>{{"momentum", 0.5}}));
 }
 
 }  // namespace
