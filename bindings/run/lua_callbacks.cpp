@@ -248,9 +248,11 @@ int LuaCallbacks::terminal_line(lua_State* L) {
     const auto start = std::chrono::steady_clock::now();
     const std::optional<std::string> line =
         self.terminal_->read_line(string_argument(L, 1), luaL_checknumber(L, 2));
+    const double waited_s = seconds_since(start);
+    if (port != nullptr) port->waited_s += waited_s;
     if (!line) return 0;
     push_text(L, *line);
-    lua_pushnumber(L, seconds_since(start));
+    lua_pushnumber(L, waited_s);
     return 2;
   });
 }

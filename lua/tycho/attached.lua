@@ -1,4 +1,4 @@
--- Runs operators' entries in a live run: from `tycho attach`, `tycho ctl`, and files in ctl/.
+-- Runs operators' entries in a live run: from `tycho attach`, `tycho ctl`, and files in ctl/; and those of t.debug().
 local eval = require "tycho.repl.eval"
 local native = require "tycho.native"
 local schema = require "tycho.schema"
@@ -6,7 +6,7 @@ local show = require "tycho.repl.show"
 
 local M = {}
 
-local kFile = "ctl"   -- what places in errors call the entry
+local kFile, kDebugFile = "ctl", "debug"   -- what places in errors call the entry
 local kShared = { "cmd", "model", "opt", "sched", "data", "ckpt", "log", "mem", "profile" }   -- of ctx, as names of their own
 
 local names = {}   -- what entries have declared: it stays for the next ones
@@ -62,16 +62,16 @@ local function pack(...) return { n = select("#", ...), ... } end
 -- Runs an entry in the world of the recipe, with ctx and what ctx holds as names. What it printed and its values, as text;
 -- raises { message } with what it printed before that. `on_error` makes the message of what was raised. here: as for variables.
 function M.evaluate(made, code, ctx, on_error, here)
-  local out, session = {}, made.session
+  local out, session, file = {}, made.session, here and kDebugFile or kFile
   local function print(...)
     local parts = {}
     for i = 1, select("#", ...) do parts[i] = session.env.tostring((select(i, ...))) end
     out[#out + 1] = table.concat(parts, "\t")
   end
-  local fn, message = eval.compile(code, 1, variables(made, ctx, print, here), kFile)
+  local fn, message = eval.compile(code, 1, variables(made, ctx, print, here), file)
   if not fn then error({ message = message }, 0) end
   local before = session.sites.forced
-  session.sites.forced = { file = kFile, line = 1 }   -- an entry stands in no file of the recipe
+  session.sites.forced = { file = file, line = 1 }   -- an entry stands in no file of the recipe
   local results = pack(xpcall(fn, on_error))
   session.sites.forced = before
   if not results[1] then

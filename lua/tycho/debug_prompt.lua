@@ -1,6 +1,9 @@
 -- t.debug(): a prompt inside a call of a callback or schedule, with what the function there can see.
 local attached = require "tycho.attached"
 local native = require "tycho.native"
+local node = require "tycho.node"
+local schema = require "tycho.schema"
+local show = require "tycho.repl.show"
 
 local M = {}
 
@@ -44,6 +47,20 @@ local function sorted(names)
   return table.concat(out, " ")
 end
 
+local kHelp = "An entry is Lua with these names, and those of tycho attach: ctx, r, model, opt, ...  docs/callbacks.md\n"
+  .. "?name  explains a name here or a key of the recipe.  An empty line, continue or Ctrl-D: the run goes on.\n"
+
+-- What ?name shows: a key of the recipe, or what a name of the call holds.
+local function help(made, name, names)
+  if name == "" then return kHelp .. "Names: " .. sorted(names) end
+  local path = name:match "^r%.(.+)$" or name
+  local field = names[name] == nil and node.field_at(made.root, path)
+  if field then return ("%s : %s.  %s"):format(path, schema.describe_field(field), field.help or "") end
+  if names[name] ~= nil then return ("%s is a %s: %s"):format(name, type(names[name]), show.value(names[name])) end
+  local near = schema.did_you_mean(name, schema.sorted_keys(names))
+  return ("no help for %s: %s"):format(name, near and ("did you mean %s?"):format(near) or "? alone lists the names; docs/objects.md has the members of objects")
+end
+
 local said = {}   -- places that have said that there is no terminal
 
 local function say_no_prompt(terminal, at, why)
@@ -60,14 +77,16 @@ function M.open(terminal, made, ctx, on_error)
   local why = terminal.refusal()
   if why then return say_no_prompt(terminal, at, why) end
   local names, left_s = names_at(level, fn), terminal.limit_s
-  terminal.write(("\nt.debug() at %s; the run waits, for at most %d minutes. Names: %s. An empty line or Ctrl-D continues.\n")
+  terminal.write(("\nt.debug() at %s; the run waits, for at most %d minutes. Names: %s. ?NAME explains one; an empty line or Ctrl-D continues.\n")
     :format(at, terminal.limit_s / 60, sorted(names)))
   while left_s > 0 do
     local line, taken_s = terminal.line(("%s> "):format(at), left_s)
     if not line or line:match "^%s*$" or kGoOn[line] then break end
     left_s = left_s - taken_s
-    local ok, result = native.limited(function() return attached.evaluate(made, line, ctx, on_error, names) end,
-      kEntry.max_instructions, kEntry.max_seconds)
+    local asked = line:match "^%s*%?%s*(.-)%s*$"
+    local ok, result = native.limited(function()
+      return asked and help(made, asked, names) or attached.evaluate(made, line, ctx, on_error, names)
+    end, kEntry.max_instructions, kEntry.max_seconds)
     if not ok and native.exit_of(result) == native.exit_interrupted then error(result, 0) end
     local text = ok and result or type(result) == "table" and result.message or tostring(result)
     if text ~= "" then terminal.write(text .. "\n") end

@@ -167,6 +167,19 @@ function M.read(node, key)
   return type(value) == "table" and value.proxy or value
 end
 
+-- The field at a dotted path of a recipe as it is now, of the kinds that it chose, and the component there or nil. nil where the path
+-- leads elsewhere.
+function M.field_at(root, path)
+  local at, field = root, nil
+  for part in path:gmatch "[^%.]+" do
+    if type(at) ~= "table" or not at.proxy then return nil end
+    local key = tonumber(part) or part
+    field, at = M.spec_of(at, key), at.values[key]
+    if not field then return nil end
+  end
+  return field, type(at) == "table" and at.kind and at or nil
+end
+
 -- A key of the component that a pin replaced: scheduler=constant hides what the recipe says about cosine's floor.
 function M.shadowed_key(node, key)
   return node.pinned_kind and node.hidden_fields and schema.field(node.hidden_fields, key) ~= nil

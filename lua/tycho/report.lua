@@ -163,6 +163,7 @@ end
 -- system that it was made of.
 local function where_keys_are(kind, file, made_from)
   if kind == "sweep" then return file and "docs/sweeps.md has the keys of a sweep" end
+  if kind == "file" then return nil end
   if made_from then
     return ("`tycho import %s` writes its recipe, `tycho config %s` lists every key"):format(made_from, made_from)
   end

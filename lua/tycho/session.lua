@@ -325,18 +325,19 @@ local function load(options)
 end
 
 -- The schema with the kinds that recipes or modules define, whatever else is wrong with them; and the report of a file that
--- defines none because something is wrong. read_file: as for load.
+-- defines none because something is wrong; and the newest recipe, as far as it came, or nil. read_file: as for load.
 local function schema_of(files, read_file)
-  local root, wrong = own_kinds.schema_of_session(native.schema), nil
+  local root, wrong, newest = own_kinds.schema_of_session(native.schema), nil, nil
   for _, file in ipairs(files) do
     local session = run_passes { file = file, read_file = read_file, output = function() end, check_tree = function() return {} end,
       facts = function() return { steps = native.null } end }
     own_kinds.expect(root, session.own_kinds)
+    newest = session.newest or newest
     if next(session.own_kinds) == nil and session:problem_count() > 0 then
       wrong = wrong or report.text(session.report, session.sources, session.kind, session.file, session:origin_name())
     end
   end
-  return root, wrong
+  return root, wrong, newest
 end
 
 -- For the REPL. Loads like load; gives the session, whose `draft` is a copy of the recipe that can still be written (nil

@@ -54,6 +54,9 @@ r.scheduler = t.sched.cosine { t_warmup = "2ba" }
 r.param_groups = { { match = "norm", lr_scale = 0.5, weight_decay = 0.02 } }
 r.tokenizer, r.train_data, r.threads = "data/tokenizer.json", t.data.mds { local_dir = "data" }, 1
 r.ckpt.every, r.device = "3ba", "cpu"
+if t.arg("set", "no") == "yes" then
+  r.callbacks.set = t.control { batch_end = function(ctx) if ctx.step == 2 then ctx.cmd.set_optimizer("eps", 0.1) end end }
+end
 if t.arg("watched", "no") == "yes" then r.eval_data.val, r.eval = t.data.mds { local_dir = "data" }, { every = "1ba", batches = 2 } end
 return r
 LUA
@@ -98,12 +101,27 @@ for kind in ademamix cautious normuon soap; do
   same "$kind-whole" "$kind-parts"
 done
 
+# A command sets a number of h on all ranks at the same step, as it does for the built-in optimizer, and holds after a resume.
+canonical=(set=yes parallel.reduce=canonical micro_batch=1sp)
+run set-builtin 1 kind=adamw "${canonical[@]}"
+run set-whole 1 kind=own_adamw "${canonical[@]}"
+run set-parts 2 kind=own_adamw "${canonical[@]}" parallel.dp_shard=2 max_duration=3ba
+run set-parts 1 kind=own_adamw "${canonical[@]}"
+wants "still holds, instead of optimizer.eps = 1e-08 of the recipe"
+same set-builtin set-whole
+same set-whole set-parts
+weights_of adamw-fp32-1
+! cmp -s hf-adamw-fp32-1/model.safetensors hf-set-whole/model.safetensors || fail "eps was not set"
+tycho config runs/set-whole/recipe.lua --why optimizer.eps >out
+wants "set, step 2 (pin)"
+
 # Evaluations and exports use eval_weights; training does not notice.
 losses() { grep -o '"loss":[^,}]*' "runs/$1/metrics.jsonl"; }
 run plain 1 kind=schedule_free
 run watched 1 kind=schedule_free watched=yes
 [[ $(losses plain) == "$(losses watched)" ]] || fail "an evaluation changed the run"
 same plain watched
+grep -qF "evaluated the weights of eval_weights on val" runs/watched/events.jsonl || fail "the evaluation is not named"
 newest=$(grep -o '"eval.loss":[^,}]*' runs/watched/metrics.jsonl | tail -1 | cut -d: -f2)
 tycho eval runs/watched --json >out
 wants "${newest:0:8}"

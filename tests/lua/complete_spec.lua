@@ -16,6 +16,15 @@ describe("completion", function()
     expect(candidates "scheduler.").to_equal { "scheduler.warmup=", "scheduler.floor=" }
   end)
 
+  it("offers the keys of the kind that is chosen, where one is", function()
+    local function chosen(path) return path == "scheduler" and "constant" or nil end
+    expect(complete.candidates(fixture.schema, "scheduler.", chosen)).to_equal { "scheduler.warmup=" }
+    expect(complete.candidates(fixture.schema, "optimizer.", chosen)).to_equal { "optimizer.lr=", "optimizer.betas=", "optimizer.eps=" }
+    expect(complete.candidates(fixture.schema, "scheduler.floor=", chosen)).to_equal {}
+    expect(complete.candidates(fixture.schema, "eval_data.a.", function(path) return path == "eval_data.a" and "text" or nil end))
+      .to_equal { "eval_data.a.path=", "eval_data.a.len=" }
+  end)
+
   it("offers values of enums, components and booleans", function()
     expect(candidates "precision=").to_equal { "precision=fp32", "precision=bf16" }
     expect(candidates "scheduler=co").to_equal { "scheduler=constant", "scheduler=cosine" }

@@ -19,6 +19,11 @@ namespace {
 constexpr double kSoftLimit_s = 0.05;
 constexpr int64_t kStepsThatStop = 100;
 
+/// Returns "0.042 %", "100 %": two digits, without an exponent.
+std::string percent_text(double percent) {
+  return percent < 10 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
+}
+
 bool runs_here(const Callback& callback, const RunnerContext& context) {
   if (context.rank == 0 || callback.kind == CallbackKind::kEverywhere) return true;
   return callback.kind == CallbackKind::kObserve && callback.ranks == ObserveRanks::kLocalZero &&
@@ -137,7 +142,7 @@ void CallbackRunner::call(Slot& slot, const EventInfo& info) {
   }
   running_.reset();
   if (port.dist != nullptr) port.dist->leave(failed);
-  account(slot, info, seconds_since(start));
+  account(slot, info, seconds_since(start) - port.waited_s);
 }
 
 void CallbackRunner::account(Slot& slot, const EventInfo& info, double seconds) {
@@ -252,8 +257,8 @@ void CallbackRunner::report_costs(double run_s) const {
   if (costs.empty()) return;
   context_.reporter.event(
       "callbacks",
-      fmt::format("{} callback{} took {:.3g} s, {:.2g} % of the run", costs.size(),
-                  costs.size() == 1 ? "" : "s", total, run_s > 0 ? 100 * total / run_s : 0.0),
+      fmt::format("{} callback{} took {:.3g} s, {} of the run", costs.size(), costs.size() == 1 ? "" : "s",
+                  total, percent_text(run_s > 0 ? 100 * total / run_s : 0.0)),
       costs);
 }
 

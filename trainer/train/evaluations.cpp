@@ -13,6 +13,7 @@
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/metrics/format.h"
 #include "trainer/profiler/range.h"
+#include "trainer/recipe/ema_steps.h"
 #include "trainer/rendezvous/progress.h"
 #include "trainer/tasks/outputs.h"
 #include "trainer/train/train_units.h"
@@ -99,6 +100,11 @@ std::optional<EvalResults> Evaluations::evaluate_one(const std::string& name, in
 }
 
 // The weights are asked for with owned(), since what was gathered of others is old from there on.
+const char* Evaluations::evaluated_weights() const {
+  if (!is_of_average()) return "";
+  return has_eval_weights(recipe_.optimizer) ? " the weights of eval_weights" : " the average of the weights";
+}
+
 void Evaluations::with_evaluated_weights(const std::function<void()>& measure) {
   if (!is_of_average()) return measure();
   units_.owned();

@@ -48,8 +48,9 @@ class Evaluations {
 
  private:
   bool is_of_average() const { return average_ != nullptr && average_->has_begun(); }
-  /// Returns " the average of the weights" when that is evaluated, else "".
-  const char* evaluated_weights() const { return is_of_average() ? " the average of the weights" : ""; }
+  /// Returns " the average of the weights" or " the weights of eval_weights" when those are evaluated, else
+  /// "".
+  const char* evaluated_weights() const;
   /// Calls `measure` while the model computes with the weights to be evaluated. Restores the trained weights
   /// when it returns or throws.
   void with_evaluated_weights(const std::function<void()>& measure);

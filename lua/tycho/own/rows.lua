@@ -9,11 +9,11 @@ local site_of = require "tycho.site"
 
 local M = {}
 
+-- The file may return the component, or what it makes with fields of its own.
 local kProgram = [[
-local make = require(%q)
-if type(make) ~= "function" then error(%q .. " returned a " .. type(make) .. ", not a component: return t.component { kind = \"rows\", ... }", 0) end
+local made = require(%q)
 local r = require "tycho".recipe "rows"
-r.map = make {}
+r.map = type(made) == "function" and made {} or made
 return r
 ]]
 
@@ -32,8 +32,11 @@ function M.load(request)
   local text = native.read_file(file)
   if not text or not text:find "%.component%f[%W]" then return { problems = 0 } end
   local name = "rows of " .. file
+  local last = select(2, text:gsub("\n", "")) + (text:sub(-1) == "\n" and 0 or 1)   -- returns the component
+  local lines = setmetatable({}, { __index = function() return { line = last } end })
   for _, one in ipairs(request.arguments) do one.text = "map." .. one.text end
   local result = session_of.load { file = name, files = { [name] = kProgram:format(file, file) }, schema = kSchema, kind = "file",
+    made_from = { [name] = { file = file, text = text, lines = lines } },
     arguments = request.arguments, check_tree = function() return {} end, facts = function() return {} end, output = native.output }
   if result.problems > 0 then return { problems = result.problems, report = result.report } end
   local node = session_of.finished.root.values.map

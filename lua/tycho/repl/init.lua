@@ -8,6 +8,7 @@ local help = require "tycho.repl.help"
 local history = require "tycho.history"
 local host = require "tycho.repl.host"
 local native = require "tycho.native"
+local node = require "tycho.node"
 local running = require "tycho.running"
 local schema = require "tycho.schema"
 local session_of = require "tycho.session"
@@ -325,9 +326,12 @@ function Repl:why(path)
   return show_config.why(self.draft, path, self.run_dir)
 end
 
--- The field of the schema at a dotted path, and where its value comes from.
+-- The field at a dotted path, and what set its value, nil for a default.
 function Repl:field(path)
-  return schema.index(self.session.schema)[path], self.draft and history.site(self.draft, path)
+  local draft = self.draft
+  local field = draft and node.field_at(draft.root, path) or schema.index(self.session.schema)[path]
+  local newest = draft and draft.history[path] and history.latest(draft.history[path])
+  return field, draft and not (newest and newest.by == "default") and history.site(draft, path) or nil
 end
 
 return { new = new }

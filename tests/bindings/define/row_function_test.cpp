@@ -97,6 +97,30 @@ TEST_F(RowFunctionTest, FieldsAreChecked) {
   EXPECT_EQ(report("words=3").find("no error"), std::string::npos);
 }
 
+TEST_F(RowFunctionTest, AComponentMayHaveItsFieldsInTheFile) {
+  std::string made = kComponent;
+  made.replace(made.find("return t.component"), 6, "local long =");
+  RowFunction three = load(made + "return long { words = 3 }\n");
+  EXPECT_EQ(three({{"text", "a b c"}}, "f:1").size(), 1u);
+  EXPECT_EQ(three({{"text", "a b"}}, "f:2").size(), 0u);
+  RowFunction one(temp_ / "rows.lua", {{5, "words=1"}});
+  EXPECT_EQ(one({{"text", "a"}}, "f:1").size(), 1u) << "an argument wins";
+}
+
+TEST_F(RowFunctionTest, AFileThatReturnsSomethingElseIsShownItself) {
+  try {
+    load(
+        "local t = require 'tycho'\nlocal long = t.component { name = 'x', kind = 'rows', rows = "
+        "function(row) return row end }\nreturn 3");
+    ADD_FAILURE() << "it loaded";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("rows.lua:3: map = 3: expected "), std::string::npos) << said;
+    EXPECT_NE(said.find("return 3"), std::string::npos) << said;
+    EXPECT_EQ(said.find("tycho config"), std::string::npos) << said;
+  }
+}
+
 TEST_F(RowFunctionTest, AComponentOfAnotherKindIsRefused) {
   try {
     load("local t = require 'tycho'\nreturn t.component { name = 'x', batch_end = function() end }");

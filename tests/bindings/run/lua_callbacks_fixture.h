@@ -33,6 +33,7 @@ class LuaCallbacksTest : public testing::Test {
     CallbackPort port{commands_, &dist_};
     try {
       callbacks_.at(0).code->run({event, metrics_, run_, eval_, facts}, port);
+      waited_s_ = port.waited_s;
     } catch (const Error& error) {
       std::string text = raised_ = error.what();
       const size_t at = text.find("x.lua:");
@@ -64,7 +65,8 @@ class LuaCallbacksTest : public testing::Test {
   };
 
   TempDir dir_;
-  std::string raised_;  // by the newest call, whole
+  std::string raised_;   // by the newest call, whole
+  double waited_s_ = 0;  // by the newest call, at prompts
   FakeSession session_;
   ResolvedRecipe recipe_;
   std::unique_ptr<LuaCallbacks> source_;

@@ -39,8 +39,8 @@ TEST_F(LuaDebugTest, DebugOpensAPromptThatSeesTheFunction) {
       "function(ctx, st)\n"
       "  local above = ctx.loss - limit\n  t.debug()\n  ctx.log:info('after ' .. above) end }");
   TypedLines person;
-  person.lines = {"above",           "limit, st.n",       "st.n = 7", "abov",
-                  "cmd.set_lr(0.5)", "while true do end", "continue", "never read"};
+  person.lines = {"above",  "limit, st.n",   "st.n = 7", "abov", "cmd.set_lr(0.5)", "while true do end",
+                  "?above", "?optimizer.lr", "?abov",    " ? ",  "continue",        "never read"};
   person.pause = std::chrono::milliseconds(100);  // longer than time_limit together
   source_->set_terminal(&person);
   metrics_.loss = 7.5;
@@ -53,8 +53,13 @@ TEST_F(LuaDebugTest, DebugOpensAPromptThatSeesTheFunction) {
       << person.shown;
   EXPECT_NE(person.shown.find("> 2.5\n"), std::string::npos) << person.shown;
   EXPECT_NE(person.shown.find("> 5\t1\n"), std::string::npos) << person.shown;
-  EXPECT_NE(person.shown.find("undeclared name  abov; did you mean  above?"), std::string::npos)
-      << person.shown;
+  for (const char* said :
+       {"debug:1: undeclared name  abov; did you mean  above?", "above is a number: 2.5\n",
+        "optimizer.lr : number > 0, required.  Peak learning rate", "no help for abov: did you mean above?",
+        "?name  explains a name here or a key of the recipe"})
+    EXPECT_NE(person.shown.find(said), std::string::npos) << said << " in " << person.shown;
+  EXPECT_EQ(person.shown.find("ctl:"), std::string::npos) << person.shown;
+  EXPECT_GT(waited_s_, 1.0) << "eleven lines of 100 ms";
   EXPECT_NE(person.shown.find("is there an endless loop?"), std::string::npos) << person.shown;
   EXPECT_NE(person.shown.find("x.lua:10\n(closed)"), std::string::npos) << person.shown;
   EXPECT_EQ(person.lines, std::vector<std::string>{"never read"});

@@ -199,6 +199,21 @@ TEST_F(ReplTest, HelpOfANameShowsWhatItHolds) {
   EXPECT_CONTAINS(script("?nothing_like_it\n").output, "no help for nothing_like_it");
 }
 
+TEST_F(ReplTest, HelpKnowsKeysOfComponentsAndWhatIsADefault) {
+  write(whole(R"(r.callbacks.mine = t.component { name = "mine", batch_end = function() end,
+  fields = { patience = t.integer { default = 3, min = 1, help = "Calls to wait." } } } {}
+r.callbacks.spike = t.cb.loss_spike {}
+)"));
+  const Outcome got =
+      script("?callbacks.mine.patience\n?r.callbacks.mine.patience\n?callbacks.spike.sigmas\n");
+  EXPECT_EQ(got.code, 0) << got.output;
+  const std::string patience = "callbacks.mine.patience : integer >= 1, default 3.  Calls to wait.\n";
+  EXPECT_CONTAINS(got.output, patience + patience);
+  EXPECT_CONTAINS(got.output, "callbacks.spike.sigmas : number > 0");
+  EXPECT_EQ(script("?optimizer.eps\n").output.find("set:"), std::string::npos);
+  EXPECT_CONTAINS(script("r.optimizer.eps = 1e-7\n?optimizer.eps\n").output, "set: stdin:1");
+}
+
 TEST_F(ReplTest, PrintShowsWhatTablesHold) {
   EXPECT_EQ(script("print({ 1, a = { 2 } }, \"x\", nil, 2^53)\n").output,
             "{ 1, a = { 2 } }\tx\tnil\t9007199254740992\n");

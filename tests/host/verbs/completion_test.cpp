@@ -48,6 +48,19 @@ TEST_F(CompletionTest, OffersRecipesAndFolders) {
   EXPECT_EQ(offered("tycho run mine.lua @mi"), "mine.lua\nmine.txt\n");
 }
 
+TEST_F(CompletionTest, OffersKeysOfTheKindThatTheRecipeOrAnArgumentChooses) {
+  write(R"(local t = require "tycho"
+local r = t.recipe "x"
+r.optimizer = t.optim.lion { lr = 1e-4 }
+r.callbacks.plateau = t.component { name = "plateau", fields = { patience = 3 }, batch_end = function() end } {}
+return r
+)",
+        "mine.lua");
+  EXPECT_EQ(offered("tycho run mine.lua callbacks.plateau.p"), "callbacks.plateau.patience=\n");
+  EXPECT_EQ(offered("tycho run mine.lua optimizer.e"), "\n") << "lion has no eps";
+  EXPECT_EQ(offered("tycho run mine.lua optimizer=adamw optimizer.e"), "optimizer.eps=\n");
+}
+
 TEST_F(CompletionTest, OffersKeysAndValuesPastTheCharactersAtWhichBashSplits) {
   EXPECT_EQ(offered("tycho run x.lua seq_l"), "seq_len=\n");
   EXPECT_EQ(offered("tycho run x.lua optimizer.l"), "optimizer.lr=\n");

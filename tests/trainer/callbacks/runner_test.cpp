@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "tests/trainer/callbacks/fake_callback.h"
 #include "trainer/base/error.h"
@@ -275,6 +277,24 @@ TEST_F(RunnerTest, ReportsTheTimeOfEachCallback) {
   runner.report_costs(1);
   EXPECT_EQ(reporter_.last_facts.at("x").at("calls"), 3);
   EXPECT_TRUE(reporter_.noted.back().starts_with("callbacks: 1 callback took"));
+  runner.report_costs(1e-9);
+  EXPECT_EQ(reporter_.noted.back().find("e+"), std::string::npos) << reporter_.noted.back();
+}
+
+TEST_F(RunnerTest, TimeAtAPromptIsNotTheCallbacks) {
+  std::vector<Callback> callbacks;
+  callbacks.push_back(fake_callback("x", {Event::kBatchEnd}, [](const EventInfo&, CallbackPort& port, Json&) {
+    const auto start = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    port.waited_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }));
+  CallbackRunner runner = make(std::move(callbacks));
+  end_step(runner, 1);
+  for (const std::string& noted : reporter_.noted)
+    EXPECT_EQ(noted.find(" took "), std::string::npos) << noted;
+  runner.report_costs(1);
+  EXPECT_LT(reporter_.last_facts.at("x").at("seconds"), 0.2);
+  EXPECT_GE(reporter_.last_facts.at("x").at("seconds"), 0);
 }
 
 }  // namespace
