@@ -24,7 +24,7 @@ constexpr const char* kSilu = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],[
 constexpr const char* kGeluTanh = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],["number",0.044715],
     ["mul",0,0],["mul",2,0],["mul",1,3],["add",0,4],["number",0.7978845608028654],["mul",6,5],["tanh",7],
     ["number",1],["add",9,8],["number",0.5],["mul",11,0],["mul",12,10]],"outputs":[{"name":"y","node":13}]})";
-// The same as x sigmoid(2u), as the built-in kernel computes it.
+// Tanh GELU as x sigmoid(2u), which is how the built-in kernel computes it.
 constexpr const char* kGeluSigmoid = R"({"inputs":[{"name":"x"}],"nodes":[["input",0],["mul",0,0],
     ["number",0.07135481282738239],["mul",1,2],["number",1.5957691216057308],["add",3,4],["mul",0,5],
     ["sigmoid",6],["mul",0,7]],"outputs":[{"name":"y","node":8}]})";

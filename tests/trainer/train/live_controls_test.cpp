@@ -101,7 +101,7 @@ TEST_F(LiveControlsTest, SetNumbersOfTheOptimizerByTheirNames) {
   const auto now = [&]() -> const AdamWConfig& { return ready.live.now().optimizer.as<AdamWConfig>(); };
   ready.apply("set_optimizer", Json::array({"eps", 1e-5}));
   EXPECT_EQ(now().eps, 1e-5);
-  // What has a command of its own is set by that one.
+  // set_optimizer acts as set_betas and set_lr for numbers that have a command of their own.
   ready.apply("set_optimizer", Json::array({"betas", {0.5, 0.75}}));
   ready.apply("set_optimizer", Json::array({"lr", 5e-3}));
   EXPECT_EQ(ready.update.rules().at(0).at(0).betas, (std::array<double, 2>{0.5, 0.75}));
