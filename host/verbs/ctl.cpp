@@ -32,8 +32,8 @@ const VerbSpec kCtlSpec = {
     "  tycho ctl runs/demo save before-lunch\n"
     "  tycho ctl runs/demo set lr=2e-4            # lr= alone returns it to the schedule\n"
     "  tycho ctl runs/demo set clip=0.5 log_every=10ba\n"
-    "  tycho ctl runs/demo set optimizer.eps=1e-6 # any number of the optimizer, one of the recipe's own, "
-    "too\n"
+    "  tycho ctl runs/demo set optimizer.eps=1e-6 # a number of the optimizer, also of one that the recipe "
+    "defines\n"
     "  tycho ctl runs/demo profile 3ba            # a trace of the next three steps\n"
     "  tycho ctl runs/demo stop 'the loss is flat'\n"
     "  tycho ctl runs/demo plot loss eval.loss\n"
@@ -101,8 +101,7 @@ std::string value_code(const CommandSpec& spec, const std::string& key, const st
   if (key.starts_with("loss."))
     fail(ExitCode::kUsage,
          "[tycho ctl] set {0}: numbers of a loss are part of its formulas, which a run keeps: stop the run, "
-         "change "
-         "{0} in the recipe or give {0}=VALUE to `tycho run`, and start it again, which resumes it",
+         "change {0} in the recipe or give {0}=VALUE to `tycho run`, and start it again, which resumes it",
          key);
   fail(ExitCode::kUsage, "[tycho ctl] set takes {}; got {}{}", fmt::join(keys, ", "), key,
        did_you_mean(key, keys));

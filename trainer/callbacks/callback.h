@@ -92,7 +92,7 @@ struct CallbackPort {
   std::vector<Command>& commands;
   Dist* dist = nullptr;          // set for everywhere callbacks
   Progress* progress = nullptr;  // of the engine's process, for t.debug(); null in tests
-  double waited_s = 0;           // time at prompts of t.debug(), which is a person's, not the call's
+  double waited_s = 0;           // at prompts of t.debug(): not counted as time of the callback
 };
 
 /// The code of one callback. Used by the trainer's thread.

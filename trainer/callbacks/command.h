@@ -36,11 +36,12 @@ struct CommandSpec {
   const char* usage;  // "scale_lr(factor, { for_next = \"200ba\" })"
   const char* help;
   std::vector<CommandArgument> arguments;
-  const char* ctl =
-      "";  // spelling after `tycho ctl RUN`: "stop", or "set lr" for `set lr=VALUE`; "" for none. "set
-           // optimizer." for `set optimizer.NAME=VALUE`, whose first argument is NAME
-  const char* key = "";  // recipe's key in whose place its first argument holds; "" for none. "optimizer."
-                         // when its second one holds in the place of the key that the first one names
+  /// Spelling after `tycho ctl RUN`: "stop", "set lr" for `set lr=VALUE`, "set optimizer." for
+  /// `set optimizer.NAME=VALUE`, whose first argument is NAME; "" for none.
+  const char* ctl = "";
+  /// Key of the recipe in whose place the first argument holds. "optimizer.": the second argument holds in
+  /// the place of the key that the first one names. "" for none.
+  const char* key = "";
   /// Sets its value, or returns to the recipe's without one. Null for commands that do more.
   void (*set)(Controls& controls, const Command& command) = nullptr;
 };

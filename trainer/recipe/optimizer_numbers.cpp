@@ -22,13 +22,6 @@ constexpr const char* kStartAgain = "stop the run, change the recipe and start i
 /// Keys that recipes do not write.
 constexpr std::array<std::string_view, 5> kHidden = {"kind", "base", "updates", "number_limits", "code"};
 
-bool is_number(const Json& value) { return value.is_number(); }
-
-bool is_number_or_list(const Json& value) {
-  return is_number(value) ||
-         (value.is_array() && !value.empty() && std::all_of(value.begin(), value.end(), is_number));
-}
-
 /// Returns true for a number in the place of a number, and for a list of as many as another.
 bool has_form_of(const Json& before, const Json& value) {
   return is_number_or_list(value) && value.is_array() == before.is_array() && value.size() == before.size();
@@ -87,6 +80,12 @@ std::vector<std::string> state_names(const OptimizerConfig& optimizer) {
 }
 
 }  // namespace
+
+bool is_number_or_list(const Json& value) {
+  return value.is_number() ||
+         (value.is_array() && !value.empty() &&
+          std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_number(); }));
+}
 
 void require_settable(const OptimizerConfig& optimizer, const std::string& name) {
   const Json tree = to_json(optimizer);

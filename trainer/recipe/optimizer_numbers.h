@@ -9,6 +9,9 @@
 
 namespace tycho {
 
+/// Returns true for a number, and for a list of numbers.
+bool is_number_or_list(const Json& value);
+
 /// Throws Error (kRecipe) that says why a run cannot change this key of the optimizer, and what to do
 /// instead: there is none of that name, it is no number, or the formulas of an optimizer of the recipe have
 /// it built in.

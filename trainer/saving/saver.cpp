@@ -29,8 +29,7 @@ void require_finite_weights(const std::vector<OwnedRange>& ranges, const Checkpo
   if (!std::isfinite(sum_of_squares(weights).item<double>()))
     fail(ExitCode::kNumerics,
          "[checkpoint] weights after step {} are not finite and were not saved: training has diverged.{} "
-         "Resume "
-         "from the last checkpoint with a lower optimizer.lr or a tighter clip.norm",
+         "Resume from the last checkpoint with a lower optimizer.lr or a tighter clip.norm",
          meta.step, own_functions_advice(meta.recipe));
 }
 

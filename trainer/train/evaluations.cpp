@@ -99,12 +99,12 @@ std::optional<EvalResults> Evaluations::evaluate_one(const std::string& name, in
   return EvalResults{{name, *result}};
 }
 
-// The weights are asked for with owned(), since what was gathered of others is old from there on.
 const char* Evaluations::evaluated_weights() const {
   if (!is_of_average()) return "";
   return has_eval_weights(recipe_.optimizer) ? " the weights of eval_weights" : " the average of the weights";
 }
 
+// The weights are asked for with owned(), since what was gathered of others is old from there on.
 void Evaluations::with_evaluated_weights(const std::function<void()>& measure) {
   if (!is_of_average()) return measure();
   units_.owned();

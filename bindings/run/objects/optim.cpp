@@ -3,6 +3,7 @@
 #include "trainer/metrics/format.h"
 #include "trainer/metrics/plot.h"
 #include "trainer/recipe/ema_steps.h"
+#include "trainer/recipe/optimizer_numbers.h"
 
 namespace tycho {
 namespace {
@@ -47,9 +48,7 @@ int opt_text(Call& call) {
 int steer(Call& call) {
   const std::string key = call.text(1);
   const Json config = session(call).optimizer().config;
-  if (const auto value = config.find(key);
-      value != config.end() &&
-      (value->is_number() || (value->is_array() && !value->empty() && value->at(0).is_number())))
+  if (const auto value = config.find(key); value != config.end() && is_number_or_list(*value))
     return call.push(*value);
   for (const CommandSpec& spec : all_commands())
     if (key == spec.name)

@@ -10,8 +10,10 @@ local M = {
   qr = function(a) return a < 0 and -1 or 1 end, eigh_vectors = function() return 1 end,
 }
 
--- As C++ computes those of constants.
+-- Those that C++ computes, with the bits of folded constants.
+M.folded = {}
 for op in ("abs sign floor sqrt rsqrt exp log tanh sigmoid erf min max fma clamp"):gmatch "%a+" do
+  M.folded[op] = true
   M[op] = function(a, b, c) return native.operation(op, a, b, c) end
 end
 

@@ -27,10 +27,6 @@ local kOfMatrices = { mm = true, transpose = true, take = true, argsort = true, 
 local kChoices = { where = true, every = true }
 local kComparisons = { lt = true, le = true, gt = true, ge = true, eq = true, ne = true }
 
--- Those that give plain numbers for plain numbers, while a function is traced, too. Not pow: Lua's ^ may differ from C++ in the last bit.
-local kOfNumbers = {}
-for op in ("abs sign floor sqrt rsqrt exp log tanh sigmoid erf min max fma clamp"):gmatch "%a+" do kOfNumbers[op] = true end
-
 local num_calls = 0   -- in this Lua state; each has its number, and its symbols too
 local call            -- the one under way
 
@@ -195,12 +191,13 @@ local function compute(op, operands, count, axis)
   return numbers[op](operands[1], operands[2], operands[3])
 end
 
--- The result of an operation on plain numbers alone; nil for others, and for NaN, which C++ reports.
+-- The result of an operation on plain numbers alone, while a function is traced, too; nil for others, for NaN, which C++ reports, and
+-- for pow, since Lua's ^ may differ from C++ in the last bit.
 local function plain_result(op, operands, count)
-  for i = 1, kOfNumbers[op] and count or 0 do
+  for i = 1, numbers.folded[op] and count or 0 do
     if type(operands[i]) ~= "number" then return nil end
   end
-  local result = kOfNumbers[op] and numbers[op](operands[1], operands[2], operands[3])
+  local result = numbers.folded[op] and numbers[op](operands[1], operands[2], operands[3])
   return result == result and result or nil
 end
 

@@ -130,7 +130,7 @@ local function state_table(session, now, assigned)
   return own_value.strict(session, "s", now, { none = kNoState, assign = function(name, value)
     if type(value) ~= "number" and type(value) ~= "boolean" and not symbol.is(value) then
       recording.refuse(name, ("s.%s = %s: expected a number or a symbol"):format(name, schema.brief(value)),
-        type(value) == "nil" and "state cannot be taken away; a function without  return  gives nil, too" or nil)
+        type(value) == "nil" and "state cannot be removed; a function without  return  gives nil, too" or nil)
     end
     now[name], assigned[name] = value, true
   end })
@@ -190,7 +190,7 @@ end
 -- What to write where a result has another shape than what it replaces.
 local function advice(name, wanted, got)
   if wanted.scalar then
-    return ('"scalar" is a number that no element goes into, as h.step is; for x:sum("matrix") write  state = { %s = { 1, 1 } }'):format(name:match "[^.]*$")
+    return ('"scalar" is one number that is computed from other such numbers alone, such as h.step; for x:sum("matrix") write  state = { %s = { 1, 1 } }'):format(name:match "[^.]*$")
   end
   if got.scalar then return ("write  0 * %s + x"):format(name) end
   if got.rows == 1 and got.columns == 1 then return ("write  0 * %s + x,  or state { 1, 1 }"):format(name) end

@@ -90,6 +90,7 @@ class Tiles {
   static bool has_bf16_weights(const ProgramMemory& array) {
     return array.weights && array.weights->dtype == Dtype::kBf16;
   }
+
   /// Runs the program on elements [begin, end) of a row, in this thread's memory: the table of places, then
   /// temporary tiles and tiles of arrays that are not used in place.
   void run_row(int64_t row, int64_t begin, int64_t end) const {
@@ -106,8 +107,8 @@ class Tiles {
       run_tile(row, at, smaller(kTile, end - at), places, tiles);
   }
 
-  /// Runs the program on the whole tiles of arrays that are all used in place: places move, and
-  /// only bf16 weights are copied from their masters. Returns where they end.
+  /// Runs the program on the whole tiles of arrays that are all used in place: places move, and only
+  /// bf16 weights are copied, from their masters. Returns where they end.
   int64_t run_whole_tiles(int64_t row, int64_t begin, int64_t end, float** places, float* tiles) const {
     read_arrays(row, begin, kTile, places, tiles);
     for (; begin + kTile <= end; begin += kTile) {
