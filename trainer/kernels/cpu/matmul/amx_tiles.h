@@ -80,7 +80,7 @@ struct AmxTiles {
   static_assert(kTileColumns == 32 && kStepDepth % kElementsAtOnce == 0 && kChunkTokens % kRows == 0);
   static constexpr int64_t kWeightUnit = kWeightRows;
   static constexpr int64_t kGradientDepth = kStepDepth;
-  static constexpr Cuts cuts() { return {kStepDepth, 64, false, false}; }
+  static constexpr Cuts cuts() { return {kStepDepth, 64, false, false, 0}; }
   struct LeftMemory {
     Pair by_columns[kStepDepth * kGradientRows];
     float by_rows[kGradientRows * copied_row_step(kStepDepth)];  // the bits of pairs

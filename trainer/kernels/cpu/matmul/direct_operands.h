@@ -46,10 +46,11 @@ TYCHO_SIMD constexpr int64_t copied_row_step(int64_t elements) {
 
 /// Sizes that a processor's caches prefer. Results have the same bits for any.
 struct Cuts {
-  int64_t strip_depth;    // elements of the depth at once, where the left operand is laid out
-  int64_t panel_columns;  // columns of a panel of weights
-  bool tokens_as_tiles;   // tokens that many columns use are laid out as tiles
-  bool columns_in_place;  // weights that are contiguous along the columns are used in place, without panels
+  int64_t strip_depth;     // elements of the depth at once, where the left operand is laid out
+  int64_t panel_columns;   // columns of a panel of weights
+  bool tokens_as_tiles;    // tokens that many columns use are laid out as tiles
+  bool columns_in_place;   // weights that are contiguous along the columns are used in place, without panels
+  int64_t gradient_width;  // rows and columns of gradients whose operands are used in place
 };
 
 template <class Kind>

@@ -70,7 +70,7 @@ struct PairTiles {
   static_assert(kWeightRows % kRows == 0 && kGradientRows % kRows == 0);
   static constexpr int64_t kWeightUnit = kWeightRows, kChunkTokens = 256;
   static constexpr int64_t kGradientDepth = kStepDepth;
-  static constexpr Cuts cuts() { return {128, 128, false, false}; }
+  static constexpr Cuts cuts() { return {128, 128, false, false, 0}; }
   using LeftMemory = Pair[kStepDepth * kGradientRows];
   struct Task {};
 
