@@ -17,8 +17,9 @@ enter() {
   tm send-keys -l -- "$1"
   tm send-keys Enter
 }
+# appears PATTERN: within a minute the screen has such a line; otherwise prints the screen.
 appears() { wait_until 60 shows "$1" || { screen; return 1; }; }
-# sees NAME PATTERN: the screen has such a line.
+# sees NAME PATTERN: a check that the pattern appears.
 sees() { check "$1" 0 "" appears "$2"; }
 for nodes in 1 2; do
   # Several nodes need a secret that all ranks know: there is no run folder yet in which rank 0 could leave one.

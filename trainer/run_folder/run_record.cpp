@@ -33,8 +33,7 @@ bool has_ended(const Json& command, const Json& facts) {
   const bool has_key = facts.contains(kEndedKey);
   const bool is_key = has_key && command.at("key") == facts[kEndedKey];
   if (command.at("name") == facts[kEndedCommand]) return is_key || !has_key;
-  return is_key &&
-         command.at("name") == "set_optimizer";  // a name for every command of the optimizer's numbers
+  return is_key && command.at("name") == "set_optimizer";  // which can stand for set_lr and its like
 }
 
 }  // namespace

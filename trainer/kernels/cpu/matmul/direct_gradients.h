@@ -107,8 +107,7 @@ static bool sums_in_place(MatmulShape shape, const MatmulResult& result) {
 }
 
 /// Computes what sum_over_tokens does, to the bit, with both operands in place. Their rows share sets of the
-/// L1 cache, so each tile reads them from the L2 cache, which is fast enough; nothing is copied, and threads
-/// wait for each other once.
+/// L1 cache, so each tile reads them from the L2 cache again, which takes less time than copying them.
 template <class Kind>
 static void sum_over_tokens_in_place(MatmulShape shape, const MatmulOperand& left, const MatmulOperand& right,
                                      const MatmulResult& result) {

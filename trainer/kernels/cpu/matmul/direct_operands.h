@@ -50,7 +50,7 @@ struct Cuts {
   int64_t panel_columns;   // columns of a panel of weights
   bool tokens_as_tiles;    // tokens that many columns use are laid out as tiles
   bool columns_in_place;   // weights that are contiguous along the columns are used in place, without panels
-  int64_t gradient_width;  // rows and columns of gradients whose operands are used in place
+  int64_t gradient_width;  // most rows and columns of a gradient whose operands are used in place
 };
 
 template <class Kind>
